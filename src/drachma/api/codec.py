@@ -1,0 +1,128 @@
+"""Objects to JSON and plain documents, and back. The only place that knows apiVersion, kind and camelCase.
+
+Reading takes any served version and gives the v1 form; writing takes the version wanted. Errors are
+:class:`drachma.errors.DecodeError` and name the object, the path, the wanted type and what was found. Fields that a
+complete kind does not have are ignored, as an API server does by default; :func:`unknown_fields` reports them.
+"""
+
+import functools
+from typing import Any
+
+import msgspec
+
+from drachma import errors
+from drachma.api import conversion, hooks, meta, scheme, shape
+from drachma.api.struct import ABSENT_TEXT, Struct
+
+_ENVELOPE = frozenset({"apiVersion", "kind"})
+_encoder = msgspec.json.Encoder(enc_hook=hooks.encode)
+
+
+class _TypeMeta(Struct):
+    api_version: str = ABSENT_TEXT
+    kind: str = ABSENT_TEXT
+
+
+_type_meta_decoder = msgspec.json.Decoder(_TypeMeta)
+
+
+def decode_json(data: bytes | str) -> meta.Object:
+    """The object that a JSON text holds, in its v1 form."""
+    try:
+        envelope = _type_meta_decoder.decode(data)
+        kind = _kind_of(envelope.api_version, envelope.kind)
+        return conversion.to_memory(_decoder(kind.shape(envelope.api_version)).decode(data))
+    except msgspec.DecodeError as error:
+        if isinstance(error, msgspec.ValidationError):
+            return decode(msgspec.json.decode(data))
+        raise errors.DecodeError(f"not JSON: {error}") from None
+
+
+def decode(document: Any) -> meta.Object:
+    """The object that a document (as JSON or YAML gives it) holds, in its v1 form."""
+    api_version, kind = type_of(document)
+    model = kind.shape(api_version)
+    try:
+        wire = msgspec.convert(document, model, dec_hook=hooks.decode)
+    except msgspec.ValidationError:
+        examined = shape.examine(document, model, known=_ENVELOPE)
+        if examined.mismatches:
+            raise errors.DecodeError(
+                f"{title(document)}: " + "; ".join(map(str, examined.mismatches))
+            ) from None
+        wire = msgspec.convert(examined.document, model, dec_hook=hooks.decode)
+    return conversion.to_memory(wire)
+
+
+def unknown_fields(document: Any) -> tuple[str, ...]:
+    """Paths of all fields that the document's kind does not have; nothing is unknown to a partial view."""
+    api_version, kind = type_of(document)
+    if not kind.complete:
+        return ()
+    return shape.examine(document, kind.shape(api_version), known=_ENVELOPE).unknown
+
+
+def encode_json(stored: meta.Object, *, api_version: str | None = None) -> bytes:
+    """One JSON object, in the given version or else the newest."""
+    wire, envelope = _wire(stored, api_version)
+    head = msgspec.json.encode(envelope)[:-1]
+    body = _encoder.encode(wire)
+    return head + b"}" if body == b"{}" else head + b"," + body[1:]
+
+
+def encode(stored: meta.Object, *, api_version: str | None = None) -> dict[str, Any]:
+    """The same as a document of plain dicts, lists and scalars."""
+    wire, envelope = _wire(stored, api_version)
+    body = _plain(msgspec.to_builtins(wire, enc_hook=hooks.encode, builtin_types=()))
+    return {**envelope, **body}
+
+
+def type_of(document: Any) -> tuple[str, scheme.Kind]:
+    """A document's apiVersion and kind; a DecodeError where they are absent, not text or not known."""
+    if not isinstance(document, dict):
+        raise errors.DecodeError(f"expected an object, found {shape.describe(document)}")
+    for field in ("apiVersion", "kind"):
+        value = document.get(field)
+        if not isinstance(value, str) or not value:
+            found = "nothing" if value is None or value == "" else shape.describe(value)
+            raise errors.DecodeError(f"{field}: expected a non-empty string, found {found}")
+    return document["apiVersion"], _kind_of(document["apiVersion"], document["kind"])
+
+
+def title(document: Any) -> str:
+    """How messages call a document: its kind, namespace and name, as far as they can be read."""
+    if not isinstance(document, dict):
+        return "document"
+    metadata = document.get("metadata")
+    names = metadata if isinstance(metadata, dict) else {}
+    parts = [names.get("namespace"), names.get("name") or names.get("generateName")]
+    name = "/".join(part for part in parts if isinstance(part, str) and part)
+    kind = document.get("kind")
+    return f"{kind if isinstance(kind, str) and kind else 'document'} {name or '(unnamed)'}"
+
+
+def _kind_of(api_version: str, name: str) -> scheme.Kind:
+    for field, value in (("apiVersion", api_version), ("kind", name)):
+        if not value:
+            raise errors.DecodeError(f"{field}: expected a non-empty string, found nothing")
+    return scheme.find(api_version, name)
+
+
+@functools.cache
+def _decoder(model: type[meta.Object]) -> msgspec.json.Decoder[meta.Object]:
+    return msgspec.json.Decoder(model, dec_hook=hooks.decode)
+
+
+def _wire(stored: meta.Object, api_version: str | None) -> tuple[meta.Object, dict[str, str]]:
+    kind = scheme.of(type(stored))
+    version = api_version or kind.api_versions[0]
+    return conversion.to_wire(stored, version), {"apiVersion": version, "kind": kind.name}
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, which is what JSON and YAML writers and comparisons expect."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

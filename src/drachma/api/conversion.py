@@ -1,0 +1,153 @@
+"""Conversion between the versions of ``resource.k8s.io``; v1 is the form in memory.
+
+v1beta2 has v1's shapes. v1beta1 has requests without ``exactly`` and devices with a ``basic`` part. The rules for
+what counts as "set" are upstream's: a string or number counts when it is not zero, a list or pointer when it was
+written at all.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import structs
+
+from drachma.api import meta, resourceclaim, resourceclaimtemplate, resourceslice, scheme, v1beta1
+from drachma.api.struct import Struct, is_absent
+
+
+def to_memory(wire: meta.Object) -> meta.Object:
+    """The v1 form of an object in any wire form; v1 forms are returned as they are."""
+    convert = _TO_MEMORY.get(type(wire))
+    return convert(wire) if convert else wire
+
+
+def to_wire(stored: meta.Object, api_version: str) -> meta.Object:
+    """The wire form of an object in a version its kind is served in; a DecodeError where it is not."""
+    kind = scheme.of(type(stored))
+    scheme.find(api_version, kind.name)
+    shape = kind.shape(api_version)
+    return stored if shape is kind.model else _TO_WIRE[shape](stored)
+
+
+def _fields_of(source: Struct, target: type[Struct]) -> dict[str, Any]:
+    """The fields of ``source`` that ``target`` has too; absent values stay absent."""
+    return {name: getattr(source, name) for name in target.__struct_fields__ if hasattr(source, name)}
+
+
+def _each(items: tuple[Any, ...], convert: Callable[[Any], Any]) -> tuple[Any, ...]:
+    return items if not items else tuple(convert(item) for item in items)
+
+
+def _request_to_memory(request: v1beta1.DeviceRequest) -> resourceclaim.DeviceRequest:
+    main = resourceclaim.ExactDeviceRequest(**_fields_of(request, resourceclaim.ExactDeviceRequest))
+    is_set = (
+        bool(main.device_class_name or main.allocation_mode or main.count)
+        or not is_absent(main.selectors)
+        or not is_absent(main.tolerations)
+        or not is_absent(main.derived_attributes)
+        or main.admin_access is not None
+        or main.capacity is not None
+    )
+    return resourceclaim.DeviceRequest(
+        name=request.name, exactly=main if is_set else None, first_available=request.first_available
+    )
+
+
+def _request_to_v1beta1(request: resourceclaim.DeviceRequest) -> v1beta1.DeviceRequest:
+    main = _fields_of(request.exactly, resourceclaim.ExactDeviceRequest) if request.exactly else {}
+    return v1beta1.DeviceRequest(name=request.name, first_available=request.first_available, **main)
+
+
+def _claim_spec_to_memory(spec: v1beta1.ResourceClaimSpec) -> resourceclaim.ResourceClaimSpec:
+    if spec.devices is _V1BETA1_CLAIM_SPEC.devices:
+        return resourceclaim.ResourceClaimSpec()
+    devices = resourceclaim.DeviceClaim(
+        requests=_each(spec.devices.requests, _request_to_memory),
+        constraints=spec.devices.constraints,
+        config=spec.devices.config,
+    )
+    return resourceclaim.ResourceClaimSpec(devices=devices)
+
+
+def _claim_spec_to_v1beta1(spec: resourceclaim.ResourceClaimSpec) -> v1beta1.ResourceClaimSpec:
+    if spec.devices is _V1_CLAIM_SPEC.devices:
+        return v1beta1.ResourceClaimSpec()
+    devices = v1beta1.DeviceClaim(
+        requests=_each(spec.devices.requests, _request_to_v1beta1),
+        constraints=spec.devices.constraints,
+        config=spec.devices.config,
+    )
+    return v1beta1.ResourceClaimSpec(devices=devices)
+
+
+_V1_CLAIM_SPEC = resourceclaim.ResourceClaimSpec()
+_V1BETA1_CLAIM_SPEC = v1beta1.ResourceClaimSpec()
+
+
+def _claim_to_memory(claim: v1beta1.ResourceClaim) -> resourceclaim.ResourceClaim:
+    return resourceclaim.ResourceClaim(
+        metadata=claim.metadata, spec=_claim_spec_to_memory(claim.spec), status=claim.status
+    )
+
+
+def _claim_to_v1beta1(claim: resourceclaim.ResourceClaim) -> v1beta1.ResourceClaim:
+    return v1beta1.ResourceClaim(
+        metadata=claim.metadata, spec=_claim_spec_to_v1beta1(claim.spec), status=claim.status
+    )
+
+
+def _template_to_memory(
+    template: v1beta1.ResourceClaimTemplate,
+) -> resourceclaimtemplate.ResourceClaimTemplate:
+    spec = resourceclaimtemplate.ResourceClaimTemplateSpec(
+        metadata=template.spec.metadata, spec=_claim_spec_to_memory(template.spec.spec)
+    )
+    return resourceclaimtemplate.ResourceClaimTemplate(metadata=template.metadata, spec=spec)
+
+
+def _template_to_v1beta1(
+    template: resourceclaimtemplate.ResourceClaimTemplate,
+) -> v1beta1.ResourceClaimTemplate:
+    spec = v1beta1.ResourceClaimTemplateSpec(
+        metadata=template.spec.metadata, spec=_claim_spec_to_v1beta1(template.spec.spec)
+    )
+    return v1beta1.ResourceClaimTemplate(metadata=template.metadata, spec=spec)
+
+
+def _device_to_memory(device: v1beta1.Device) -> resourceslice.Device:
+    basic = structs.asdict(device.basic) if device.basic else {}
+    return resourceslice.Device(name=device.name, **basic)
+
+
+def _device_to_v1beta1(device: resourceslice.Device) -> v1beta1.Device:
+    basic = resourceslice.BasicDevice(**_fields_of(device, resourceslice.BasicDevice))
+    return v1beta1.Device(name=device.name, basic=basic)
+
+
+def _slice_to_memory(slice_: v1beta1.ResourceSlice) -> resourceslice.ResourceSlice:
+    fields = structs.asdict(slice_.spec)
+    fields["devices"] = _each(slice_.spec.devices, _device_to_memory)
+    # v1beta1 cannot tell an empty node name or a false allNodes from an unset one; v1 refuses them when set.
+    fields["node_name"] = slice_.spec.node_name or None
+    fields["all_nodes"] = slice_.spec.all_nodes or None
+    spec = resourceslice.ResourceSliceSpec(**fields)
+    return resourceslice.ResourceSlice(metadata=slice_.metadata, spec=spec)
+
+
+def _slice_to_v1beta1(slice_: resourceslice.ResourceSlice) -> v1beta1.ResourceSlice:
+    fields = structs.asdict(slice_.spec)
+    fields["devices"] = _each(slice_.spec.devices, _device_to_v1beta1)
+    fields["node_name"] = slice_.spec.node_name or None
+    fields["all_nodes"] = slice_.spec.all_nodes or None
+    return v1beta1.ResourceSlice(metadata=slice_.metadata, spec=v1beta1.ResourceSliceSpec(**fields))
+
+
+_TO_MEMORY: dict[type[meta.Object], Callable[[Any], meta.Object]] = {
+    v1beta1.ResourceClaim: _claim_to_memory,
+    v1beta1.ResourceClaimTemplate: _template_to_memory,
+    v1beta1.ResourceSlice: _slice_to_memory,
+}
+_TO_WIRE: dict[type[meta.Object], Callable[[Any], meta.Object]] = {
+    v1beta1.ResourceClaim: _claim_to_v1beta1,
+    v1beta1.ResourceClaimTemplate: _template_to_v1beta1,
+    v1beta1.ResourceSlice: _slice_to_v1beta1,
+}

@@ -1,0 +1,31 @@
+"""DeviceClass: a named kind of device that an administrator offers."""
+
+from collections.abc import Mapping
+
+from drachma.api import devices, meta
+from drachma.api.struct import ABSENT_MAP, ABSENT_TUPLE, Struct
+
+
+class DeviceClassConfiguration(Struct):
+    """Configuration that every device of the class gets."""
+
+    opaque: devices.OpaqueDeviceConfiguration | None = None
+
+
+class DeviceClassSpec(Struct):
+    """Selectors and configuration of the class.
+
+    ``node_allocatable_resource_accounting_policies`` is of KEP-5517's future section (accounting policies).
+    """
+
+    selectors: tuple[devices.DeviceSelector, ...] = ABSENT_TUPLE
+    config: tuple[DeviceClassConfiguration, ...] = ABSENT_TUPLE
+    extended_resource_name: str | None = None
+    manages_native_resources: bool | None = None
+    node_allocatable_resource_accounting_policies: Mapping[str, str] = ABSENT_MAP
+
+
+class DeviceClass(meta.Object):
+    """``resource.k8s.io`` DeviceClass, cluster-scoped."""
+
+    spec: DeviceClassSpec = DeviceClassSpec()

@@ -1,0 +1,42 @@
+"""What claims, classes and slices say about devices in common: selectors, taints, tolerations, opaque config."""
+
+from drachma.api import meta
+from drachma.api.struct import ABSENT_TEXT, Int64, Struct
+
+
+class CELDeviceSelector(Struct):
+    """A CEL expression over ``device``."""
+
+    expression: str = ABSENT_TEXT
+
+
+class DeviceSelector(Struct):
+    """One condition a device must meet; exactly one member is set."""
+
+    cel: CELDeviceSelector | None = None
+
+
+class OpaqueDeviceConfiguration(Struct):
+    """Parameters that only the named driver understands."""
+
+    driver: str = ABSENT_TEXT
+    parameters: meta.Opaque = None
+
+
+class DeviceTaint(Struct):
+    """A mark on a device that keeps claims without a matching toleration away, or drives their pods off."""
+
+    key: str = ABSENT_TEXT
+    value: str = ABSENT_TEXT
+    effect: str = ABSENT_TEXT
+    time_added: meta.Time | None = None
+
+
+class DeviceToleration(Struct):
+    """Which taints a request puts up with, and for how long."""
+
+    key: str = ABSENT_TEXT
+    operator: str = ABSENT_TEXT
+    value: str = ABSENT_TEXT
+    effect: str = ABSENT_TEXT
+    toleration_seconds: Int64 | None = None

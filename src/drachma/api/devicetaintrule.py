@@ -1,0 +1,32 @@
+"""DeviceTaintRule: an administrator's taint on all devices that a selector names."""
+
+from drachma.api import devices, meta
+from drachma.api.struct import ABSENT_TUPLE, Struct
+
+
+class DeviceTaintSelector(Struct):
+    """Devices by driver, pool and name; what is not set matches all."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Struct):
+    """The taint and whom it hits; without a selector, no device."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: devices.DeviceTaint = devices.DeviceTaint()
+
+
+class DeviceTaintRuleStatus(Struct):
+    """How far eviction has come."""
+
+    conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
+
+
+class DeviceTaintRule(meta.Object):
+    """``resource.k8s.io`` DeviceTaintRule, cluster-scoped."""
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+    status: DeviceTaintRuleStatus = DeviceTaintRuleStatus()

@@ -1,0 +1,20 @@
+"""Lease: a node's heartbeat, or who leads. A partial view."""
+
+from drachma.api import meta
+from drachma.api.struct import Int32, Struct
+
+
+class LeaseSpec(Struct):
+    """Who holds the lease, since when and for how long."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: Int32 | None = None
+    acquire_time: meta.MicroTime | None = None
+    renew_time: meta.MicroTime | None = None
+    lease_transitions: Int32 | None = None
+
+
+class Lease(meta.Object):
+    """``coordination.k8s.io`` Lease, namespaced; a partial view."""
+
+    spec: LeaseSpec = LeaseSpec()

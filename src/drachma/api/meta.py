@@ -1,0 +1,96 @@
+"""Object metadata and the other structs that all Kubernetes kinds share."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int64, Struct
+
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A point in time as Kubernetes writes it (RFC 3339 with a zone)."""
+
+MicroTime = str
+"""A time that must be written with exactly six fractional digits, so it is kept as its text."""
+
+Opaque = Any
+"""JSON that drachma carries and never looks into; nothing in it is an unknown field."""
+
+
+class OwnerReference(Struct):
+    """Who an object belongs to; garbage collection and claim generation follow it."""
+
+    api_version: str = ABSENT_TEXT
+    kind: str = ABSENT_TEXT
+    name: str = ABSENT_TEXT
+    uid: str = ABSENT_TEXT
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ManagedFieldsEntry(Struct):
+    """Which fields one manager owns, for server-side apply."""
+
+    manager: str = ABSENT_TEXT
+    operation: str = ABSENT_TEXT
+    api_version: str = ABSENT_TEXT
+    time: Time | None = None
+    fields_type: str = ABSENT_TEXT
+    fields_v1: Opaque = None
+    subresource: str = ABSENT_TEXT
+
+
+class ObjectMeta(Struct):
+    """``metadata`` of every object."""
+
+    name: str = ABSENT_TEXT
+    generate_name: str = ABSENT_TEXT
+    namespace: str = ABSENT_TEXT
+    self_link: str = ABSENT_TEXT
+    uid: str = ABSENT_TEXT
+    resource_version: str = ABSENT_TEXT
+    generation: Int64 = ABSENT_INT
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    deletion_grace_period_seconds: Int64 | None = None
+    labels: Mapping[str, str] = ABSENT_MAP
+    annotations: Mapping[str, str] = ABSENT_MAP
+    owner_references: tuple[OwnerReference, ...] = ABSENT_TUPLE
+    finalizers: tuple[str, ...] = ABSENT_TUPLE
+    managed_fields: tuple[ManagedFieldsEntry, ...] = ABSENT_TUPLE
+
+
+ABSENT_META = ObjectMeta()
+
+
+class Object(Struct):
+    """A whole object. Its kind is its Python type; apiVersion and kind are written by the codec."""
+
+    metadata: ObjectMeta = ABSENT_META
+
+
+class Condition(Struct):
+    """One observed aspect of an object's state."""
+
+    type: str = ABSENT_TEXT
+    status: str = ABSENT_TEXT
+    observed_generation: Int64 = ABSENT_INT
+    last_transition_time: Time | None = None
+    reason: str = ABSENT_TEXT
+    message: str = ABSENT_TEXT
+
+
+class LabelSelectorRequirement(Struct):
+    """One expression of a label selector."""
+
+    key: str = ABSENT_TEXT
+    operator: str = ABSENT_TEXT
+    values: tuple[str, ...] = ABSENT_TUPLE
+
+
+class LabelSelector(Struct):
+    """A label selector in its struct form; all parts must hold."""
+
+    match_labels: Mapping[str, str] = ABSENT_MAP
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ABSENT_TUPLE

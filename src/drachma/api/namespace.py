@@ -1,0 +1,23 @@
+"""Namespace: its labels decide admin access, its phase whether it is going away. A partial view."""
+
+from drachma.api import meta
+from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
+
+
+class NamespaceSpec(Struct):
+    """What still has to be cleaned up before the namespace goes."""
+
+    finalizers: tuple[str, ...] = ABSENT_TUPLE
+
+
+class NamespaceStatus(Struct):
+    """Active or Terminating."""
+
+    phase: str = ABSENT_TEXT
+
+
+class Namespace(meta.Object):
+    """Core Namespace, cluster-scoped; a partial view."""
+
+    spec: NamespaceSpec = NamespaceSpec()
+    status: NamespaceStatus = NamespaceStatus()

@@ -1,0 +1,49 @@
+"""Node: the part of it that scheduling and node lifecycle read. A partial view."""
+
+from collections.abc import Mapping
+
+from drachma.api import meta
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.values import quantity
+
+
+class Taint(Struct):
+    """A mark that keeps pods without a matching toleration away."""
+
+    key: str = ABSENT_TEXT
+    value: str = ABSENT_TEXT
+    effect: str = ABSENT_TEXT
+    time_added: meta.Time | None = None
+
+
+class NodeSpec(Struct):
+    """What an administrator says about the node."""
+
+    unschedulable: bool | None = None
+    taints: tuple[Taint, ...] = ABSENT_TUPLE
+
+
+class NodeCondition(Struct):
+    """One observed aspect of the node's state."""
+
+    type: str = ABSENT_TEXT
+    status: str = ABSENT_TEXT
+    last_heartbeat_time: meta.Time | None = None
+    last_transition_time: meta.Time | None = None
+    reason: str = ABSENT_TEXT
+    message: str = ABSENT_TEXT
+
+
+class NodeStatus(Struct):
+    """What the node has and how it is."""
+
+    capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    allocatable: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    conditions: tuple[NodeCondition, ...] = ABSENT_TUPLE
+
+
+class Node(meta.Object):
+    """Core Node, cluster-scoped; a partial view."""
+
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()

@@ -1,0 +1,106 @@
+"""Node-allocatable resources behind devices (KEP-5517): one model for its two spellings.
+
+The KEP publishes ``nodeAllocatableResourceMappings{capacityKey, allocationMultiplier}`` and one quantity per
+resource in the pod's status; Kubernetes 1.37 publishes ``nodeAllocatableResources{mapping, overhead}`` and split
+the pod's status likewise. Both are read and written as they came; components read only the 1.37 form, through
+:func:`resources_of`.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.values import quantity
+
+
+class NodeAllocatableMapping(Struct):
+    """The device is such a resource: so much per unit of a capacity, or so much per device."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: quantity.Quantity | None = None
+    device_multiplier: quantity.Quantity | None = None
+
+
+class NodeAllocatableOverhead(Struct):
+    """The device needs such a resource beside itself."""
+
+    per_pod: quantity.Quantity | None = None
+    per_container: quantity.Quantity | None = None
+
+
+class NodeAllocatableResource(Struct):
+    """What one device means for one node-allocatable resource, in 1.37's form.
+
+    ``accounting_policy`` is of KEP-5517's future section.
+    """
+
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+    accounting_policy: str | None = None
+
+
+class NodeAllocatableResourceMapping(Struct):
+    """The same in the KEP's form; without a multiplier it is 1."""
+
+    capacity_key: str | None = None
+    allocation_multiplier: quantity.Quantity | None = None
+    accounting_policy: str | None = None
+
+
+class NodeAllocatableMappedResource(Struct):
+    """How much of a resource a claim's devices are."""
+
+    name: str = ABSENT_TEXT
+    amount: quantity.Quantity | None = msgspec.field(default=None, name="quantity")
+
+
+class NodeAllocatableOverheadResource(Struct):
+    """How much of a resource a claim's devices need beside themselves."""
+
+    name: str = ABSENT_TEXT
+    per_pod: quantity.Quantity | None = None
+    per_container: quantity.Quantity | None = None
+
+
+class NodeAllocatableResourceClaimStatus(Struct):
+    """What one claim adds to a pod's requests: ``resources`` in the KEP's form, the rest in 1.37's."""
+
+    resource_claim_name: str = ABSENT_TEXT
+    containers: tuple[str, ...] = ABSENT_TUPLE
+    resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    mapping: tuple[NodeAllocatableMappedResource, ...] = ABSENT_TUPLE
+    overhead: tuple[NodeAllocatableOverheadResource, ...] = ABSENT_TUPLE
+
+    def mapped(self) -> dict[str, quantity.Quantity]:
+        """The mapped amount of each resource, from whichever spelling was written."""
+        if self.mapping:
+            return {entry.name: entry.amount for entry in self.mapping if entry.amount is not None}
+        return dict(self.resources)
+
+
+class _Publishes(Protocol):
+    @property
+    def node_allocatable_resources(self) -> Mapping[str, NodeAllocatableResource]: ...
+    @property
+    def node_allocatable_resource_mappings(self) -> Mapping[str, NodeAllocatableResourceMapping]: ...
+
+
+def resources_of(device: _Publishes) -> Mapping[str, NodeAllocatableResource]:
+    """A device's node-allocatable resources in the one model; 1.37's spelling wins where both name a resource."""
+    if not device.node_allocatable_resource_mappings:
+        return device.node_allocatable_resources
+    translated = {
+        name: _from_kep(mapping) for name, mapping in device.node_allocatable_resource_mappings.items()
+    }
+    return {**translated, **device.node_allocatable_resources}
+
+
+def _from_kep(mapping: NodeAllocatableResourceMapping) -> NodeAllocatableResource:
+    multiplier = mapping.allocation_multiplier
+    if mapping.capacity_key is not None:
+        current = NodeAllocatableMapping(capacity_key=mapping.capacity_key, capacity_multiplier=multiplier)
+    else:
+        current = NodeAllocatableMapping(device_multiplier=multiplier or quantity.Quantity.from_int(1))
+    return NodeAllocatableResource(mapping=current, accounting_policy=mapping.accounting_policy)

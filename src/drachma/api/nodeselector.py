@@ -1,0 +1,24 @@
+"""Node selectors: which nodes a slice, a device, an allocation or a pod's affinity means."""
+
+from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
+
+
+class NodeSelectorRequirement(Struct):
+    """``key operator values`` over a node's labels or fields."""
+
+    key: str = ABSENT_TEXT
+    operator: str = ABSENT_TEXT
+    values: tuple[str, ...] = ABSENT_TUPLE
+
+
+class NodeSelectorTerm(Struct):
+    """Requirements that must all hold; a term without any matches no node."""
+
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ABSENT_TUPLE
+    match_fields: tuple[NodeSelectorRequirement, ...] = ABSENT_TUPLE
+
+
+class NodeSelector(Struct):
+    """Terms of which one must hold."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ABSENT_TUPLE

@@ -1,0 +1,208 @@
+"""Pod: the part of it that scheduling, claims and the node agent read. A partial view; never written back whole."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from drachma.api import meta, nodeallocatable, nodeselector
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Int64, Struct
+from drachma.values import quantity
+
+ResourceList = Mapping[str, quantity.Quantity]
+
+
+class ContainerClaim(Struct):
+    """A container's use of one of the pod's claims, or of one request in it."""
+
+    name: str = ABSENT_TEXT
+    request: str = ABSENT_TEXT
+
+
+class ResourceRequirements(Struct):
+    """What a container, or the pod as a whole, asks for."""
+
+    limits: ResourceList = ABSENT_MAP
+    requests: ResourceList = ABSENT_MAP
+    claims: tuple[ContainerClaim, ...] = ABSENT_TUPLE
+
+
+class ContainerPort(Struct):
+    """A port; only host ports matter to scheduling."""
+
+    name: str = ABSENT_TEXT
+    host_port: Int32 = ABSENT_INT
+    container_port: Int32 = ABSENT_INT
+    protocol: str = ABSENT_TEXT
+    host_ip: str = msgspec.field(default=ABSENT_TEXT, name="hostIP")
+
+
+class EnvVar(Struct):
+    """An environment variable with a literal value."""
+
+    name: str = ABSENT_TEXT
+    value: str = ABSENT_TEXT
+
+
+class Container(Struct):
+    """A container or init container; an init container that always restarts is a sidecar."""
+
+    name: str = ABSENT_TEXT
+    image: str = ABSENT_TEXT
+    command: tuple[str, ...] = ABSENT_TUPLE
+    args: tuple[str, ...] = ABSENT_TUPLE
+    working_dir: str = ABSENT_TEXT
+    ports: tuple[ContainerPort, ...] = ABSENT_TUPLE
+    env: tuple[EnvVar, ...] = ABSENT_TUPLE
+    resources: ResourceRequirements = ResourceRequirements()
+    restart_policy: str | None = None
+
+
+class PodResourceClaim(Struct):
+    """A claim the pod needs: an existing one, or one made from a template for it alone."""
+
+    name: str = ABSENT_TEXT
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PreferredSchedulingTerm(Struct):
+    """A node preference and its weight."""
+
+    weight: Int32 = ABSENT_INT
+    preference: nodeselector.NodeSelectorTerm = nodeselector.NodeSelectorTerm()
+
+
+class NodeAffinity(Struct):
+    """Which nodes the pod must, or had better, run on."""
+
+    required_during_scheduling_ignored_during_execution: nodeselector.NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ABSENT_TUPLE
+
+
+class PodAffinityTerm(Struct):
+    """Pods to be near to, or apart from, within a topology."""
+
+    label_selector: meta.LabelSelector | None = None
+    namespaces: tuple[str, ...] = ABSENT_TUPLE
+    topology_key: str = ABSENT_TEXT
+    namespace_selector: meta.LabelSelector | None = None
+
+
+class WeightedPodAffinityTerm(Struct):
+    """A pod affinity preference and its weight."""
+
+    weight: Int32 = ABSENT_INT
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(Struct):
+    """Pod affinity or anti-affinity."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ABSENT_TUPLE
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ABSENT_TUPLE
+
+
+class Affinity(Struct):
+    """All affinities of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(Struct):
+    """Which node taints the pod puts up with."""
+
+    key: str = ABSENT_TEXT
+    operator: str = ABSENT_TEXT
+    value: str = ABSENT_TEXT
+    effect: str = ABSENT_TEXT
+    toleration_seconds: Int64 | None = None
+
+
+class PodSchedulingGate(Struct):
+    """While any is left, the pod is not scheduled."""
+
+    name: str = ABSENT_TEXT
+
+
+class PodSpec(Struct):
+    """What the pod asks for."""
+
+    init_containers: tuple[Container, ...] = ABSENT_TUPLE
+    containers: tuple[Container, ...] = ABSENT_TUPLE
+    restart_policy: str = ABSENT_TEXT
+    termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
+    node_selector: Mapping[str, str] = ABSENT_MAP
+    service_account_name: str = ABSENT_TEXT
+    node_name: str = ABSENT_TEXT
+    host_network: bool | None = None
+    affinity: Affinity | None = None
+    scheduler_name: str = ABSENT_TEXT
+    tolerations: tuple[Toleration, ...] = ABSENT_TUPLE
+    priority_class_name: str = ABSENT_TEXT
+    priority: Int32 | None = None
+    preemption_policy: str | None = None
+    overhead: ResourceList = ABSENT_MAP
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ABSENT_TUPLE
+    resource_claims: tuple[PodResourceClaim, ...] = ABSENT_TUPLE
+    resources: ResourceRequirements | None = None
+
+
+class PodCondition(Struct):
+    """One observed aspect of the pod's state."""
+
+    type: str = ABSENT_TEXT
+    observed_generation: Int64 = ABSENT_INT
+    status: str = ABSENT_TEXT
+    last_probe_time: meta.Time | None = None
+    last_transition_time: meta.Time | None = None
+    reason: str = ABSENT_TEXT
+    message: str = ABSENT_TEXT
+
+
+class PodResourceClaimStatus(Struct):
+    """Which claim was generated for one of the pod's template references."""
+
+    name: str = ABSENT_TEXT
+    resource_claim_name: str | None = None
+
+
+class PodExtendedResourceRequest(Struct):
+    """Which container's extended resource is served by which request of the pod's special claim."""
+
+    container_name: str = ABSENT_TEXT
+    resource_name: str = ABSENT_TEXT
+    request_name: str = ABSENT_TEXT
+
+
+class PodExtendedResourceClaimStatus(Struct):
+    """The claim made for a pod's extended resources that device classes back."""
+
+    request_mappings: tuple[PodExtendedResourceRequest, ...] = ABSENT_TUPLE
+    resource_claim_name: str = ABSENT_TEXT
+
+
+class PodStatus(Struct):
+    """What became of the pod."""
+
+    observed_generation: Int64 = ABSENT_INT
+    phase: str = ABSENT_TEXT
+    conditions: tuple[PodCondition, ...] = ABSENT_TUPLE
+    message: str = ABSENT_TEXT
+    reason: str = ABSENT_TEXT
+    nominated_node_name: str = ABSENT_TEXT
+    start_time: meta.Time | None = None
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ABSENT_TUPLE
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
+    node_allocatable_resource_claim_statuses: tuple[
+        nodeallocatable.NodeAllocatableResourceClaimStatus, ...
+    ] = ABSENT_TUPLE
+
+
+class Pod(meta.Object):
+    """Core Pod, namespaced; a partial view."""
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()

@@ -1,0 +1,171 @@
+"""ResourceClaim: which devices are wanted, which were allocated, and who uses them."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from drachma.api import devices, meta, nodeselector
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int64, Struct
+from drachma.values import quantity
+
+
+class CapacityRequirements(Struct):
+    """How much of a shared device's capacity is wanted."""
+
+    requests: Mapping[str, quantity.Quantity] = ABSENT_MAP
+
+
+class DeviceDerivedAttribute(Struct):
+    """An attribute computed by a CEL expression, for use in constraints."""
+
+    name: str = ABSENT_TEXT
+    expression: str = ABSENT_TEXT
+
+
+class ExactDeviceRequest(Struct):
+    """One way to satisfy a request."""
+
+    device_class_name: str = ABSENT_TEXT
+    selectors: tuple[devices.DeviceSelector, ...] = ABSENT_TUPLE
+    allocation_mode: str = ABSENT_TEXT
+    count: Int64 = ABSENT_INT
+    admin_access: bool | None = None
+    tolerations: tuple[devices.DeviceToleration, ...] = ABSENT_TUPLE
+    capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ABSENT_TUPLE
+
+
+class DeviceSubRequest(Struct):
+    """One of several ways, in order of preference (KEP-4816)."""
+
+    name: str = ABSENT_TEXT
+    device_class_name: str = ABSENT_TEXT
+    selectors: tuple[devices.DeviceSelector, ...] = ABSENT_TUPLE
+    allocation_mode: str = ABSENT_TEXT
+    count: Int64 = ABSENT_INT
+    tolerations: tuple[devices.DeviceToleration, ...] = ABSENT_TUPLE
+    capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ABSENT_TUPLE
+
+
+class DeviceRequest(Struct):
+    """A named wish: ``exactly`` one way, or the ``first_available`` of several."""
+
+    name: str = ABSENT_TEXT
+    exactly: ExactDeviceRequest | None = None
+    first_available: tuple[DeviceSubRequest, ...] = ABSENT_TUPLE
+
+
+class DeviceConstraint(Struct):
+    """What the devices of some (or, without ``requests``, all) requests must have in common or apart."""
+
+    requests: tuple[str, ...] = ABSENT_TUPLE
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class DeviceClaimConfiguration(Struct):
+    """Configuration for the devices of some (or, without ``requests``, all) requests."""
+
+    requests: tuple[str, ...] = ABSENT_TUPLE
+    opaque: devices.OpaqueDeviceConfiguration | None = None
+
+
+class DeviceClaim(Struct):
+    """All that a claim asks for."""
+
+    requests: tuple[DeviceRequest, ...] = ABSENT_TUPLE
+    constraints: tuple[DeviceConstraint, ...] = ABSENT_TUPLE
+    config: tuple[DeviceClaimConfiguration, ...] = ABSENT_TUPLE
+
+
+class ResourceClaimSpec(Struct):
+    """``spec`` of a claim and of a claim template's claims."""
+
+    devices: DeviceClaim = DeviceClaim()
+
+
+class DeviceRequestAllocationResult(Struct):
+    """One allocated device; ``request`` is ``request/subrequest`` where a subrequest was chosen."""
+
+    request: str = ABSENT_TEXT
+    driver: str = ABSENT_TEXT
+    pool: str = ABSENT_TEXT
+    device: str = ABSENT_TEXT
+    admin_access: bool | None = None
+    tolerations: tuple[devices.DeviceToleration, ...] = ABSENT_TUPLE
+    binding_conditions: tuple[str, ...] = ABSENT_TUPLE
+    binding_failure_conditions: tuple[str, ...] = ABSENT_TUPLE
+    share_id: str | None = msgspec.field(default=None, name="shareID")
+    consumed_capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    skip_node_operations: tuple[str, ...] = ABSENT_TUPLE
+
+
+class DeviceAllocationConfiguration(Struct):
+    """Configuration for allocated devices, and whether class or claim asked for it."""
+
+    source: str = ABSENT_TEXT
+    requests: tuple[str, ...] = ABSENT_TUPLE
+    opaque: devices.OpaqueDeviceConfiguration | None = None
+
+
+class DeviceAllocationResult(Struct):
+    """The devices of an allocation and their configuration."""
+
+    results: tuple[DeviceRequestAllocationResult, ...] = ABSENT_TUPLE
+    config: tuple[DeviceAllocationConfiguration, ...] = ABSENT_TUPLE
+
+
+class AllocationResult(Struct):
+    """What the allocator decided, and on which nodes it can be used."""
+
+    devices: DeviceAllocationResult = DeviceAllocationResult()
+    node_selector: nodeselector.NodeSelector | None = None
+    allocation_timestamp: meta.Time | None = None
+
+
+class ResourceClaimConsumerReference(Struct):
+    """Who may use the claim."""
+
+    api_group: str = ABSENT_TEXT
+    resource: str = ABSENT_TEXT
+    name: str = ABSENT_TEXT
+    uid: str = ABSENT_TEXT
+
+
+class NetworkDeviceData(Struct):
+    """What a network driver reports about an allocated interface."""
+
+    interface_name: str = ABSENT_TEXT
+    ips: tuple[str, ...] = ABSENT_TUPLE
+    hardware_address: str = ABSENT_TEXT
+
+
+class AllocatedDeviceStatus(Struct):
+    """What a driver reports about one allocated device."""
+
+    driver: str = ABSENT_TEXT
+    pool: str = ABSENT_TEXT
+    device: str = ABSENT_TEXT
+    share_id: str | None = msgspec.field(default=None, name="shareID")
+    conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
+    data: meta.Opaque = None
+    network_data: NetworkDeviceData | None = None
+
+
+class ResourceClaimStatus(Struct):
+    """Allocation and use of a claim."""
+
+    allocation: AllocationResult | None = None
+    reserved_for: tuple[ResourceClaimConsumerReference, ...] = ABSENT_TUPLE
+    devices: tuple[AllocatedDeviceStatus, ...] = ABSENT_TUPLE
+
+
+ABSENT_STATUS = ResourceClaimStatus()
+
+
+class ResourceClaim(meta.Object):
+    """``resource.k8s.io`` ResourceClaim, namespaced."""
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ABSENT_STATUS

@@ -1,0 +1,17 @@
+"""ResourceClaimTemplate: from which each pod gets a claim of its own."""
+
+from drachma.api import meta, resourceclaim
+from drachma.api.struct import Struct
+
+
+class ResourceClaimTemplateSpec(Struct):
+    """Metadata and spec that generated claims get."""
+
+    metadata: meta.ObjectMeta = meta.ABSENT_META
+    spec: resourceclaim.ResourceClaimSpec = resourceclaim.ResourceClaimSpec()
+
+
+class ResourceClaimTemplate(meta.Object):
+    """``resource.k8s.io`` ResourceClaimTemplate, namespaced."""
+
+    spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()

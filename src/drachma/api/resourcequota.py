@@ -1,0 +1,43 @@
+"""ResourceQuota: how much a namespace may use, and does. A partial view."""
+
+from collections.abc import Mapping
+
+from drachma.api import meta
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.values import quantity
+
+
+class ScopedResourceSelectorRequirement(Struct):
+    """One expression over a quota scope."""
+
+    scope_name: str = ABSENT_TEXT
+    operator: str = ABSENT_TEXT
+    values: tuple[str, ...] = ABSENT_TUPLE
+
+
+class ScopeSelector(Struct):
+    """Expressions that must all hold."""
+
+    match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ABSENT_TUPLE
+
+
+class ResourceQuotaSpec(Struct):
+    """The limits, and the objects they count."""
+
+    hard: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    scopes: tuple[str, ...] = ABSENT_TUPLE
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(Struct):
+    """The limits in force and the use they are compared with."""
+
+    hard: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    used: Mapping[str, quantity.Quantity] = ABSENT_MAP
+
+
+class ResourceQuota(meta.Object):
+    """Core ResourceQuota, namespaced; a partial view."""
+
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()

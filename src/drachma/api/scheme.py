@@ -1,0 +1,130 @@
+"""Which kinds exist, in which groups and versions, and which Python type each has on the wire.
+
+The codec, the conversion and later the server look kinds up here; nothing else knows version strings.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import (
+    deviceclass,
+    devicetaintrule,
+    event,
+    job,
+    lease,
+    meta,
+    namespace,
+    node,
+    pod,
+    resourceclaim,
+    resourceclaimtemplate,
+    resourcequota,
+    resourceslice,
+    v1beta1,
+)
+
+RESOURCE_GROUP: Final = "resource.k8s.io"
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind. ``model`` is its form in memory; ``shapes`` has the versions that are written differently."""
+
+    group: str
+    model: type[meta.Object]
+    plural: str
+    versions: tuple[str, ...] = ("v1",)
+    namespaced: bool = True
+    complete: bool = False
+    shapes: Mapping[str, type[meta.Object]] = {}
+
+    @property
+    def name(self) -> str:
+        return self.model.__name__
+
+    @property
+    def api_versions(self) -> tuple[str, ...]:
+        """``group/version`` of every version served, the newest first."""
+        return tuple(f"{self.group}/{version}" if self.group else version for version in self.versions)
+
+    def shape(self, api_version: str) -> type[meta.Object]:
+        """The Python type of this kind's wire form in a version that it is served in."""
+        return self.shapes.get(api_version.rpartition("/")[2], self.model)
+
+
+_BETA = ("v1", "v1beta2", "v1beta1")
+
+KINDS: Final[tuple[Kind, ...]] = (
+    Kind(
+        group=RESOURCE_GROUP,
+        model=deviceclass.DeviceClass,
+        plural="deviceclasses",
+        versions=_BETA,
+        namespaced=False,
+        complete=True,
+    ),
+    Kind(
+        group=RESOURCE_GROUP,
+        model=resourceclaim.ResourceClaim,
+        plural="resourceclaims",
+        versions=_BETA,
+        complete=True,
+        shapes={"v1beta1": v1beta1.ResourceClaim},
+    ),
+    Kind(
+        group=RESOURCE_GROUP,
+        model=resourceclaimtemplate.ResourceClaimTemplate,
+        plural="resourceclaimtemplates",
+        versions=_BETA,
+        complete=True,
+        shapes={"v1beta1": v1beta1.ResourceClaimTemplate},
+    ),
+    Kind(
+        group=RESOURCE_GROUP,
+        model=resourceslice.ResourceSlice,
+        plural="resourceslices",
+        versions=_BETA,
+        namespaced=False,
+        complete=True,
+        shapes={"v1beta1": v1beta1.ResourceSlice},
+    ),
+    Kind(
+        group=RESOURCE_GROUP,
+        model=devicetaintrule.DeviceTaintRule,
+        plural="devicetaintrules",
+        versions=("v1", "v1beta2", "v1alpha3"),
+        namespaced=False,
+        complete=True,
+    ),
+    Kind(group="", model=pod.Pod, plural="pods"),
+    Kind(group="", model=node.Node, plural="nodes", namespaced=False),
+    Kind(group="", model=namespace.Namespace, plural="namespaces", namespaced=False),
+    Kind(group="", model=resourcequota.ResourceQuota, plural="resourcequotas"),
+    Kind(group="", model=event.Event, plural="events"),
+    Kind(group="coordination.k8s.io", model=lease.Lease, plural="leases"),
+    Kind(group="batch", model=job.Job, plural="jobs"),
+)
+
+_BY_NAME = {(api_version, kind.name): kind for kind in KINDS for api_version in kind.api_versions}
+_BY_MODEL = {kind.model: kind for kind in KINDS}
+
+
+def find(api_version: str, name: str) -> Kind:
+    """The kind of that name in that version; a DecodeError says what there is instead."""
+    found = _BY_NAME.get((api_version, name))
+    if found is not None:
+        return found
+    elsewhere = [served for served, other in _BY_NAME if other == name]
+    if elsewhere:
+        raise errors.DecodeError(
+            f"kind {name} does not exist in {api_version}: it is served in {', '.join(elsewhere)}"
+        )
+    known = ", ".join(sorted({other for _, other in _BY_NAME}))
+    raise errors.DecodeError(f"unknown kind {name} in {api_version}: known kinds are {known}")
+
+
+def of(model: type[meta.Object]) -> Kind:
+    """The kind whose form in memory is ``model``."""
+    return _BY_MODEL[model]

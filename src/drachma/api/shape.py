@@ -1,0 +1,146 @@
+"""Looks at a decoded document the way its Python type does: which fields are unknown, null or of the wrong type.
+
+The codec's fast path never comes here. It is asked only for strict reading and to explain a failed decode, because
+msgspec stops at the first problem and does not name map keys.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import inspect
+
+from drachma.api import hooks
+
+
+class Mismatch(NamedTuple):
+    """One value that cannot be decoded: where it is, what was wanted and what was found."""
+
+    path: str
+    wanted: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: expected {self.wanted}, found {self.found}"
+
+
+class Examination(NamedTuple):
+    """A document without its nulls, and what is wrong with it; paths are in Kubernetes' notation."""
+
+    document: Any
+    unknown: tuple[str, ...]
+    mismatches: tuple[Mismatch, ...]
+
+
+def examine(document: Any, model: type, *, known: frozenset[str] = frozenset()) -> Examination:
+    """Compare a document with the type it should decode to; ``known`` are extra names allowed at its top."""
+    examiner = _Examiner()
+    cleaned = examiner.visit(document, _type_info(model), path="", extra=known)
+    return Examination(cleaned, tuple(examiner.unknown), tuple(examiner.mismatches))
+
+
+@functools.cache
+def _type_info(model: type) -> inspect.Type:
+    return inspect.type_info(model)
+
+
+class _Examiner:
+    def __init__(self) -> None:
+        self.unknown: list[str] = []
+        self.mismatches: list[Mismatch] = []
+
+    def visit(self, value: Any, info: inspect.Type, *, path: str, extra: frozenset[str] = frozenset()) -> Any:
+        if isinstance(info, inspect.UnionType):
+            info = next(kind for kind in info.types if not isinstance(kind, inspect.NoneType))
+        if isinstance(info, inspect.AnyType):
+            return value
+        if isinstance(info, inspect.StructType):
+            if not isinstance(value, dict):
+                return self._refuse(path, "an object", value)
+            return self._visit_struct(value, info, path=path, extra=extra)
+        if isinstance(info, inspect.DictType):
+            if not isinstance(value, dict):
+                return self._refuse(path, "an object", value)
+            return {
+                key: self.visit(item, info.value_type, path=f"{path}[{key}]")
+                for key, item in value.items()
+                if item is not None
+            }
+        if isinstance(info, inspect.VarTupleType):
+            if not isinstance(value, list | tuple):
+                return self._refuse(path, "a list", value)
+            return [
+                self.visit(item, info.item_type, path=f"{path}[{index}]") for index, item in enumerate(value)
+            ]
+        return self._visit_leaf(value, info, path=path)
+
+    def _visit_struct(
+        self, value: dict[str, Any], info: inspect.StructType, *, path: str, extra: frozenset[str]
+    ) -> dict[str, Any]:
+        fields = {field.encode_name: field.type for field in info.fields}
+        cleaned = {}
+        for key, item in value.items():
+            where = f"{path}.{key}" if path else str(key)
+            if key not in fields:
+                if key not in extra:
+                    self.unknown.append(where)
+                continue
+            # Kubernetes reads null as absent, except inside opaque values.
+            if item is not None or isinstance(fields[key], inspect.AnyType):
+                cleaned[key] = self.visit(item, fields[key], path=where)
+        return cleaned
+
+    def _visit_leaf(self, value: Any, info: inspect.Type, *, path: str) -> Any:
+        if isinstance(info, inspect.CustomType):
+            wanted, target = info.cls.__name__.lower(), info.cls
+        else:
+            wanted, target = _leaf(info)
+        try:
+            msgspec.convert(value, target, dec_hook=hooks.decode)
+        except msgspec.ValidationError as error:
+            if isinstance(info, inspect.CustomType) and isinstance(value, str):
+                self.mismatches.append(Mismatch(path, wanted, f"{value!r} ({_plain(error)})"))
+            else:
+                self._refuse(path, wanted, value)
+        return value
+
+    def _refuse(self, path: str, wanted: str, value: Any) -> Any:
+        self.mismatches.append(Mismatch(path or "the document", wanted, describe(value)))
+        return value
+
+
+def describe(value: Any) -> str:
+    """A value as people wrote it, shortened, with the name of its JSON type."""
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, bool):
+        return f"boolean {str(value).lower()}"
+    text = repr(value) if not isinstance(value, str) else msgspec.json.encode(value).decode()
+    shown = text if len(text) <= 64 else text[:61] + "..."
+    return f"string {shown}" if isinstance(value, str) else f"number {shown}"
+
+
+def _leaf(info: inspect.Type) -> tuple[str, Any]:
+    from drachma.api import meta, struct
+
+    match info:
+        case inspect.IntType(le=limit):
+            return (
+                ("a 32-bit integer", struct.Int32)
+                if limit == 2**31 - 1
+                else ("a 64-bit integer", struct.Int64)
+            )
+        case inspect.BoolType():
+            return "a boolean", bool
+        case inspect.DateTimeType():
+            return "an RFC 3339 time", meta.Time
+        case _:
+            return "a string", str
+
+
+def _plain(error: msgspec.ValidationError) -> str:
+    return str(error).partition(" - at `")[0]
