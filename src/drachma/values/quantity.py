@@ -1,8 +1,8 @@
 """Quantity: an exact resource amount such as ``512Mi`` or ``100m``, with Kubernetes' rules and spelling.
 
 Called by all that reads or compares amounts: the codec, CEL, the allocator, the scheduler, quota. Every
-quantity is a whole number of nanos, so one Python integer holds the value: order, equality and hash are those of
-that integer, whatever the spelling (``0.5Gi == 512Mi``).
+quantity is a whole number of nanos, so one Python integer holds the value: order, equality and hash are those
+of that integer, whatever the spelling (``0.5Gi == 512Mi``).
 
 Three things besides the value are remembered because Kubernetes shows them: the *format* (the family of
 suffixes), the *text* it was parsed from, and its *representation*. Upstream holds a quantity either as an
@@ -142,7 +142,7 @@ class Quantity:
         try:
             base = float(self._unscaled())
         except OverflowError:
-            base = math.copysign(math.inf, self._nanos)
+            base = math.inf * self.sign
         return base if self._scale == 0 else base * _pow10(self._scale)
 
     def __str__(self) -> str:
@@ -248,7 +248,8 @@ class Quantity:
         places = scale - self._scale
         unscaled = self._unscaled()
         if places <= 0:
-            return _wrap(_wrap(unscaled) * _power(-places))
+            # A power beyond int64 comes out of Go's conversion (on amd64) as the least int64.
+            return _wrap(_wrap(unscaled) * (_power(-places) if places > -19 else _INT64_MIN))
         divisor = _power(places)
         if unscaled < _INT64_MAX and places < 19:
             # Truncated, then one up: below zero that is one more than rounding away from zero would give.

@@ -186,7 +186,8 @@ def _check_build(metadata: str) -> None:
 
 
 def _without_leading_zeros(part: str) -> str:
-    if len(part) < 2:
+    # Upstream counts bytes, so a lone character beyond ASCII is not short: it gets its zero in the message.
+    if len(part) < 2 and part.isascii():
         return part
     stripped = part.lstrip("0")
     return stripped if stripped[:1] in tuple("0123456789") else "0" + stripped
