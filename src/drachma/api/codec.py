@@ -18,7 +18,7 @@ _ENVELOPE = frozenset({"apiVersion", "kind"})
 _encoder = msgspec.json.Encoder(enc_hook=hooks.encode)
 
 
-class _TypeMeta(Struct):
+class _TypeMeta(Struct, frozen=True, kw_only=True):
     api_version: str = ABSENT_TEXT
     kind: str = ABSENT_TEXT
 
@@ -47,9 +47,7 @@ def decode(document: Any) -> meta.Object:
     except msgspec.ValidationError:
         examined = shape.examine(document, model, known=_ENVELOPE)
         if examined.mismatches:
-            raise errors.DecodeError(
-                f"{title(document)}: " + "; ".join(map(str, examined.mismatches))
-            ) from None
+            raise errors.DecodeError(f"{title(document)}: " + "; ".join(map(str, examined.mismatches))) from None
         wire = msgspec.convert(examined.document, model, dec_hook=hooks.decode)
     return conversion.to_memory(wire)
 

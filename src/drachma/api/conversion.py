@@ -90,9 +90,7 @@ def _claim_to_memory(claim: v1beta1.ResourceClaim) -> resourceclaim.ResourceClai
 
 
 def _claim_to_v1beta1(claim: resourceclaim.ResourceClaim) -> v1beta1.ResourceClaim:
-    return v1beta1.ResourceClaim(
-        metadata=claim.metadata, spec=_claim_spec_to_v1beta1(claim.spec), status=claim.status
-    )
+    return v1beta1.ResourceClaim(metadata=claim.metadata, spec=_claim_spec_to_v1beta1(claim.spec), status=claim.status)
 
 
 def _template_to_memory(

@@ -26,9 +26,7 @@ def apply(given: _ObjectT, *, now: datetime) -> _ObjectT:
     defaulted: meta.Object = given
     match given:
         case resourceclaim.ResourceClaim():
-            defaulted = structs.replace(
-                given, spec=_claim_spec(given.spec), status=_claim_status(given.status)
-            )
+            defaulted = structs.replace(given, spec=_claim_spec(given.spec), status=_claim_status(given.status))
         case resourceclaimtemplate.ResourceClaimTemplate():
             spec = structs.replace(given.spec, spec=_claim_spec(given.spec.spec))
             defaulted = structs.replace(given, spec=spec)
@@ -42,7 +40,8 @@ def apply(given: _ObjectT, *, now: datetime) -> _ObjectT:
 
 def canonical(given: _ObjectT) -> _ObjectT:
     """The object as upstream writes it: quantities in canonical form, empty optional fields left out."""
-    return _canonical_struct(given)
+    canonical_form: _ObjectT = _canonical_struct(given)
+    return canonical_form
 
 
 def _claim_spec(spec: resourceclaim.ResourceClaimSpec) -> resourceclaim.ResourceClaimSpec:
@@ -122,8 +121,6 @@ def _canonical_value(value: Any) -> Any:
     if isinstance(value, tuple):
         items = tuple(_canonical_value(item) for item in value)
         return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
-    if isinstance(value, Mapping) and any(
-        isinstance(item, Struct | quantity.Quantity) for item in value.values()
-    ):
+    if isinstance(value, Mapping) and any(isinstance(item, Struct | quantity.Quantity) for item in value.values()):
         return {key: _canonical_value(item) for key, item in value.items()}
     return value

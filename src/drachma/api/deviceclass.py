@@ -6,13 +6,13 @@ from drachma.api import devices, meta
 from drachma.api.struct import ABSENT_MAP, ABSENT_TUPLE, Struct
 
 
-class DeviceClassConfiguration(Struct):
+class DeviceClassConfiguration(Struct, frozen=True, kw_only=True):
     """Configuration that every device of the class gets."""
 
     opaque: devices.OpaqueDeviceConfiguration | None = None
 
 
-class DeviceClassSpec(Struct):
+class DeviceClassSpec(Struct, frozen=True, kw_only=True):
     """Selectors and configuration of the class.
 
     ``node_allocatable_resource_accounting_policies`` is of KEP-5517's future section (accounting policies).
@@ -25,7 +25,7 @@ class DeviceClassSpec(Struct):
     node_allocatable_resource_accounting_policies: Mapping[str, str] = ABSENT_MAP
 
 
-class DeviceClass(meta.Object):
+class DeviceClass(meta.Object, frozen=True, kw_only=True):
     """``resource.k8s.io`` DeviceClass, cluster-scoped."""
 
     spec: DeviceClassSpec = DeviceClassSpec()

@@ -4,26 +4,26 @@ from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, Int64, Struct
 
 
-class CELDeviceSelector(Struct):
+class CELDeviceSelector(Struct, frozen=True, kw_only=True):
     """A CEL expression over ``device``."""
 
     expression: str = ABSENT_TEXT
 
 
-class DeviceSelector(Struct):
+class DeviceSelector(Struct, frozen=True, kw_only=True):
     """One condition a device must meet; exactly one member is set."""
 
     cel: CELDeviceSelector | None = None
 
 
-class OpaqueDeviceConfiguration(Struct):
+class OpaqueDeviceConfiguration(Struct, frozen=True, kw_only=True):
     """Parameters that only the named driver understands."""
 
     driver: str = ABSENT_TEXT
     parameters: meta.Opaque = None
 
 
-class DeviceTaint(Struct):
+class DeviceTaint(Struct, frozen=True, kw_only=True):
     """A mark on a device that keeps claims without a matching toleration away, or drives their pods off."""
 
     key: str = ABSENT_TEXT
@@ -32,7 +32,7 @@ class DeviceTaint(Struct):
     time_added: meta.Time | None = None
 
 
-class DeviceToleration(Struct):
+class DeviceToleration(Struct, frozen=True, kw_only=True):
     """Which taints a request puts up with, and for how long."""
 
     key: str = ABSENT_TEXT

@@ -4,7 +4,7 @@ from drachma.api import devices, meta
 from drachma.api.struct import ABSENT_TUPLE, Struct
 
 
-class DeviceTaintSelector(Struct):
+class DeviceTaintSelector(Struct, frozen=True, kw_only=True):
     """Devices by driver, pool and name; what is not set matches all."""
 
     driver: str | None = None
@@ -12,20 +12,20 @@ class DeviceTaintSelector(Struct):
     device: str | None = None
 
 
-class DeviceTaintRuleSpec(Struct):
+class DeviceTaintRuleSpec(Struct, frozen=True, kw_only=True):
     """The taint and whom it hits; without a selector, no device."""
 
     device_selector: DeviceTaintSelector | None = None
     taint: devices.DeviceTaint = devices.DeviceTaint()
 
 
-class DeviceTaintRuleStatus(Struct):
+class DeviceTaintRuleStatus(Struct, frozen=True, kw_only=True):
     """How far eviction has come."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
 
 
-class DeviceTaintRule(meta.Object):
+class DeviceTaintRule(meta.Object, frozen=True, kw_only=True):
     """``resource.k8s.io`` DeviceTaintRule, cluster-scoped."""
 
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

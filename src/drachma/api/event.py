@@ -4,7 +4,7 @@ from drachma.api import meta
 from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, Int32, Struct
 
 
-class ObjectReference(Struct):
+class ObjectReference(Struct, frozen=True, kw_only=True):
     """Which object an event is about."""
 
     kind: str = ABSENT_TEXT
@@ -16,14 +16,14 @@ class ObjectReference(Struct):
     field_path: str = ABSENT_TEXT
 
 
-class EventSource(Struct):
+class EventSource(Struct, frozen=True, kw_only=True):
     """Who reported it."""
 
     component: str = ABSENT_TEXT
     host: str = ABSENT_TEXT
 
 
-class Event(meta.Object):
+class Event(meta.Object, frozen=True, kw_only=True):
     """Core Event, namespaced; a partial view."""
 
     involved_object: ObjectReference = ObjectReference()

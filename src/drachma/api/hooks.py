@@ -14,9 +14,7 @@ def decode(wanted: type, found: Any) -> Any:
     if isinstance(found, int) and not isinstance(found, bool):
         return quantity.Quantity.parse(str(found))
     if isinstance(found, float):
-        return quantity.Quantity.parse(
-            f"{found:.0f}" if found.is_integer() and abs(found) < 1e21 else repr(found)
-        )
+        return quantity.Quantity.parse(f"{found:.0f}" if found.is_integer() and abs(found) < 1e21 else repr(found))
     raise TypeError(f"expected quantity, got {type(found).__name__}")
 
 

@@ -4,14 +4,14 @@ from drachma.api import meta, pod
 from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Int64, Struct
 
 
-class PodTemplateSpec(Struct):
+class PodTemplateSpec(Struct, frozen=True, kw_only=True):
     """What each pod of the job looks like."""
 
     metadata: meta.ObjectMeta = meta.ABSENT_META
     spec: pod.PodSpec = pod.PodSpec()
 
 
-class JobSpec(Struct):
+class JobSpec(Struct, frozen=True, kw_only=True):
     """How many pods, how often retried, and whether on hold."""
 
     parallelism: Int32 | None = None
@@ -26,7 +26,7 @@ class JobSpec(Struct):
     suspend: bool | None = None
 
 
-class JobCondition(Struct):
+class JobCondition(Struct, frozen=True, kw_only=True):
     """One observed aspect of the job's state."""
 
     type: str = ABSENT_TEXT
@@ -37,7 +37,7 @@ class JobCondition(Struct):
     message: str = ABSENT_TEXT
 
 
-class JobStatus(Struct):
+class JobStatus(Struct, frozen=True, kw_only=True):
     """How far the job is."""
 
     conditions: tuple[JobCondition, ...] = ABSENT_TUPLE
@@ -49,7 +49,7 @@ class JobStatus(Struct):
     ready: Int32 | None = None
 
 
-class Job(meta.Object):
+class Job(meta.Object, frozen=True, kw_only=True):
     """``batch`` Job, namespaced; a partial view."""
 
     spec: JobSpec = JobSpec()

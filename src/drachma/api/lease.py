@@ -4,7 +4,7 @@ from drachma.api import meta
 from drachma.api.struct import Int32, Struct
 
 
-class LeaseSpec(Struct):
+class LeaseSpec(Struct, frozen=True, kw_only=True):
     """Who holds the lease, since when and for how long."""
 
     holder_identity: str | None = None
@@ -14,7 +14,7 @@ class LeaseSpec(Struct):
     lease_transitions: Int32 | None = None
 
 
-class Lease(meta.Object):
+class Lease(meta.Object, frozen=True, kw_only=True):
     """``coordination.k8s.io`` Lease, namespaced; a partial view."""
 
     spec: LeaseSpec = LeaseSpec()

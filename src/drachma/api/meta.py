@@ -18,7 +18,7 @@ Opaque = Any
 """JSON that drachma carries and never looks into; nothing in it is an unknown field."""
 
 
-class OwnerReference(Struct):
+class OwnerReference(Struct, frozen=True, kw_only=True):
     """Who an object belongs to; garbage collection and claim generation follow it."""
 
     api_version: str = ABSENT_TEXT
@@ -29,7 +29,7 @@ class OwnerReference(Struct):
     block_owner_deletion: bool | None = None
 
 
-class ManagedFieldsEntry(Struct):
+class ManagedFieldsEntry(Struct, frozen=True, kw_only=True):
     """Which fields one manager owns, for server-side apply."""
 
     manager: str = ABSENT_TEXT
@@ -41,7 +41,7 @@ class ManagedFieldsEntry(Struct):
     subresource: str = ABSENT_TEXT
 
 
-class ObjectMeta(Struct):
+class ObjectMeta(Struct, frozen=True, kw_only=True):
     """``metadata`` of every object."""
 
     name: str = ABSENT_TEXT
@@ -64,13 +64,13 @@ class ObjectMeta(Struct):
 ABSENT_META = ObjectMeta()
 
 
-class Object(Struct):
+class Object(Struct, frozen=True, kw_only=True):
     """A whole object. Its kind is its Python type; apiVersion and kind are written by the codec."""
 
     metadata: ObjectMeta = ABSENT_META
 
 
-class Condition(Struct):
+class Condition(Struct, frozen=True, kw_only=True):
     """One observed aspect of an object's state."""
 
     type: str = ABSENT_TEXT
@@ -81,7 +81,7 @@ class Condition(Struct):
     message: str = ABSENT_TEXT
 
 
-class LabelSelectorRequirement(Struct):
+class LabelSelectorRequirement(Struct, frozen=True, kw_only=True):
     """One expression of a label selector."""
 
     key: str = ABSENT_TEXT
@@ -89,7 +89,7 @@ class LabelSelectorRequirement(Struct):
     values: tuple[str, ...] = ABSENT_TUPLE
 
 
-class LabelSelector(Struct):
+class LabelSelector(Struct, frozen=True, kw_only=True):
     """A label selector in its struct form; all parts must hold."""
 
     match_labels: Mapping[str, str] = ABSENT_MAP

@@ -4,19 +4,19 @@ from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
 
 
-class NamespaceSpec(Struct):
+class NamespaceSpec(Struct, frozen=True, kw_only=True):
     """What still has to be cleaned up before the namespace goes."""
 
     finalizers: tuple[str, ...] = ABSENT_TUPLE
 
 
-class NamespaceStatus(Struct):
+class NamespaceStatus(Struct, frozen=True, kw_only=True):
     """Active or Terminating."""
 
     phase: str = ABSENT_TEXT
 
 
-class Namespace(meta.Object):
+class Namespace(meta.Object, frozen=True, kw_only=True):
     """Core Namespace, cluster-scoped; a partial view."""
 
     spec: NamespaceSpec = NamespaceSpec()

@@ -7,7 +7,7 @@ from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
 from drachma.values import quantity
 
 
-class Taint(Struct):
+class Taint(Struct, frozen=True, kw_only=True):
     """A mark that keeps pods without a matching toleration away."""
 
     key: str = ABSENT_TEXT
@@ -16,14 +16,14 @@ class Taint(Struct):
     time_added: meta.Time | None = None
 
 
-class NodeSpec(Struct):
+class NodeSpec(Struct, frozen=True, kw_only=True):
     """What an administrator says about the node."""
 
     unschedulable: bool | None = None
     taints: tuple[Taint, ...] = ABSENT_TUPLE
 
 
-class NodeCondition(Struct):
+class NodeCondition(Struct, frozen=True, kw_only=True):
     """One observed aspect of the node's state."""
 
     type: str = ABSENT_TEXT
@@ -34,7 +34,7 @@ class NodeCondition(Struct):
     message: str = ABSENT_TEXT
 
 
-class NodeStatus(Struct):
+class NodeStatus(Struct, frozen=True, kw_only=True):
     """What the node has and how it is."""
 
     capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
@@ -42,7 +42,7 @@ class NodeStatus(Struct):
     conditions: tuple[NodeCondition, ...] = ABSENT_TUPLE
 
 
-class Node(meta.Object):
+class Node(meta.Object, frozen=True, kw_only=True):
     """Core Node, cluster-scoped; a partial view."""
 
     spec: NodeSpec = NodeSpec()

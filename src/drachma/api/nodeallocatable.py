@@ -15,7 +15,7 @@ from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
 from drachma.values import quantity
 
 
-class NodeAllocatableMapping(Struct):
+class NodeAllocatableMapping(Struct, frozen=True, kw_only=True):
     """The device is such a resource: so much per unit of a capacity, or so much per device."""
 
     capacity_key: str | None = None
@@ -23,14 +23,14 @@ class NodeAllocatableMapping(Struct):
     device_multiplier: quantity.Quantity | None = None
 
 
-class NodeAllocatableOverhead(Struct):
+class NodeAllocatableOverhead(Struct, frozen=True, kw_only=True):
     """The device needs such a resource beside itself."""
 
     per_pod: quantity.Quantity | None = None
     per_container: quantity.Quantity | None = None
 
 
-class NodeAllocatableResource(Struct):
+class NodeAllocatableResource(Struct, frozen=True, kw_only=True):
     """What one device means for one node-allocatable resource, in 1.37's form.
 
     ``accounting_policy`` is of KEP-5517's future section.
@@ -41,7 +41,7 @@ class NodeAllocatableResource(Struct):
     accounting_policy: str | None = None
 
 
-class NodeAllocatableResourceMapping(Struct):
+class NodeAllocatableResourceMapping(Struct, frozen=True, kw_only=True):
     """The same in the KEP's form; without a multiplier it is 1."""
 
     capacity_key: str | None = None
@@ -49,14 +49,14 @@ class NodeAllocatableResourceMapping(Struct):
     accounting_policy: str | None = None
 
 
-class NodeAllocatableMappedResource(Struct):
+class NodeAllocatableMappedResource(Struct, frozen=True, kw_only=True):
     """How much of a resource a claim's devices are."""
 
     name: str = ABSENT_TEXT
     amount: quantity.Quantity | None = msgspec.field(default=None, name="quantity")
 
 
-class NodeAllocatableOverheadResource(Struct):
+class NodeAllocatableOverheadResource(Struct, frozen=True, kw_only=True):
     """How much of a resource a claim's devices need beside themselves."""
 
     name: str = ABSENT_TEXT
@@ -64,7 +64,7 @@ class NodeAllocatableOverheadResource(Struct):
     per_container: quantity.Quantity | None = None
 
 
-class NodeAllocatableResourceClaimStatus(Struct):
+class NodeAllocatableResourceClaimStatus(Struct, frozen=True, kw_only=True):
     """What one claim adds to a pod's requests: ``resources`` in the KEP's form, the rest in 1.37's."""
 
     resource_claim_name: str = ABSENT_TEXT
@@ -91,9 +91,7 @@ def resources_of(device: _Publishes) -> Mapping[str, NodeAllocatableResource]:
     """A device's node-allocatable resources in the one model; 1.37's spelling wins where both name a resource."""
     if not device.node_allocatable_resource_mappings:
         return device.node_allocatable_resources
-    translated = {
-        name: _from_kep(mapping) for name, mapping in device.node_allocatable_resource_mappings.items()
-    }
+    translated = {name: _from_kep(mapping) for name, mapping in device.node_allocatable_resource_mappings.items()}
     return {**translated, **device.node_allocatable_resources}
 
 

@@ -3,7 +3,7 @@
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
 
 
-class NodeSelectorRequirement(Struct):
+class NodeSelectorRequirement(Struct, frozen=True, kw_only=True):
     """``key operator values`` over a node's labels or fields."""
 
     key: str = ABSENT_TEXT
@@ -11,14 +11,14 @@ class NodeSelectorRequirement(Struct):
     values: tuple[str, ...] = ABSENT_TUPLE
 
 
-class NodeSelectorTerm(Struct):
+class NodeSelectorTerm(Struct, frozen=True, kw_only=True):
     """Requirements that must all hold; a term without any matches no node."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ABSENT_TUPLE
     match_fields: tuple[NodeSelectorRequirement, ...] = ABSENT_TUPLE
 
 
-class NodeSelector(Struct):
+class NodeSelector(Struct, frozen=True, kw_only=True):
     """Terms of which one must hold."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ABSENT_TUPLE

@@ -11,14 +11,14 @@ from drachma.values import quantity
 ResourceList = Mapping[str, quantity.Quantity]
 
 
-class ContainerClaim(Struct):
+class ContainerClaim(Struct, frozen=True, kw_only=True):
     """A container's use of one of the pod's claims, or of one request in it."""
 
     name: str = ABSENT_TEXT
     request: str = ABSENT_TEXT
 
 
-class ResourceRequirements(Struct):
+class ResourceRequirements(Struct, frozen=True, kw_only=True):
     """What a container, or the pod as a whole, asks for."""
 
     limits: ResourceList = ABSENT_MAP
@@ -26,7 +26,7 @@ class ResourceRequirements(Struct):
     claims: tuple[ContainerClaim, ...] = ABSENT_TUPLE
 
 
-class ContainerPort(Struct):
+class ContainerPort(Struct, frozen=True, kw_only=True):
     """A port; only host ports matter to scheduling."""
 
     name: str = ABSENT_TEXT
@@ -36,14 +36,14 @@ class ContainerPort(Struct):
     host_ip: str = msgspec.field(default=ABSENT_TEXT, name="hostIP")
 
 
-class EnvVar(Struct):
+class EnvVar(Struct, frozen=True, kw_only=True):
     """An environment variable with a literal value."""
 
     name: str = ABSENT_TEXT
     value: str = ABSENT_TEXT
 
 
-class Container(Struct):
+class Container(Struct, frozen=True, kw_only=True):
     """A container or init container; an init container that always restarts is a sidecar."""
 
     name: str = ABSENT_TEXT
@@ -57,7 +57,7 @@ class Container(Struct):
     restart_policy: str | None = None
 
 
-class PodResourceClaim(Struct):
+class PodResourceClaim(Struct, frozen=True, kw_only=True):
     """A claim the pod needs: an existing one, or one made from a template for it alone."""
 
     name: str = ABSENT_TEXT
@@ -65,21 +65,21 @@ class PodResourceClaim(Struct):
     resource_claim_template_name: str | None = None
 
 
-class PreferredSchedulingTerm(Struct):
+class PreferredSchedulingTerm(Struct, frozen=True, kw_only=True):
     """A node preference and its weight."""
 
     weight: Int32 = ABSENT_INT
     preference: nodeselector.NodeSelectorTerm = nodeselector.NodeSelectorTerm()
 
 
-class NodeAffinity(Struct):
+class NodeAffinity(Struct, frozen=True, kw_only=True):
     """Which nodes the pod must, or had better, run on."""
 
     required_during_scheduling_ignored_during_execution: nodeselector.NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ABSENT_TUPLE
 
 
-class PodAffinityTerm(Struct):
+class PodAffinityTerm(Struct, frozen=True, kw_only=True):
     """Pods to be near to, or apart from, within a topology."""
 
     label_selector: meta.LabelSelector | None = None
@@ -88,21 +88,21 @@ class PodAffinityTerm(Struct):
     namespace_selector: meta.LabelSelector | None = None
 
 
-class WeightedPodAffinityTerm(Struct):
+class WeightedPodAffinityTerm(Struct, frozen=True, kw_only=True):
     """A pod affinity preference and its weight."""
 
     weight: Int32 = ABSENT_INT
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(Struct):
+class PodAffinity(Struct, frozen=True, kw_only=True):
     """Pod affinity or anti-affinity."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ABSENT_TUPLE
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ABSENT_TUPLE
 
 
-class Affinity(Struct):
+class Affinity(Struct, frozen=True, kw_only=True):
     """All affinities of a pod."""
 
     node_affinity: NodeAffinity | None = None
@@ -110,7 +110,7 @@ class Affinity(Struct):
     pod_anti_affinity: PodAffinity | None = None
 
 
-class Toleration(Struct):
+class Toleration(Struct, frozen=True, kw_only=True):
     """Which node taints the pod puts up with."""
 
     key: str = ABSENT_TEXT
@@ -120,13 +120,13 @@ class Toleration(Struct):
     toleration_seconds: Int64 | None = None
 
 
-class PodSchedulingGate(Struct):
+class PodSchedulingGate(Struct, frozen=True, kw_only=True):
     """While any is left, the pod is not scheduled."""
 
     name: str = ABSENT_TEXT
 
 
-class PodSpec(Struct):
+class PodSpec(Struct, frozen=True, kw_only=True):
     """What the pod asks for."""
 
     init_containers: tuple[Container, ...] = ABSENT_TUPLE
@@ -150,7 +150,7 @@ class PodSpec(Struct):
     resources: ResourceRequirements | None = None
 
 
-class PodCondition(Struct):
+class PodCondition(Struct, frozen=True, kw_only=True):
     """One observed aspect of the pod's state."""
 
     type: str = ABSENT_TEXT
@@ -162,14 +162,14 @@ class PodCondition(Struct):
     message: str = ABSENT_TEXT
 
 
-class PodResourceClaimStatus(Struct):
+class PodResourceClaimStatus(Struct, frozen=True, kw_only=True):
     """Which claim was generated for one of the pod's template references."""
 
     name: str = ABSENT_TEXT
     resource_claim_name: str | None = None
 
 
-class PodExtendedResourceRequest(Struct):
+class PodExtendedResourceRequest(Struct, frozen=True, kw_only=True):
     """Which container's extended resource is served by which request of the pod's special claim."""
 
     container_name: str = ABSENT_TEXT
@@ -177,14 +177,14 @@ class PodExtendedResourceRequest(Struct):
     request_name: str = ABSENT_TEXT
 
 
-class PodExtendedResourceClaimStatus(Struct):
+class PodExtendedResourceClaimStatus(Struct, frozen=True, kw_only=True):
     """The claim made for a pod's extended resources that device classes back."""
 
     request_mappings: tuple[PodExtendedResourceRequest, ...] = ABSENT_TUPLE
     resource_claim_name: str = ABSENT_TEXT
 
 
-class PodStatus(Struct):
+class PodStatus(Struct, frozen=True, kw_only=True):
     """What became of the pod."""
 
     observed_generation: Int64 = ABSENT_INT
@@ -196,12 +196,12 @@ class PodStatus(Struct):
     start_time: meta.Time | None = None
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ABSENT_TUPLE
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
-    node_allocatable_resource_claim_statuses: tuple[
-        nodeallocatable.NodeAllocatableResourceClaimStatus, ...
-    ] = ABSENT_TUPLE
+    node_allocatable_resource_claim_statuses: tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...] = (
+        ABSENT_TUPLE
+    )
 
 
-class Pod(meta.Object):
+class Pod(meta.Object, frozen=True, kw_only=True):
     """Core Pod, namespaced; a partial view."""
 
     spec: PodSpec = PodSpec()

@@ -9,20 +9,20 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE
 from drachma.values import quantity
 
 
-class CapacityRequirements(Struct):
+class CapacityRequirements(Struct, frozen=True, kw_only=True):
     """How much of a shared device's capacity is wanted."""
 
     requests: Mapping[str, quantity.Quantity] = ABSENT_MAP
 
 
-class DeviceDerivedAttribute(Struct):
+class DeviceDerivedAttribute(Struct, frozen=True, kw_only=True):
     """An attribute computed by a CEL expression, for use in constraints."""
 
     name: str = ABSENT_TEXT
     expression: str = ABSENT_TEXT
 
 
-class ExactDeviceRequest(Struct):
+class ExactDeviceRequest(Struct, frozen=True, kw_only=True):
     """One way to satisfy a request."""
 
     device_class_name: str = ABSENT_TEXT
@@ -35,7 +35,7 @@ class ExactDeviceRequest(Struct):
     derived_attributes: tuple[DeviceDerivedAttribute, ...] = ABSENT_TUPLE
 
 
-class DeviceSubRequest(Struct):
+class DeviceSubRequest(Struct, frozen=True, kw_only=True):
     """One of several ways, in order of preference (KEP-4816)."""
 
     name: str = ABSENT_TEXT
@@ -48,7 +48,7 @@ class DeviceSubRequest(Struct):
     derived_attributes: tuple[DeviceDerivedAttribute, ...] = ABSENT_TUPLE
 
 
-class DeviceRequest(Struct):
+class DeviceRequest(Struct, frozen=True, kw_only=True):
     """A named wish: ``exactly`` one way, or the ``first_available`` of several."""
 
     name: str = ABSENT_TEXT
@@ -56,7 +56,7 @@ class DeviceRequest(Struct):
     first_available: tuple[DeviceSubRequest, ...] = ABSENT_TUPLE
 
 
-class DeviceConstraint(Struct):
+class DeviceConstraint(Struct, frozen=True, kw_only=True):
     """What the devices of some (or, without ``requests``, all) requests must have in common or apart."""
 
     requests: tuple[str, ...] = ABSENT_TUPLE
@@ -64,14 +64,14 @@ class DeviceConstraint(Struct):
     distinct_attribute: str | None = None
 
 
-class DeviceClaimConfiguration(Struct):
+class DeviceClaimConfiguration(Struct, frozen=True, kw_only=True):
     """Configuration for the devices of some (or, without ``requests``, all) requests."""
 
     requests: tuple[str, ...] = ABSENT_TUPLE
     opaque: devices.OpaqueDeviceConfiguration | None = None
 
 
-class DeviceClaim(Struct):
+class DeviceClaim(Struct, frozen=True, kw_only=True):
     """All that a claim asks for."""
 
     requests: tuple[DeviceRequest, ...] = ABSENT_TUPLE
@@ -79,13 +79,13 @@ class DeviceClaim(Struct):
     config: tuple[DeviceClaimConfiguration, ...] = ABSENT_TUPLE
 
 
-class ResourceClaimSpec(Struct):
+class ResourceClaimSpec(Struct, frozen=True, kw_only=True):
     """``spec`` of a claim and of a claim template's claims."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
-class DeviceRequestAllocationResult(Struct):
+class DeviceRequestAllocationResult(Struct, frozen=True, kw_only=True):
     """One allocated device; ``request`` is ``request/subrequest`` where a subrequest was chosen."""
 
     request: str = ABSENT_TEXT
@@ -101,7 +101,7 @@ class DeviceRequestAllocationResult(Struct):
     skip_node_operations: tuple[str, ...] = ABSENT_TUPLE
 
 
-class DeviceAllocationConfiguration(Struct):
+class DeviceAllocationConfiguration(Struct, frozen=True, kw_only=True):
     """Configuration for allocated devices, and whether class or claim asked for it."""
 
     source: str = ABSENT_TEXT
@@ -109,14 +109,14 @@ class DeviceAllocationConfiguration(Struct):
     opaque: devices.OpaqueDeviceConfiguration | None = None
 
 
-class DeviceAllocationResult(Struct):
+class DeviceAllocationResult(Struct, frozen=True, kw_only=True):
     """The devices of an allocation and their configuration."""
 
     results: tuple[DeviceRequestAllocationResult, ...] = ABSENT_TUPLE
     config: tuple[DeviceAllocationConfiguration, ...] = ABSENT_TUPLE
 
 
-class AllocationResult(Struct):
+class AllocationResult(Struct, frozen=True, kw_only=True):
     """What the allocator decided, and on which nodes it can be used."""
 
     devices: DeviceAllocationResult = DeviceAllocationResult()
@@ -124,7 +124,7 @@ class AllocationResult(Struct):
     allocation_timestamp: meta.Time | None = None
 
 
-class ResourceClaimConsumerReference(Struct):
+class ResourceClaimConsumerReference(Struct, frozen=True, kw_only=True):
     """Who may use the claim."""
 
     api_group: str = ABSENT_TEXT
@@ -133,7 +133,7 @@ class ResourceClaimConsumerReference(Struct):
     uid: str = ABSENT_TEXT
 
 
-class NetworkDeviceData(Struct):
+class NetworkDeviceData(Struct, frozen=True, kw_only=True):
     """What a network driver reports about an allocated interface."""
 
     interface_name: str = ABSENT_TEXT
@@ -141,7 +141,7 @@ class NetworkDeviceData(Struct):
     hardware_address: str = ABSENT_TEXT
 
 
-class AllocatedDeviceStatus(Struct):
+class AllocatedDeviceStatus(Struct, frozen=True, kw_only=True):
     """What a driver reports about one allocated device."""
 
     driver: str = ABSENT_TEXT
@@ -153,7 +153,7 @@ class AllocatedDeviceStatus(Struct):
     network_data: NetworkDeviceData | None = None
 
 
-class ResourceClaimStatus(Struct):
+class ResourceClaimStatus(Struct, frozen=True, kw_only=True):
     """Allocation and use of a claim."""
 
     allocation: AllocationResult | None = None
@@ -164,7 +164,7 @@ class ResourceClaimStatus(Struct):
 ABSENT_STATUS = ResourceClaimStatus()
 
 
-class ResourceClaim(meta.Object):
+class ResourceClaim(meta.Object, frozen=True, kw_only=True):
     """``resource.k8s.io`` ResourceClaim, namespaced."""
 
     spec: ResourceClaimSpec = ResourceClaimSpec()

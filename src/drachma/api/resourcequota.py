@@ -7,7 +7,7 @@ from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
 from drachma.values import quantity
 
 
-class ScopedResourceSelectorRequirement(Struct):
+class ScopedResourceSelectorRequirement(Struct, frozen=True, kw_only=True):
     """One expression over a quota scope."""
 
     scope_name: str = ABSENT_TEXT
@@ -15,13 +15,13 @@ class ScopedResourceSelectorRequirement(Struct):
     values: tuple[str, ...] = ABSENT_TUPLE
 
 
-class ScopeSelector(Struct):
+class ScopeSelector(Struct, frozen=True, kw_only=True):
     """Expressions that must all hold."""
 
     match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ABSENT_TUPLE
 
 
-class ResourceQuotaSpec(Struct):
+class ResourceQuotaSpec(Struct, frozen=True, kw_only=True):
     """The limits, and the objects they count."""
 
     hard: Mapping[str, quantity.Quantity] = ABSENT_MAP
@@ -29,14 +29,14 @@ class ResourceQuotaSpec(Struct):
     scope_selector: ScopeSelector | None = None
 
 
-class ResourceQuotaStatus(Struct):
+class ResourceQuotaStatus(Struct, frozen=True, kw_only=True):
     """The limits in force and the use they are compared with."""
 
     hard: Mapping[str, quantity.Quantity] = ABSENT_MAP
     used: Mapping[str, quantity.Quantity] = ABSENT_MAP
 
 
-class ResourceQuota(meta.Object):
+class ResourceQuota(meta.Object, frozen=True, kw_only=True):
     """Core ResourceQuota, namespaced; a partial view."""
 
     spec: ResourceQuotaSpec = ResourceQuotaSpec()

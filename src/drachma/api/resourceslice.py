@@ -9,7 +9,7 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE
 from drachma.values import quantity
 
 
-class DeviceAttribute(Struct):
+class DeviceAttribute(Struct, frozen=True, kw_only=True):
     """A typed value; exactly one member is set."""
 
     int_value: Int64 | None = msgspec.field(default=None, name="int")
@@ -22,7 +22,7 @@ class DeviceAttribute(Struct):
     version_values: tuple[str, ...] = msgspec.field(default=ABSENT_TUPLE, name="versions")
 
 
-class CapacityRequestPolicyRange(Struct):
+class CapacityRequestPolicyRange(Struct, frozen=True, kw_only=True):
     """Requests between ``min`` and ``max``, rounded up to a multiple of ``step``."""
 
     min: quantity.Quantity | None = None
@@ -30,7 +30,7 @@ class CapacityRequestPolicyRange(Struct):
     step: quantity.Quantity | None = None
 
 
-class CapacityRequestPolicy(Struct):
+class CapacityRequestPolicy(Struct, frozen=True, kw_only=True):
     """Which amounts of a shared capacity may be requested, and what a request without an amount gets."""
 
     default: quantity.Quantity | None = None
@@ -38,27 +38,27 @@ class CapacityRequestPolicy(Struct):
     valid_range: CapacityRequestPolicyRange | None = None
 
 
-class DeviceCapacity(Struct):
+class DeviceCapacity(Struct, frozen=True, kw_only=True):
     """An amount of something that a device has."""
 
     value: quantity.Quantity | None = None
     request_policy: CapacityRequestPolicy | None = None
 
 
-class Counter(Struct):
+class Counter(Struct, frozen=True, kw_only=True):
     """An amount in a counter set, or an amount consumed from it."""
 
     value: quantity.Quantity | None = None
 
 
-class CounterSet(Struct):
+class CounterSet(Struct, frozen=True, kw_only=True):
     """Counters that several devices of a pool draw from."""
 
     name: str = ABSENT_TEXT
     counters: Mapping[str, Counter] = ABSENT_MAP
 
 
-class DeviceCounterConsumption(Struct):
+class DeviceCounterConsumption(Struct, frozen=True, kw_only=True):
     """What a device takes from a counter set when it is allocated."""
 
     counter_set: str = ABSENT_TEXT
@@ -66,7 +66,7 @@ class DeviceCounterConsumption(Struct):
     compatibility_groups: tuple[str, ...] = ABSENT_TUPLE
 
 
-class BasicDevice(Struct):
+class BasicDevice(Struct, frozen=True, kw_only=True):
     """Everything about a device but its name; v1beta1 has these fields one level down."""
 
     attributes: Mapping[str, DeviceAttribute] = ABSENT_MAP
@@ -81,18 +81,16 @@ class BasicDevice(Struct):
     binding_failure_conditions: tuple[str, ...] = ABSENT_TUPLE
     allow_multiple_allocations: bool | None = None
     node_allocatable_resources: Mapping[str, nodeallocatable.NodeAllocatableResource] = ABSENT_MAP
-    node_allocatable_resource_mappings: Mapping[str, nodeallocatable.NodeAllocatableResourceMapping] = (
-        ABSENT_MAP
-    )
+    node_allocatable_resource_mappings: Mapping[str, nodeallocatable.NodeAllocatableResourceMapping] = ABSENT_MAP
 
 
-class Device(BasicDevice):
+class Device(BasicDevice, frozen=True, kw_only=True):
     """One device of a slice."""
 
     name: str = ABSENT_TEXT
 
 
-class ResourcePool(Struct):
+class ResourcePool(Struct, frozen=True, kw_only=True):
     """Which pool a slice is a part of, how new it is, and of how many slices the pool consists."""
 
     name: str = ABSENT_TEXT
@@ -103,7 +101,7 @@ class ResourcePool(Struct):
 ABSENT_POOL = ResourcePool()
 
 
-class ResourceSliceSpec(Struct):
+class ResourceSliceSpec(Struct, frozen=True, kw_only=True):
     """``spec`` of a slice."""
 
     driver: str = ABSENT_TEXT
@@ -118,7 +116,7 @@ class ResourceSliceSpec(Struct):
     skip_node_operations: tuple[str, ...] = ABSENT_TUPLE
 
 
-class ResourceSlice(meta.Object):
+class ResourceSlice(meta.Object, frozen=True, kw_only=True):
     """``resource.k8s.io`` ResourceSlice, cluster-scoped."""
 
     spec: ResourceSliceSpec = ResourceSliceSpec()

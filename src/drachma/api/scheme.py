@@ -118,9 +118,7 @@ def find(api_version: str, name: str) -> Kind:
         return found
     elsewhere = [served for served, other in _BY_NAME if other == name]
     if elsewhere:
-        raise errors.DecodeError(
-            f"kind {name} does not exist in {api_version}: it is served in {', '.join(elsewhere)}"
-        )
+        raise errors.DecodeError(f"kind {name} does not exist in {api_version}: it is served in {', '.join(elsewhere)}")
     known = ", ".join(sorted({other for _, other in _BY_NAME}))
     raise errors.DecodeError(f"unknown kind {name} in {api_version}: known kinds are {known}")
 

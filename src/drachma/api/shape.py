@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from drachma.api import hooks
+from drachma.api import hooks, meta, struct
 
 
 class Mismatch(NamedTuple):
@@ -69,9 +69,7 @@ class _Examiner:
         if isinstance(info, inspect.VarTupleType):
             if not isinstance(value, list | tuple):
                 return self._refuse(path, "a list", value)
-            return [
-                self.visit(item, info.item_type, path=f"{path}[{index}]") for index, item in enumerate(value)
-            ]
+            return [self.visit(item, info.item_type, path=f"{path}[{index}]") for index, item in enumerate(value)]
         return self._visit_leaf(value, info, path=path)
 
     def _visit_struct(
@@ -125,15 +123,9 @@ def describe(value: Any) -> str:
 
 
 def _leaf(info: inspect.Type) -> tuple[str, Any]:
-    from drachma.api import meta, struct
-
     match info:
         case inspect.IntType(le=limit):
-            return (
-                ("a 32-bit integer", struct.Int32)
-                if limit == 2**31 - 1
-                else ("a 64-bit integer", struct.Int64)
-            )
+            return ("a 32-bit integer", struct.Int32) if limit == 2**31 - 1 else ("a 64-bit integer", struct.Int64)
         case inspect.BoolType():
             return "a boolean", bool
         case inspect.DateTimeType():

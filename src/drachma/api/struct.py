@@ -31,7 +31,7 @@ class _AbsentMap(dict[str, Any]):
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise TypeError("an absent map is shared by all objects and cannot be changed")
 
-    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = _refuse
 
 
 ABSENT_TEXT: Final[str] = _AbsentText()

@@ -7,14 +7,14 @@ from drachma.api import meta, nodeselector, resourceclaim, resourceslice
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
 
 
-class DeviceRequest(resourceclaim.ExactDeviceRequest):
+class DeviceRequest(resourceclaim.ExactDeviceRequest, frozen=True, kw_only=True):
     """A request whose exact form is not wrapped in ``exactly``."""
 
     name: str = ABSENT_TEXT
     first_available: tuple[resourceclaim.DeviceSubRequest, ...] = ABSENT_TUPLE
 
 
-class DeviceClaim(Struct):
+class DeviceClaim(Struct, frozen=True, kw_only=True):
     """All that a claim asks for."""
 
     requests: tuple[DeviceRequest, ...] = ABSENT_TUPLE
@@ -22,40 +22,40 @@ class DeviceClaim(Struct):
     config: tuple[resourceclaim.DeviceClaimConfiguration, ...] = ABSENT_TUPLE
 
 
-class ResourceClaimSpec(Struct):
+class ResourceClaimSpec(Struct, frozen=True, kw_only=True):
     """``spec`` of a claim."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
-class ResourceClaim(meta.Object):
+class ResourceClaim(meta.Object, frozen=True, kw_only=True):
     """``resource.k8s.io/v1beta1`` ResourceClaim."""
 
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: resourceclaim.ResourceClaimStatus = resourceclaim.ABSENT_STATUS
 
 
-class ResourceClaimTemplateSpec(Struct):
+class ResourceClaimTemplateSpec(Struct, frozen=True, kw_only=True):
     """Metadata and spec that generated claims get."""
 
     metadata: meta.ObjectMeta = meta.ABSENT_META
     spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
-class ResourceClaimTemplate(meta.Object):
+class ResourceClaimTemplate(meta.Object, frozen=True, kw_only=True):
     """``resource.k8s.io/v1beta1`` ResourceClaimTemplate."""
 
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 
 
-class Device(Struct):
+class Device(Struct, frozen=True, kw_only=True):
     """A device; all but its name is in ``basic``."""
 
     name: str = ABSENT_TEXT
     basic: resourceslice.BasicDevice | None = None
 
 
-class ResourceSliceSpec(Struct):
+class ResourceSliceSpec(Struct, frozen=True, kw_only=True):
     """``spec`` of a slice; ``node_name`` and ``all_nodes`` cannot be told from their zero values here."""
 
     driver: str = ABSENT_TEXT
@@ -70,7 +70,7 @@ class ResourceSliceSpec(Struct):
     skip_node_operations: tuple[str, ...] = ABSENT_TUPLE
 
 
-class ResourceSlice(meta.Object):
+class ResourceSlice(meta.Object, frozen=True, kw_only=True):
     """``resource.k8s.io/v1beta1`` ResourceSlice."""
 
     spec: ResourceSliceSpec = ResourceSliceSpec()

@@ -1,0 +1,196 @@
+"""Manifests: the text of a file with one or many documents, as YAML or JSON, to plain documents and back.
+
+YAML is read as Kubernetes reads it: no timestamps, no base-60 numbers, ``1e3`` is a number, keys become strings.
+Refused, with the line where it can be known: broken syntax, duplicate keys, empty documents, aliases that contain
+themselves or multiply beyond reason, and texts above :data:`MAX_BYTES`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from drachma import errors
+from drachma.api import yamldialect
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""Far above any object an API server takes (3 MiB), far below what makes a YAML parser a burden."""
+
+MAX_DEPTH: Final = 500
+"""How deep values may be nested; PyYAML's C composer recurses without a limit of its own."""
+
+MAX_NODES: Final = 2_000_000
+"""How many values a document may have once its aliases are written out."""
+
+
+class Document(NamedTuple):
+    """One document of a manifest: its number, counted from 1, the line it starts on, and what it holds."""
+
+    number: int
+    line: int
+    content: Any
+
+
+def read(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> list[Document]:
+    """All documents of a manifest; a DecodeError names the document and the line of the first problem."""
+    if len(text) > max_bytes:
+        raise errors.DecodeError(f"has {len(text)} bytes: must have at most {max_bytes}")
+    decoded = _unicode(text)
+    if not decoded.strip():
+        raise errors.DecodeError("is empty: expected at least one document")
+    if decoded.lstrip().startswith("{"):
+        documents = _read_json(decoded)
+        if documents is not None:
+            return documents
+    return list(_read_yaml(decoded))
+
+
+def write_yaml(documents: Iterable[Any]) -> str:
+    """Documents as YAML, separated by ``---``, in block style with keys in the order given."""
+    return yaml.dump_all(
+        documents,
+        Dumper=yamldialect.Dumper,
+        sort_keys=False,
+        default_flow_style=False,
+        allow_unicode=True,
+        width=1_000_000,
+    )
+
+
+def write_json(documents: Iterable[Any]) -> str:
+    """One document as itself, several as a ``v1`` List, indented."""
+    items = list(documents)
+    whole = items[0] if len(items) == 1 else {"apiVersion": "v1", "kind": "List", "items": items}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _unicode(text: str | bytes) -> str:
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise errors.DecodeError(f"is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+# JSON
+
+
+class _Duplicated(dict[str, Any]):
+    """An object in which a key was written twice; turned into an error once its path is known."""
+
+    key: str
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) == len(pairs):
+        return content
+    duplicated = _Duplicated(content)
+    seen: set[str] = set()
+    duplicated.key = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    return duplicated
+
+
+def _read_json(text: str) -> list[Document] | None:
+    """JSON is far quicker to read as JSON; what is not quite JSON is left to YAML, which explains more."""
+    try:
+        content = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse_constant)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    for path, value in _walk(content):
+        if isinstance(value, _Duplicated):
+            where = f"{path}.{value.key}" if path else value.key
+            raise errors.DecodeError(f"document 1: duplicate key {where}")
+    return [Document(1, 1, content)]
+
+
+def _refuse_constant(name: str) -> Any:
+    raise errors.DecodeError(f"document 1: {name} is not a JSON value")
+
+
+def _walk(content: Any) -> Iterator[tuple[str, Any]]:
+    pending = [("", content)]
+    while pending:
+        path, value = pending.pop()
+        yield path, value
+        if isinstance(value, dict):
+            pending += [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            pending += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+
+
+def _read_yaml(text: str) -> Iterator[Document]:
+    number = 0
+    _refuse_depth(text)
+    try:
+        loader = yamldialect.Loader(text)
+    except yaml.YAMLError as error:
+        raise errors.DecodeError(f"document 1: {_problem(error)}") from None
+    try:
+        while loader.check_node():
+            number += 1
+            node = loader.get_node()
+            assert node is not None, "check_node promised a document"
+            content = loader.construct_document(node)
+            if content is None:
+                raise errors.DecodeError(f"line {yamldialect.line_of(node)}: is empty: expected an object")
+            _refuse_explosion(content)
+            yield Document(number, yamldialect.line_of(node), content)
+    except yaml.YAMLError as error:
+        raise errors.DecodeError(f"document {max(number, 1)}: {_problem(error)}") from None
+    except errors.DecodeError as error:
+        raise errors.DecodeError(f"document {number}: {error}") from None
+    except ValueError as error:
+        raise errors.DecodeError(f"document {max(number, 1)}: {error}") from None
+    finally:
+        loader.dispose()
+    if number == 0:
+        raise errors.DecodeError("is empty: expected at least one document")
+
+
+def _refuse_depth(text: str) -> None:
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.CParser):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    raise errors.DecodeError(f"line {event.start_mark.line + 1}: nested deeper than {MAX_DEPTH} levels")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.YAMLError:
+        return  # reading it properly gives the same error, with the number of the document
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        parts = [part for part in (error.context, error.problem) if part]
+        return f"{where}not YAML: {', '.join(parts)}"
+    return f"not YAML: {' '.join(str(error).split())}"
+
+
+def _refuse_explosion(content: Any) -> None:
+    """Aliases share values in memory; written out they may be endless. Counts without writing out."""
+    sizes: dict[int, int] = {}
+    entered: set[int] = set()
+    pending: list[tuple[Any, bool]] = [(content, False)]
+    while pending:
+        value, is_done = pending.pop()
+        if not isinstance(value, dict | list):
+            continue
+        items = list(value.values()) if isinstance(value, dict) else value
+        if is_done:
+            entered.discard(id(value))
+            sizes[id(value)] = 1 + sum(sizes.get(id(item), 1) for item in items)
+            if sizes[id(value)] > MAX_NODES:
+                raise errors.DecodeError(f"its aliases stand for more than {MAX_NODES} values")
+        elif id(value) in entered:
+            raise errors.DecodeError("an alias contains itself")
+        elif id(value) not in sizes:
+            entered.add(id(value))
+            pending.append((value, True))
+            pending.extend((item, False) for item in items)

@@ -1,0 +1,109 @@
+"""The YAML that Kubernetes speaks: JSON's values in YAML's syntax.
+
+A loader and a dumper for PyYAML; :mod:`drachma.api.manifest` uses them. Unlike plain YAML 1.1 there are no
+timestamps, base-60 numbers, sets or binary data, ``1e3`` is a number, mapping keys become strings, and a duplicate
+key is an error.
+"""
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+import yaml
+
+from drachma import errors
+from drachma.api import shape
+
+
+class Loader(yaml.CSafeLoader):
+    """PyYAML's C loader with Kubernetes' idea of scalars, and duplicate keys refused."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        self.flatten_mapping(node)
+        content: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = _key(self.construct_object(key_node, deep=True), key_node)
+            if key in content:
+                raise errors.DecodeError(f"line {line_of(key_node)}: duplicate key {key}")
+            content[key] = self.construct_object(value_node, deep=deep)
+        return content
+
+    def construct_yaml_map(self, node: yaml.MappingNode) -> Generator[dict[Any, Any], None, None]:
+        content: dict[Any, Any] = {}
+        yield content
+        content.update(self.construct_mapping(node))
+
+
+_INT = (
+    "tag:yaml.org,2002:int",
+    re.compile(r"^[-+]?(?:0b[0-1_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$"),
+    list("-+0123456789"),
+)
+_FLOAT = (
+    "tag:yaml.org,2002:float",
+    re.compile(r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$"),
+    list("-+0123456789."),
+)
+
+
+def _construct_int(loader: Loader, node: yaml.ScalarNode) -> int:
+    text = str(loader.construct_scalar(node)).replace("_", "").lower()
+    sign, digits = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
+    bases = {"0b": 2, "0o": 8, "0x": 16}
+    base = bases.get(digits[:2], 8 if len(digits) > 1 and digits[0] == "0" else 10)
+    return int(sign + digits, base)
+
+
+def _construct_float(loader: Loader, node: yaml.ScalarNode) -> float:
+    return float(loader.construct_scalar(node))
+
+
+# Only what JSON can say: dates, binary data, sets and Python objects have no place in a manifest.
+Loader.yaml_constructors = {
+    **{
+        tag: constructor
+        for tag, constructor in yaml.CSafeLoader.yaml_constructors.items()
+        if tag is None or tag.rpartition(":")[2] in ("null", "bool", "seq", "str")
+    },
+    "tag:yaml.org,2002:map": Loader.construct_yaml_map,
+    _INT[0]: _construct_int,
+    _FLOAT[0]: _construct_float,
+}
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "bool", "merge")]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+Loader.add_implicit_resolver(*_INT)
+Loader.add_implicit_resolver(*_FLOAT)
+
+
+def line_of(node: yaml.Node) -> int:
+    """The line a node starts on, counted from 1."""
+    return int(node.start_mark.line) + 1
+
+
+def _key(key: Any, node: yaml.Node) -> str:
+    """Kubernetes turns YAML's scalar keys into JSON's string keys."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bool):
+        return str(key).lower()
+    if isinstance(key, int | float):
+        return str(key)
+    raise errors.DecodeError(f"line {line_of(node)}: expected a string as key, found {shape.describe(key)}")
+
+
+class Dumper(yaml.CSafeDumper):
+    """Writes every value out in full, and strings of several lines as blocks."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+# Quotes whatever any YAML reader, ours or one that knows dates and base-60 numbers, would not read as a string.
+Dumper.add_implicit_resolver(*_INT)
+Dumper.add_implicit_resolver(*_FLOAT)
+Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
