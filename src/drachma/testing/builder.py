@@ -1,0 +1,66 @@
+"""What all builders share: an object under construction, changed by making another builder."""
+
+from typing import Generic, Self, TypeVar
+
+from msgspec import structs
+
+from drachma.api import devices, meta, struct
+from drachma.values import quantity
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
+
+Amount = str | int
+"""A quantity in tests: its text, or a whole number."""
+
+
+class Builder(Generic[ObjectT]):
+    """An immutable builder of one object."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, built: ObjectT) -> None:
+        self._object = built
+
+    def build(self) -> ObjectT:
+        """The object."""
+        return self._object
+
+    def label(self, key: str, value: str) -> Self:
+        """With one more label."""
+        return self._with_meta(labels={**self._object.metadata.labels, key: value})
+
+    def annotation(self, key: str, value: str) -> Self:
+        """With one more annotation."""
+        return self._with_meta(annotations={**self._object.metadata.annotations, key: value})
+
+    def uid(self, uid: str) -> Self:
+        """With this uid."""
+        return self._with_meta(uid=uid)
+
+    def finalizer(self, name: str) -> Self:
+        """With one more finalizer."""
+        return self._with_meta(finalizers=(*self._object.metadata.finalizers, name))
+
+    def owner(self, kind: str, name: str, *, uid: str, api_version: str = "v1") -> Self:
+        """Controlled by this object."""
+        reference = meta.OwnerReference(api_version=api_version, kind=kind, name=name, uid=uid, controller=True)
+        return self._with_meta(owner_references=(*self._object.metadata.owner_references, reference))
+
+    def _with_meta(self, **changes: object) -> Self:
+        return self._with(metadata=structs.replace(self._object.metadata, **changes))
+
+    def _with(self, **changes: object) -> Self:
+        return type(self)(structs.replace(self._object, **changes))
+
+
+def amount(value: Amount) -> quantity.Quantity:
+    """A quantity from its test form."""
+    return quantity.Quantity.parse(str(value))
+
+
+def selectors(expressions: tuple[str, ...] | str) -> tuple[devices.DeviceSelector, ...]:
+    """CEL selectors from one expression or several; none stays absent."""
+    texts = (expressions,) if isinstance(expressions, str) else expressions
+    if not texts:
+        return struct.ABSENT_TUPLE
+    return tuple(devices.DeviceSelector(cel=devices.CELDeviceSelector(expression=text)) for text in texts)

@@ -1,0 +1,162 @@
+"""Builders for ResourceClaim and ResourceClaimTemplate."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from msgspec import structs
+
+from drachma.api import devices, meta, resourceclaim, resourceclaimtemplate
+from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE
+from drachma.testing import builder
+
+
+def _main(
+    device_class: str,
+    *,
+    count: int | None,
+    mode: str | None,
+    select: tuple[str, ...] | str,
+    capacity: Mapping[str, builder.Amount] | None,
+    tolerations: tuple[devices.DeviceToleration, ...],
+) -> dict[str, Any]:
+    requested = {name: builder.amount(value) for name, value in (capacity or {}).items()}
+    return {
+        "device_class_name": device_class,
+        "selectors": builder.selectors(select),
+        "allocation_mode": ABSENT_TEXT if mode is None else mode,
+        "count": ABSENT_INT if count is None else count,
+        "capacity": resourceclaim.CapacityRequirements(requests=requested) if requested else None,
+        "tolerations": tolerations or ABSENT_TUPLE,
+    }
+
+
+def subrequest(
+    name: str,
+    device_class: str,
+    *,
+    count: int | None = None,
+    mode: str | None = None,
+    select: tuple[str, ...] | str = (),
+    capacity: Mapping[str, builder.Amount] | None = None,
+    tolerations: tuple[devices.DeviceToleration, ...] = (),
+) -> resourceclaim.DeviceSubRequest:
+    """One alternative of a request, for :meth:`_ClaimSpecBuilder.first_available`."""
+    fields = _main(device_class, count=count, mode=mode, select=select, capacity=capacity, tolerations=tolerations)
+    return resourceclaim.DeviceSubRequest(name=name, **fields)
+
+
+class _ClaimSpecBuilder(builder.Builder[builder.ObjectT]):
+    """The part that claims and templates have in common."""
+
+    __slots__ = ()
+
+    def request(
+        self,
+        name: str,
+        *,
+        device_class: str,
+        count: int | None = None,
+        mode: str | None = None,
+        select: tuple[str, ...] | str = (),
+        admin_access: bool | None = None,
+        capacity: Mapping[str, builder.Amount] | None = None,
+        tolerations: tuple[devices.DeviceToleration, ...] = (),
+    ) -> Self:
+        """With one more request for exactly these devices."""
+        fields = _main(device_class, count=count, mode=mode, select=select, capacity=capacity, tolerations=tolerations)
+        exactly = resourceclaim.ExactDeviceRequest(admin_access=admin_access, **fields)
+        return self._add_request(resourceclaim.DeviceRequest(name=name, exactly=exactly))
+
+    def first_available(self, name: str, *alternatives: resourceclaim.DeviceSubRequest) -> Self:
+        """With one more request that takes the first alternative that fits."""
+        return self._add_request(resourceclaim.DeviceRequest(name=name, first_available=alternatives))
+
+    def match_attribute(self, attribute: str, *requests: str) -> Self:
+        """All these requests' devices agree on the attribute."""
+        return self._add_constraint(
+            resourceclaim.DeviceConstraint(requests=requests or ABSENT_TUPLE, match_attribute=attribute)
+        )
+
+    def distinct_attribute(self, attribute: str, *requests: str) -> Self:
+        """All these requests' devices differ in the attribute."""
+        return self._add_constraint(
+            resourceclaim.DeviceConstraint(requests=requests or ABSENT_TUPLE, distinct_attribute=attribute)
+        )
+
+    def config(self, driver: str, parameters: Any, *requests: str) -> Self:
+        """With opaque configuration for these requests' devices."""
+        opaque = devices.OpaqueDeviceConfiguration(driver=driver, parameters=parameters)
+        entry = resourceclaim.DeviceClaimConfiguration(requests=requests or ABSENT_TUPLE, opaque=opaque)
+        claimed = self._claimed()
+        return self._with_claimed(structs.replace(claimed, config=(*claimed.config, entry)))
+
+    def _add_request(self, request: resourceclaim.DeviceRequest) -> Self:
+        claimed = self._claimed()
+        return self._with_claimed(structs.replace(claimed, requests=(*claimed.requests, request)))
+
+    def _add_constraint(self, constraint: resourceclaim.DeviceConstraint) -> Self:
+        claimed = self._claimed()
+        return self._with_claimed(structs.replace(claimed, constraints=(*claimed.constraints, constraint)))
+
+    def _claimed(self) -> resourceclaim.DeviceClaim:
+        raise NotImplementedError
+
+    def _with_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
+        raise NotImplementedError
+
+
+class ClaimBuilder(_ClaimSpecBuilder[resourceclaim.ResourceClaim]):
+    """Builds a ResourceClaim."""
+
+    __slots__ = ()
+
+    def allocated(
+        self, *results: tuple[str, str, str, str], node_selector: Any = None, share_id: str | None = None
+    ) -> Self:
+        """Allocated to these (request, driver, pool, device)."""
+        allocated = tuple(
+            resourceclaim.DeviceRequestAllocationResult(
+                request=request, driver=driver, pool=pool, device=device, share_id=share_id
+            )
+            for request, driver, pool, device in results
+        )
+        allocation = resourceclaim.AllocationResult(
+            devices=resourceclaim.DeviceAllocationResult(results=allocated), node_selector=node_selector
+        )
+        return self._with(status=structs.replace(self._object.status, allocation=allocation))
+
+    def reserved_for(self, pod: str, *, uid: str) -> Self:
+        """With one more consumer."""
+        consumer = resourceclaim.ResourceClaimConsumerReference(resource="pods", name=pod, uid=uid)
+        consumers = (*self._object.status.reserved_for, consumer)
+        return self._with(status=structs.replace(self._object.status, reserved_for=consumers))
+
+    def _claimed(self) -> resourceclaim.DeviceClaim:
+        return self._object.spec.devices
+
+    def _with_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
+        return self._with(spec=resourceclaim.ResourceClaimSpec(devices=claimed))
+
+
+class ClaimTemplateBuilder(_ClaimSpecBuilder[resourceclaimtemplate.ResourceClaimTemplate]):
+    """Builds a ResourceClaimTemplate."""
+
+    __slots__ = ()
+
+    def _claimed(self) -> resourceclaim.DeviceClaim:
+        return self._object.spec.spec.devices
+
+    def _with_claimed(self, claimed: resourceclaim.DeviceClaim) -> Self:
+        spec = resourceclaim.ResourceClaimSpec(devices=claimed)
+        return self._with(spec=structs.replace(self._object.spec, spec=spec))
+
+
+def claim(name: str, *, namespace: str = "default") -> ClaimBuilder:
+    """A claim without requests."""
+    return ClaimBuilder(resourceclaim.ResourceClaim(metadata=meta.ObjectMeta(name=name, namespace=namespace)))
+
+
+def claim_template(name: str, *, namespace: str = "default") -> ClaimTemplateBuilder:
+    """A template for claims without requests."""
+    metadata = meta.ObjectMeta(name=name, namespace=namespace)
+    return ClaimTemplateBuilder(resourceclaimtemplate.ResourceClaimTemplate(metadata=metadata))
