@@ -153,11 +153,11 @@ def _read_yaml(text: str) -> Iterator[Document]:
 def _refuse_depth(text: str) -> None:
     depth = 0
     try:
-        for event in yaml.parse(text, Loader=yaml.CParser):
+        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MAX_DEPTH:
-                    raise errors.DecodeError(f"line {event.start_mark.line + 1}: nested deeper than {MAX_DEPTH} levels")
+                    raise errors.DecodeError(f"nested deeper than {MAX_DEPTH} levels")
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     except yaml.YAMLError:

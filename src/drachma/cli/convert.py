@@ -1,0 +1,78 @@
+"""``drachma convert``: manifests from one version of ``resource.k8s.io`` to another."""
+
+import enum
+from typing import Annotated, Any
+
+import typer
+
+from drachma import errors
+from drachma.api import codec, manifest, scheme
+from drachma.cli import sources
+
+
+class Output(enum.StrEnum):
+    """How documents are written."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+class FieldValidation(enum.StrEnum):
+    """What to do about fields that a kind does not have; conversion loses them."""
+
+    STRICT = "strict"
+    WARN = "warn"
+    IGNORE = "ignore"
+
+
+def convert(
+    file: Annotated[list[str], typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")],
+    to: Annotated[str, typer.Option(help="The wanted version, such as resource.k8s.io/v1beta1.")],
+    output: Annotated[Output, typer.Option("-o", "--output", help="The format to write.")] = Output.YAML,
+    validate: Annotated[
+        FieldValidation, typer.Option(help="Unknown fields: an error, a warning, or ignored.")
+    ] = FieldValidation.STRICT,
+) -> None:
+    """Convert manifests to another version of resource.k8s.io.
+
+    Objects of other groups are written as they are. Nothing is written unless every document is good.
+    """
+    _require_served(to)
+    converted: list[Any] = []
+    is_good = True
+    for source in sources.read(file):
+        if isinstance(source, sources.Unreadable):
+            typer.echo(f"drachma: {source}", err=True)
+            is_good = False
+            continue
+        try:
+            converted.append(_convert(source, to, validate))
+        except errors.DrachmaError as error:
+            typer.echo(f"drachma: {source.place}: {error}", err=True)
+            is_good = False
+    if not is_good:
+        raise typer.Exit(1)
+    write = manifest.write_yaml if output is Output.YAML else manifest.write_json
+    typer.echo(write(converted), nl=False)
+
+
+def _require_served(api_version: str) -> None:
+    served = sorted(
+        {version for kind in scheme.KINDS if kind.group == scheme.RESOURCE_GROUP for version in kind.api_versions}
+    )
+    if api_version not in served:
+        raise errors.DecodeError(f"--to {api_version}: unknown version, expected one of {', '.join(served)}")
+
+
+def _convert(source: sources.Source, to: str, validate: FieldValidation) -> Any:
+    _, kind = codec.type_of(source.content)
+    stored = codec.decode(source.content)
+    unknown = () if validate is FieldValidation.IGNORE else codec.unknown_fields(source.content)
+    if unknown:
+        message = f"{codec.title(source.content)}: " + "; ".join(f"{path}: unknown field" for path in unknown)
+        if validate is FieldValidation.STRICT:
+            raise errors.DecodeError(message)
+        typer.echo(f"drachma: {source.place}: warning: {message}", err=True)
+    if kind.group != scheme.RESOURCE_GROUP:
+        return source.content
+    return codec.encode(stored, api_version=to)

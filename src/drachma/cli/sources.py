@@ -1,0 +1,90 @@
+"""The documents that ``-f`` options name: files, folders of manifests, or standard input."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from drachma import errors
+from drachma.api import manifest, shape
+
+SUFFIXES: Final = (".json", ".yaml", ".yml")
+
+
+class Source(NamedTuple):
+    """One object's document, and how messages name the place it was read from."""
+
+    place: str
+    content: Any
+
+
+class Unreadable(NamedTuple):
+    """A place that holds no documents, and why."""
+
+    place: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}"
+
+
+def read(paths: list[str], *, max_bytes: int = manifest.MAX_BYTES) -> Iterator[Source | Unreadable]:
+    """Every object in these files, in order; the members of Lists one by one. Problems come as values."""
+    for path in paths:
+        for file in _files(path):
+            if isinstance(file, Unreadable):
+                yield file
+            else:
+                yield from _documents(file, max_bytes)
+
+
+def _files(path: str) -> Iterator[Path | None | Unreadable]:
+    if path == "-":
+        yield None
+        return
+    given = Path(path)
+    if not given.is_dir():
+        yield given
+        return
+    found = sorted(file for file in given.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    if found:
+        yield from found
+    else:
+        yield Unreadable(path, f"the folder has no manifest ({', '.join(SUFFIXES)})")
+
+
+def _documents(file: Path | None, max_bytes: int) -> Iterator[Source | Unreadable]:
+    name = "standard input" if file is None else str(file)
+    try:
+        if file is None:
+            data = sys.stdin.buffer.read(max_bytes + 1)
+        else:
+            with file.open("rb") as opened:
+                data = opened.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            size = "more" if file is None else f"{file.stat().st_size}"
+            raise errors.DecodeError(f"has {size} bytes: must have at most {max_bytes}")
+        documents = manifest.read(data, max_bytes=max_bytes)
+    except OSError as error:
+        yield Unreadable(name, error.strerror or str(error))
+    except errors.DecodeError as error:
+        yield Unreadable(name, str(error))
+    else:
+        for document in documents:
+            yield from _members(f"{name}: document {document.number}", document.content)
+
+
+def _members(place: str, content: Any) -> Iterator[Source | Unreadable]:
+    """A ``v1`` List and the lists of kinds (``ResourceClaimList``) stand for what they hold."""
+    kind = content.get("kind") if isinstance(content, dict) else None
+    if not isinstance(kind, str) or not kind.endswith("List") or "items" not in content:
+        yield Source(place, content)
+        return
+    items = content["items"]
+    if not isinstance(items, list):
+        yield Unreadable(place, f"items: expected a list, found {shape.describe(items)}")
+        return
+    inherited = {"apiVersion": content.get("apiVersion"), "kind": kind[: -len("List")]} if kind != "List" else {}
+    for index, item in enumerate(items):
+        member = {**inherited, **item} if isinstance(item, dict) else item
+        yield Source(f"{place}, items[{index}]", member)
