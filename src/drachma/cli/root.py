@@ -19,7 +19,7 @@ app = typer.Typer(
 app.command("convert")(convert.convert)
 
 
-def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"drachma {drachma.__version__}")
         raise typer.Exit

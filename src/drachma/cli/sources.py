@@ -38,7 +38,7 @@ def read(paths: list[str], *, max_bytes: int = manifest.MAX_BYTES) -> Iterator[S
                 yield from _documents(file, max_bytes)
 
 
-def _files(path: str) -> Iterator[Path | None | Unreadable]:
+def _files(path: str) -> Iterator[Path | Unreadable | None]:
     if path == "-":
         yield None
         return
