@@ -9,74 +9,45 @@ suffixes), the *text* it was parsed from, and its *representation*. Upstream hol
 int64 with a decimal scale or as a big decimal, and some answers depend on which: ``1Ti`` is an integer there,
 ``1Pi`` is not.
 
-Refused, with upstream's messages: unknown suffixes (``1K``), spaces, underscores, digits that are not ASCII.
-Differs from upstream: a number longer than ``MAX_DIGITS`` digits, or with an exponent above it, is refused
-instead of taking memory and time without bound.
+Reading and spelling, and what is refused, are in :mod:`drachma.values.notation`.
 """
 
 from __future__ import annotations
 
-import enum
 import functools
 import math
-import re
 from typing import Final
 
-from drachma import errors
+from drachma.values import notation
+from drachma.values.notation import Format, Holder
 
-MAX_DIGITS: Final = 2000
-"""The longest number and the largest exponent accepted."""
+__all__ = ["Format", "Quantity"]
 
-_NANO: Final = -9
-_INT64_MAX: Final = 2**63 - 1
-_INT64_MIN: Final = -(2**63)
-_FIXED_DIGITS: Final = 18
-_BINARY_DIGITS: Final = 15
+_NANO: Final = notation.NANO
+_INT64_MIN: Final = notation.INT64_MIN
+_INT64_MAX: Final = notation.INT64_MAX
+_GIGA: Final = 10**9
+_LEAST: Final = _INT64_MIN * _GIGA
+_MOST: Final = _INT64_MAX * _GIGA
 _CACHED_LENGTH: Final = 48
-_TEN: Final[tuple[int, ...]] = tuple(10**n for n in range(64))
-
-# Possessive, because the runs of digits overlap: a long wrong text must fail in linear time.
-_SHAPE: Final = re.compile(r"([+-]?+)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?+[0-9]*+)").fullmatch
-
-_WRONG_FORMAT: Final = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
-_WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
-_WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
-
-
-class Format(enum.Enum):
-    """The family of suffixes a quantity is written with."""
-
-    DECIMAL_SI = "DecimalSI"
-    BINARY_SI = "BinarySI"
-    DECIMAL_EXPONENT = "DecimalExponent"
-
-
-_SI: Final = Format.DECIMAL_SI
-_BINARY: Final = Format.BINARY_SI
-_EXPONENT: Final = Format.DECIMAL_EXPONENT
-
-_DECIMAL_SUFFIXES: Final = {
-    "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
-}  # fmt: skip
-_BINARY_SUFFIXES: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_DECIMAL_BY_EXPONENT: Final = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
-_BINARY_BY_EXPONENT: Final = {exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}
+_INT64: Final = Holder.INT64
+_DECIMAL: Final = Holder.DECIMAL
+_power: Final = notation.power
 
 
 class Quantity:
     """An immutable amount; build one with :meth:`parse` or :meth:`from_int`, never directly."""
 
-    __slots__ = ("_canonical", "_fixed", "_format", "_nanos", "_scale", "_text")
+    __slots__ = ("_canonical", "_format", "_holder", "_nanos", "_scale", "_text")
 
+    # Positional: passing keywords would take longer than all the rest of making a quantity.
     def __init__(
-        self, nanos: int, scale: int, *, fixed: bool, family: Format, text: str = "", canonical: str = ""
+        self, nanos: int, scale: int, holder: Holder, family: Format, text: str = "", canonical: str = ""
     ) -> None:
         self._nanos = nanos
-        # The decimal exponent upstream keeps beside its unscaled value, and whether that is an int64 there.
+        # The decimal exponent upstream keeps beside its unscaled value.
         self._scale = scale
-        self._fixed = fixed
+        self._holder = holder
         self._format = family
         self._text = text
         self._canonical = canonical
@@ -88,14 +59,14 @@ class Quantity:
         return _parse_cached(text) if len(text) <= _CACHED_LENGTH else _parse(text)
 
     @classmethod
-    def from_int(cls, number: int, *, format: Format = _SI) -> Quantity:  # noqa: A002 -- upstream's noun
+    def from_int(cls, number: int, *, format: Format = Format.DECIMAL_SI) -> Quantity:  # noqa: A002
         """A whole number of units."""
-        return cls(number * _TEN[9], 0, fixed=_INT64_MIN <= number <= _INT64_MAX, family=format)
+        return cls(number * _GIGA, 0, _holder(number * _GIGA, 0), format)
 
     @classmethod
-    def from_milli(cls, number: int, *, format: Format = _SI) -> Quantity:  # noqa: A002 -- upstream's noun
+    def from_milli(cls, number: int, *, format: Format = Format.DECIMAL_SI) -> Quantity:  # noqa: A002
         """A whole number of thousandths of a unit."""
-        return cls(number * _TEN[6], -3, fixed=_INT64_MIN <= number <= _INT64_MAX, family=format)
+        return cls(number * 10**6, -3, _holder(number * 10**6, -3), format)
 
     @property
     def format(self) -> Format:
@@ -124,17 +95,17 @@ class Quantity:
 
     def exact_int64(self) -> int | None:
         """Go's AsInt64: the value where upstream holds it as an unscaled int64, otherwise None."""
-        if not self._fixed or self._scale < 0:
+        if self._holder is not _INT64 or self._scale < 0:
             return None
-        whole = self._nanos // _TEN[9]
+        whole = self._nanos // _GIGA
         return whole if _INT64_MIN <= whole <= _INT64_MAX else None
 
     def as_int64(self) -> int:
-        """Go's Value: whole units, rounded away from zero; beyond int64 it overflows as Go does."""
+        """Go's Value: whole units, with a fraction rounded up and overflow beyond int64 as Go has them."""
         return self._scaled_int64(0)
 
     def milli_value(self) -> int:
-        """Go's MilliValue: thousandths, rounded away from zero; beyond int64 it overflows as Go does."""
+        """Go's MilliValue: thousandths, with rounding and overflow as in :meth:`as_int64`."""
         return self._scaled_int64(-3)
 
     def as_approximate_float(self) -> float:
@@ -148,7 +119,11 @@ class Quantity:
     def __str__(self) -> str:
         """The canonical form."""
         if not self._canonical:
-            self._canonical = _canonical(self._nanos, self._format)
+            if self._nanos == _LEAST and self._holder is _INT64:
+                # Upstream cannot negate this one to look for factors; ``-8Ei`` would also be read as less.
+                self._canonical = str(_INT64_MIN)
+            else:
+                self._canonical = notation.canonical(self._nanos, self._format)
         return self._canonical
 
     def __repr__(self) -> str:
@@ -157,30 +132,36 @@ class Quantity:
     def __hash__(self) -> int:
         return hash(self._nanos)
 
+    # Comparing is the hottest operation of all: an attribute that is missing is cheaper than a look at the type.
     def __eq__(self, other: object) -> bool:
-        if other.__class__ is not Quantity:
+        try:
+            return self._nanos == other._nanos  # type: ignore[attr-defined, no-any-return]
+        except AttributeError:
             return NotImplemented
-        return self._nanos == other._nanos
 
     def __lt__(self, other: Quantity) -> bool:
-        if other.__class__ is not Quantity:
+        try:
+            return self._nanos < other._nanos
+        except AttributeError:
             return NotImplemented
-        return self._nanos < other._nanos
 
     def __le__(self, other: Quantity) -> bool:
-        if other.__class__ is not Quantity:
+        try:
+            return self._nanos <= other._nanos
+        except AttributeError:
             return NotImplemented
-        return self._nanos <= other._nanos
 
     def __gt__(self, other: Quantity) -> bool:
-        if other.__class__ is not Quantity:
+        try:
+            return self._nanos > other._nanos
+        except AttributeError:
             return NotImplemented
-        return self._nanos > other._nanos
 
     def __ge__(self, other: Quantity) -> bool:
-        if other.__class__ is not Quantity:
+        try:
+            return self._nanos >= other._nanos
+        except AttributeError:
             return NotImplemented
-        return self._nanos >= other._nanos
 
     def __add__(self, other: Quantity) -> Quantity:
         if other.__class__ is not Quantity:
@@ -193,40 +174,42 @@ class Quantity:
         return self._plus(other, -other._nanos)
 
     def __neg__(self) -> Quantity:
-        return Quantity(-self._nanos, self._scale, fixed=self._fixed, family=self._format)
+        return Quantity(-self._nanos, self._scale, self._holder, self._format)
 
     def __mul__(self, factor: int) -> Quantity:
         if not isinstance(factor, int):
             return NotImplemented
-        nanos, scale, fixed = self._nanos * factor, self._scale, self._fixed
-        if fixed and nanos:
-            # An int64 stays one while the product fits, at its own scale and in whole units, and is whole.
-            fixed = _fits(nanos, scale) and (_fits(nanos, 0) if scale > 0 else nanos % _TEN[9] == 0)
-        elif fixed and not factor and self._nanos:
+        nanos, scale, holder = self._nanos * factor, self._scale, self._holder
+        if holder is _INT64 and nanos:
+            # It stays an int64 while the product fits, at its own scale and in whole units, and is whole.
+            holder = _DECIMAL if scale < 0 and nanos % _GIGA else _holder(nanos, min(scale, 0))
+        elif holder is _INT64 and self._nanos:
             scale = 0
-        return Quantity(nanos, scale, fixed=fixed, family=self._format)
+        return Quantity(nanos, scale, holder, self._format)
 
     __rmul__ = __mul__
 
     def _plus(self, other: Quantity, addend: int) -> Quantity:
         mine = self._nanos
-        nanos = mine + addend
+        total = mine + addend
         # Zero has no spelling of its own to keep.
         family = self._format if mine else other._format
-        scale = self._scale
-        fixed = self._fixed and other._fixed
-        if scale != other._scale:
-            if fixed and not addend:
-                pass
-            elif fixed and not mine:
-                scale = other._scale
-            else:
-                coarse = mine if scale > other._scale else addend
-                scale = min(scale, other._scale)
-                fixed = fixed and _fits(coarse, scale) and _fits(nanos, scale)
-        elif fixed:
-            fixed = _fits(nanos, scale)
-        return Quantity(nanos, scale, fixed=fixed, family=family)
+        if self._holder is _DECIMAL or other._holder is _DECIMAL:
+            return Quantity(total, min(self._scale, other._scale), _DECIMAL, family)
+        if not addend:
+            return Quantity(total, self._scale, _INT64, family)
+        if not mine:
+            return Quantity(total, other._scale, _INT64, family)
+        scale = other._scale
+        holder = _INT64
+        if self._scale > scale:
+            holder = _holder(mine, scale)
+        elif self._scale < scale:
+            scale = self._scale
+            holder = _holder(addend, scale)
+        if holder is _INT64:
+            holder = _holder(total, scale)
+        return Quantity(total, scale, holder, family)
 
     def _unscaled(self) -> int:
         """Upstream's unscaled value: the amount in units of ten to the power of the scale."""
@@ -236,7 +219,7 @@ class Quantity:
     def _scaled_int64(self, scale: int) -> int:
         """The amount in units of ``10**scale``, with the rounding and overflow of Go's ScaledValue."""
         unit = _power(scale - _NANO)
-        if self._fixed:
+        if self._holder is _INT64:
             quotient, rest = divmod(abs(self._nanos), unit)
             if rest:
                 quotient += 1
@@ -261,111 +244,19 @@ class Quantity:
 
 
 def _parse(text: str) -> Quantity:
-    match = _SHAPE(text)
-    if match is None or not text:
-        raise errors.InvalidValueError(_WRONG_FORMAT)
-    sign, number, fraction, suffix = match.groups("")
-    exponent = _DECIMAL_SUFFIXES.get(suffix)
-    if exponent is not None:
-        family = _SI
-    elif (exponent := _BINARY_SUFFIXES.get(suffix)) is not None:
-        return _parse_binary(text, match, exponent)
-    else:
-        family = _EXPONENT
-        exponent = _exponent(suffix)
-    digits = (number or "0") + fraction
-    scale = exponent - len(fraction)
-    if len(digits) > MAX_DIGITS or (exponent > MAX_DIGITS and digits.strip("0")):
-        raise _too_large(text)
-    if len(digits) <= _FIXED_DIGITS and scale >= _NANO:
-        nanos = int(digits) * _power(scale + 9)
-        # Upstream takes these spellings for canonical, sign, zeros and all.
-        keep = scale % 3 == 0 and digits[0] != "0" and digits[-3:] != "000"
-        return Quantity(
-            -nanos if sign == "-" else nanos, scale,
-            fixed=True, family=family, text=text, canonical=text if keep else "",
-        )  # fmt: skip
-    _require_digit(match)
-    unscaled = int(digits)
-    if unscaled == 0:
-        return Quantity(0, scale, fixed=False, family=family, text=text)
-    nanos = _round_up(unscaled, scale)
-    return Quantity(-nanos if sign == "-" else nanos, _NANO, fixed=False, family=family, text=text)
+    nanos, scale, holder, family, canonical = notation.parse(text)
+    return Quantity(nanos, scale, holder, family, text, text if canonical else "")
 
 
 _parse_cached = functools.lru_cache(maxsize=4096)(_parse)
 
 
-def _parse_binary(text: str, match: re.Match[str], exponent: int) -> Quantity:
-    sign, number, fraction, _ = match.groups("")
-    digits = number or "0"
-    if len(digits) + len(fraction) > MAX_DIGITS:
-        raise _too_large(text)
-    if not fraction and len(digits) + exponent * 3 // 10 < _BINARY_DIGITS:
-        value = int(digits)
-        nanos = (value << exponent) * _TEN[9]
-        return Quantity(
-            -nanos if sign == "-" else nanos, 0,
-            fixed=True, family=_BINARY, text=text, canonical=text if value & 7 else "",
-        )  # fmt: skip
-    _require_digit(match)
-    unscaled = int(digits + fraction) << exponent
-    if unscaled == 0:
-        return Quantity(0, -len(fraction), fixed=False, family=_BINARY, text=text)
-    nanos, scale = _round_up(unscaled, -len(fraction)), _NANO
-    family = _BINARY
-    if nanos > _INT64_MAX * _TEN[9]:
-        nanos, scale = _INT64_MAX * _TEN[9], 0
-    elif nanos < _TEN[9]:
-        family = _SI
-    return Quantity(-nanos if sign == "-" else nanos, scale, fixed=False, family=family, text=text)
-
-
-def _exponent(suffix: str) -> int:
-    """The power of ten of a suffix such as ``e3`` or ``E-3``."""
-    try:
-        if suffix[0] not in "eE":
-            raise ValueError
-        exponent = int(suffix[1:])
-    except ValueError:
-        raise errors.InvalidValueError(_WRONG_SUFFIX) from None
-    if not _INT64_MIN <= exponent <= _INT64_MAX:
-        raise errors.InvalidValueError(_WRONG_SUFFIX)
-    # Upstream narrows it to 32 bits without looking.
-    return (exponent + 2**31) % 2**32 - 2**31
-
-
-def _require_digit(match: re.Match[str]) -> None:
-    """Upstream reads a number without digits as zero, except where it needs a big decimal."""
-    if not any(character.isdigit() for character in match.string[: match.start(4)]):
-        raise errors.InvalidValueError(_WRONG_NUMBER)
-
-
-def _round_up(unscaled: int, scale: int) -> int:
-    """A positive amount in nanos: whoever asks for very little gets the least there is."""
-    places = scale - _NANO
-    if places >= 0:
-        return unscaled * _power(places)
-    if -places > 2 * MAX_DIGITS:
-        return 1
-    return -(-unscaled // _power(-places))
-
-
-def _too_large(text: str) -> errors.InvalidValueError:
-    shown = text if len(text) <= 40 else text[:40] + "..."
-    return errors.InvalidValueError(
-        f"quantity {shown!r}: a number of more than {MAX_DIGITS} digits is not supported"
-    )
-
-
-def _fits(nanos: int, scale: int) -> bool:
-    """Whether the amount, in units of ``10**scale``, is an int64."""
+def _holder(nanos: int, scale: int) -> Holder:
+    """An int64 if the amount, in units of ``10**scale``, is one."""
+    if scale == 0:
+        return _INT64 if _LEAST <= nanos <= _MOST else _DECIMAL
     unit = _power(scale - _NANO)
-    return _INT64_MIN * unit <= nanos <= _INT64_MAX * unit
-
-
-def _power(exponent: int) -> int:
-    return _TEN[exponent] if exponent < len(_TEN) else 10**exponent
+    return _INT64 if _INT64_MIN * unit <= nanos <= _INT64_MAX * unit else _DECIMAL
 
 
 def _wrap(number: int) -> int:
@@ -383,29 +274,3 @@ def _pow10(exponent: int) -> float:
     if exponent >= 0:
         return float(f"1e{32 * high}") * float(f"1e{low}")
     return float(f"1e-{32 * high}") / float(f"1e{low}")
-
-
-def _canonical(nanos: int, family: Format) -> str:
-    """The largest suffix that leaves a whole number.
-
-    As upstream, a value that needs a suffix past ``E`` or ``Ei`` is written without any.
-    """
-    if nanos == 0:
-        return "0"
-    if family is _BINARY:
-        whole, rest = divmod(nanos, _TEN[9])
-        if rest or -1024 < whole < 1024:
-            family = _SI
-        else:
-            exponent = 0
-            while whole % 1024 == 0:
-                whole //= 1024
-                exponent += 10
-            return f"{whole}{_BINARY_BY_EXPONENT.get(exponent, '')}"
-    exponent = _NANO
-    while nanos % 1000 == 0:
-        nanos //= 1000
-        exponent += 3
-    if family is _EXPONENT:
-        return f"{nanos}e{exponent}" if exponent else str(nanos)
-    return f"{nanos}{_DECIMAL_BY_EXPONENT.get(exponent, '')}"

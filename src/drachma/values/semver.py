@@ -31,9 +31,7 @@ class SemVer:
     ) -> None:
         for part, number in (("Major", major), ("Minor", minor), ("Patch", patch)):
             if not 0 <= number <= _UINT64_MAX:
-                raise errors.InvalidValueError(
-                    f"{part} number {number} does not fit into 64 bits without sign"
-                )
+                raise errors.InvalidValueError(f"{part} number {number} does not fit into 64 bits without sign")
         self._prerelease = tuple(prerelease)
         self._build = tuple(build)
         # Numbers sort before words, fewer identifiers before more, any prerelease before the release.
@@ -140,13 +138,9 @@ class SemVer:
 
 def _number(text: str, part: str) -> int:
     if not _NUMERIC(text):
-        raise errors.InvalidValueError(
-            f"Invalid character(s) found in {part.lower()} number {quotation.quote(text)}"
-        )
+        raise errors.InvalidValueError(f"Invalid character(s) found in {part.lower()} number {quotation.quote(text)}")
     if len(text) > 1 and text[0] == "0":
-        raise errors.InvalidValueError(
-            f"{part} number must not contain leading zeroes {quotation.quote(text)}"
-        )
+        raise errors.InvalidValueError(f"{part} number must not contain leading zeroes {quotation.quote(text)}")
     return _uint64(text)
 
 
@@ -170,9 +164,7 @@ def _identifier_key(identifier: str) -> tuple[bool, int, str]:
             )
         return (False, _uint64(identifier), "")
     if not _IDENTIFIER(identifier):
-        raise errors.InvalidValueError(
-            f"Invalid character(s) found in prerelease {quotation.quote(identifier)}"
-        )
+        raise errors.InvalidValueError(f"Invalid character(s) found in prerelease {quotation.quote(identifier)}")
     return (True, 0, identifier)
 
 
@@ -180,9 +172,7 @@ def _check_build(metadata: str) -> None:
     if not metadata:
         raise errors.InvalidValueError("Build meta data is empty")
     if not _IDENTIFIER(metadata):
-        raise errors.InvalidValueError(
-            f"Invalid character(s) found in build meta data {quotation.quote(metadata)}"
-        )
+        raise errors.InvalidValueError(f"Invalid character(s) found in build meta data {quotation.quote(metadata)}")
 
 
 def _without_leading_zeros(part: str) -> str:
