@@ -1,0 +1,27 @@
+"""Versioned objects and watch: what the API server stands on.
+
+``protocol.Store`` is the contract; ``MemoryStore`` and ``SqliteStore`` keep it.
+"""
+
+from drachma.store.memory import MemoryStore
+from drachma.store.protocol import Limits, Page, Store, Watch
+from drachma.store.record import Body, Change, Draft, Event, Key, Record, fixed, stamped, stamped_deletion
+from drachma.store.sqlite import SqliteStore
+
+__all__ = [
+    "Body",
+    "Change",
+    "Draft",
+    "Event",
+    "Key",
+    "Limits",
+    "MemoryStore",
+    "Page",
+    "Record",
+    "SqliteStore",
+    "Store",
+    "Watch",
+    "fixed",
+    "stamped",
+    "stamped_deletion",
+]

@@ -1,0 +1,70 @@
+"""The data directory of a SQLite store: where its files are, and the lock that keeps a second process out.
+
+The journal takes the lock before it looks at any file. The kernel drops the lock when its process ends, however
+that happens, so a stale lock file is never in the way.
+"""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+
+from drachma import errors
+
+
+class Directory:
+    """A data directory that this process has for itself, until ``release``."""
+
+    def __init__(self, path: pathlib.Path, *, lock: int) -> None:
+        self.path = path
+        self.file = path / "drachma.db"
+        self.write_ahead_log = path / "drachma.db-wal"
+        self.unfinished = path / "drachma.db.new"
+        self._lock = lock
+
+    def release(self) -> None:
+        os.close(self._lock)
+
+    def sync(self) -> None:
+        """Makes names in the directory last, as renaming a file alone does not."""
+        handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def acquire(path: pathlib.Path) -> Directory:
+    """Takes a data directory, which is made where it does not exist.
+
+    Raises:
+        errors.DirectoryInUseError: another process, or another store of this one, has it.
+        errors.RefusedFileError: it cannot be made or written to.
+    """
+    lock_file = path / "drachma.lock"
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise errors.RefusedFileError(
+            f"data directory {path}: cannot be used: {error.strerror} ({error.filename})"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+        os.close(lock)
+        raise errors.DirectoryInUseError(
+            f"data directory {path}: in use by another drachma (process {holder}); "
+            "stop that one, or give this one a directory of its own"
+        ) from error
+    except OSError as error:
+        os.close(lock)
+        raise errors.RefusedFileError(
+            f"data directory {path}: cannot be locked: {error.strerror}; use a directory on a local file system"
+        ) from error
+    # The number only helps the message above; on a full disk the lock does without.
+    with contextlib.suppress(OSError):
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    return Directory(path, lock=lock)

@@ -1,0 +1,40 @@
+"""What makes committed writes last: the contract between the engine and a journal, and the one that forgets.
+
+The engine hands over one batch at a time and waits for its answer. ``sqlite_journal`` writes batches to disk;
+``MemoryJournal`` keeps nothing.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from drachma import errors
+from drachma.store import record, state
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Writes that are committed together, in revision order, and a compaction that goes with them."""
+
+    events: Sequence[record.Event]
+    compaction: state.Compaction | None = None
+
+
+Done: TypeAlias = Callable[[errors.WriteFailedError | None], None]
+
+
+class Journal(Protocol):
+    def commit(self, batch: Batch, done: Done) -> None:
+        """Makes a batch last, all of it or nothing, then calls ``done`` from the event loop, never at once."""
+
+    async def close(self) -> None:
+        """Lets go of what the journal holds; no batch is under way."""
+
+
+class MemoryJournal:
+    def commit(self, batch: Batch, done: Done) -> None:
+        asyncio.get_running_loop().call_soon(done, None)
+
+    async def close(self) -> None:
+        return

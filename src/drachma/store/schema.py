@@ -1,0 +1,150 @@
+"""The identity and layout of a data file: recognised before SQLite may touch it, made, and brought up to date.
+
+The journal calls ``prepare`` while it holds the directory. A file that is not ours, or is too new, is refused
+and left as it was found.
+
+One table is the whole store: a row per write, in revision order, never changed. The newest row of a key is the
+object; compaction removes rows that no list or watch can reach any more. So a commit only appends, and reading
+the table in order rebuilds objects and history alike.
+"""
+
+import contextlib
+import pathlib
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from drachma import errors
+from drachma.store import directory, protocol
+
+APPLICATION = int.from_bytes(b"drac")
+"""Written into the header of every data file, where ``file`` and we look for it."""
+
+VERSION = 1
+"""The layout this version writes, in the header's user version."""
+
+PAGE = 16384
+"""Objects have a few kilobytes; pages of this size hold several, where the default of 4096 wastes half."""
+
+_LAYOUT = (
+    """
+    CREATE TABLE log (
+        revision INTEGER PRIMARY KEY,
+        previous INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        deleted INTEGER NOT NULL,
+        resource TEXT NOT NULL,
+        namespace TEXT NOT NULL,
+        name TEXT NOT NULL,
+        uid TEXT NOT NULL,
+        data BLOB NOT NULL,
+        checksum INTEGER NOT NULL
+    )
+    """,
+    "CREATE TABLE progress (compacted INTEGER NOT NULL, kept INTEGER NOT NULL)",
+    f"INSERT INTO progress VALUES ({protocol.FIRST_REVISION}, 0)",
+)
+
+MIGRATIONS: Mapping[int, Sequence[str]] = {}
+"""For each older layout, the statements that make the next one of it."""
+
+_MAGIC = b"SQLite format 3\0"
+_USER_VERSION = slice(60, 64)
+_APPLICATION_ID = slice(68, 72)
+_HEADER = 100
+
+
+def refusal(path: pathlib.Path, fault: str, *, advice: str = "") -> errors.RefusedFileError:
+    """The error for a file that will not be used; the advice says how to get going again."""
+    advice = advice or f"restore it from a backup, or move {path.name}* away to start with an empty store"
+    return errors.RefusedFileError(f"data file {path}: {fault}; it was left as it is: {advice}")
+
+
+def prepare(home: directory.Directory) -> None:
+    """Makes the data file where there is none; refuses one that is not for us.
+
+    Raises:
+        errors.RefusedFileError, OSError, sqlite3.Error
+    """
+    if not home.file.exists():
+        if home.write_ahead_log.exists():
+            raise refusal(
+                home.write_ahead_log,
+                f"belongs to a missing {home.file.name}",
+                advice="bring that file back, or move this one away as well to start with an empty store",
+            )
+        _make(home)
+    with home.file.open("rb") as file:
+        header = file.read(_HEADER)
+    if len(header) < _HEADER or not header.startswith(_MAGIC):
+        raise refusal(home.file, "not a SQLite database, or damaged at its start")
+    if int.from_bytes(header[_APPLICATION_ID]) != APPLICATION:
+        raise refusal(
+            home.file,
+            "a SQLite database of another program",
+            advice="use another data directory, or move it away to start with an empty store",
+        )
+    _check_version(home.file, int.from_bytes(header[_USER_VERSION]))
+
+
+def migrate(connection: sqlite3.Connection, home: directory.Directory) -> None:
+    """Brings an opened file up to this version's layout, in one transaction, after keeping a copy.
+
+    Raises:
+        errors.RefusedFileError, OSError, sqlite3.Error
+    """
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    _check_version(home.file, found)
+    if found == VERSION:
+        return
+    steps = range(found, VERSION)
+    if any(step not in MIGRATIONS for step in steps):
+        raise refusal(
+            home.file,
+            f"layout {found}, which this version cannot bring up to its own, {VERSION}",
+            advice="open it once with a version in between",
+        )
+    copy = home.path / f"{home.file.name}.layout-{found}"
+    copy.unlink(missing_ok=True)
+    connection.execute("VACUUM INTO ?", (str(copy),))
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps:
+            for statement in MIGRATIONS[step]:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION:d}")
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    # Into the file itself, so that an older version sees from the header that it is too old.
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+def _check_version(path: pathlib.Path, found: int) -> None:
+    if found > VERSION:
+        raise refusal(
+            path,
+            f"layout {found} of a newer drachma, this version knows layouts up to {VERSION}",
+            advice="use that newer version, or another data directory",
+        )
+
+
+def _make(home: directory.Directory) -> None:
+    """Makes an empty data file under another name first: what bears the right name is always complete."""
+    home.unfinished.unlink(missing_ok=True)
+    connection = sqlite3.connect(home.unfinished, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA page_size = {PAGE:d}")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN")
+        for statement in _LAYOUT:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION:d}")
+        connection.execute(f"PRAGMA user_version = {VERSION:d}")
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+    home.unfinished.chmod(0o600)
+    home.unfinished.replace(home.file)
+    home.sync()

@@ -1,0 +1,172 @@
+"""Watches: cursors on the shared log of committed events, and the hub that wakes them.
+
+The engine tells the hub what was committed. A watcher has no queue of its own: it remembers how far it has
+seen and reads on from there, so a slow one costs the others nothing and is cut once the log no longer reaches
+back to it.
+"""
+
+import asyncio
+import collections
+from collections.abc import Sequence
+from typing import Self, TypeAlias
+
+from drachma import errors
+from drachma.store import record, state
+
+_BATCH = 256
+"""Events handed out at once; a watcher that stalls keeps no more than these from being freed."""
+
+_Scope: TypeAlias = tuple[str, str | None]
+
+
+class Subscription:
+    """The watch of both stores; see ``protocol.Watch`` for what it promises."""
+
+    def __init__(self, hub: "Hub", *, scope: _Scope, after: int) -> None:
+        self._hub = hub
+        self._resource, self._namespace = scope
+        self._seen = after
+        self._ready: collections.deque[record.Event] = collections.deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._closed = False
+
+    @property
+    def revision(self) -> int:
+        if not self._ready and not self._closed and self._seen >= self._hub.state.compacted:
+            self._ready.extend(self._read())
+        return self._ready[0].record.revision - 1 if self._ready else self._seen
+
+    async def batch(self) -> Sequence[record.Event]:
+        while not self._closed:
+            if self._ready:
+                ready = list(self._ready)
+                self._ready.clear()
+                return ready
+            if self._seen < self._hub.state.compacted:
+                self.close()
+                raise self._hub.gone(self._resource, self._seen)
+            events = self._read()
+            if events:
+                return events
+            if self._hub.closed:
+                self.close()
+            else:
+                await self._wait()
+        return ()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> record.Event:
+        if not self._ready or self._closed:
+            events = await self.batch()
+            if not events:
+                raise StopAsyncIteration
+            self._ready.extend(events)
+        return self._ready.popleft()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._hub.leave(self, (self._resource, self._namespace))
+            self.wake()
+
+    @property
+    def idle(self) -> bool:
+        """Waiting, with nothing to see between the revision it knows and the newest committed one."""
+        return self._waiter is not None and not self._waiter.done()
+
+    def catch_up(self) -> None:
+        """Moves an idle watcher to the newest revision, so that compaction does not overtake it."""
+        self._seen = max(self._seen, self._hub.state.revision)
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _read(self) -> list[record.Event]:
+        """The next events this watch is about; none if it has seen everything."""
+        committed = self._hub.state
+        while events := committed.events(self._resource, self._seen, limit=_BATCH):
+            self._seen = events[-1].record.revision
+            if self._namespace is not None:
+                events = [event for event in events if event.record.key.namespace == self._namespace]
+            if events:
+                return events
+        self.catch_up()
+        return []
+
+    async def _wait(self) -> None:
+        if self._waiter is not None:
+            raise RuntimeError(f"watch of {self._resource}: two tasks wait on one watch")
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+
+class Hub:
+    """All watches of a store, by what they look at."""
+
+    def __init__(self, committed: state.State) -> None:
+        self.state = committed
+        self.closed = False
+        # Dictionaries for their order: watchers are woken in the order they came.
+        self._watches: dict[_Scope, dict[Subscription, None]] = {}
+
+    def watch(self, resource: str, namespace: str | None, *, after: int) -> Subscription:
+        if self.closed:
+            raise errors.StoreClosedError(f"watch of {resource}: the store is closed")
+        if after < self.state.compacted:
+            raise self.gone(resource, after)
+        scope = (resource, namespace)
+        subscription = Subscription(self, scope=scope, after=after)
+        self._watches.setdefault(scope, {})[subscription] = None
+        return subscription
+
+    def gone(self, resource: str, after: int) -> errors.GoneError:
+        return errors.GoneError(
+            f"watch of {resource}: revision {after} is compacted, the oldest kept is {self.state.compacted}"
+        )
+
+    def leave(self, subscription: Subscription, scope: _Scope) -> None:
+        members = self._watches[scope]
+        del members[subscription]
+        if not members:
+            del self._watches[scope]
+
+    def compact(self, compaction: state.Compaction) -> None:
+        """Applies a compaction without cutting those who have seen everything."""
+        for members in self._watches.values():
+            for subscription in members:
+                if subscription.idle:
+                    subscription.catch_up()
+        self.state.compact(compaction)
+
+    def publish(self, events: Sequence[record.Event]) -> None:
+        """Applies committed events and wakes who looks at them."""
+        scopes: dict[_Scope, None] = {}
+        for event in events:
+            scopes[event.record.key.resource, event.record.key.namespace] = None
+            scopes[event.record.key.resource, None] = None
+        woken = [subscription for scope in scopes for subscription in self._watches.get(scope, ()) if subscription.idle]
+        # Before the events are applied: up to here an idle watcher has seen everything.
+        for subscription in woken:
+            subscription.catch_up()
+        for event in events:
+            self.state.apply(event)
+        for subscription in woken:
+            subscription.wake()
+
+    def close(self) -> None:
+        self.closed = True
+        for members in list(self._watches.values()):
+            for subscription in list(members):
+                subscription.wake()
