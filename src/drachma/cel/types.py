@@ -1,9 +1,9 @@
-"""The types of CEL as the checker knows them; built by declarations, compared by checker, estimate and code generation.
+"""The types of CEL as the checker knows them; built by declarations, compared by checker, estimate, code generation.
 
 A type is a value: two types with the same kind, name and parameters are equal. ``str(type)`` is the spelling of the
-checker's messages (``list(int)``, ``any``), ``type.declared_name`` the spelling of messages about a whole expression
-(``list(int)``, ``google.protobuf.Any``). Types nested deeper than ``MAX_DEPTH`` are refused: nothing that a selector
-can mean needs them, and every walk over a type may recurse because of that limit.
+checker's messages (``list(int)``, ``any``), ``type.declared_name`` the spelling of messages about a whole
+expression (``list(int)``, ``google.protobuf.Any``). Types nested deeper than ``MAX_DEPTH`` are refused: nothing that
+a selector can mean needs them, and every walk over a type may recurse because of that limit.
 """
 
 from __future__ import annotations
@@ -44,34 +44,27 @@ class Type(msgspec.Struct, frozen=True, cache_hash=True):
     """A type; made by the constants and functions of this module rather than directly.
 
     ``name`` is the run-time name: what ``type(x)`` yields and what an expression may call the type by.
-    ``nullable`` marks the wrapper of a primitive, which null may be assigned to.
+    ``nullable`` marks the wrapper of a primitive, which null may be assigned to. ``open`` tells that a type
+    parameter occurs in it.
     """
 
     kind: Kind
     name: str
     params: tuple[Type, ...] = ()
     nullable: bool = False
+    open: bool = False
     depth: int = 1
 
     def __str__(self) -> str:
-        special = _SPELLED.get(self.kind)
-        if special is not None:
-            return special
-        if self.kind is Kind.TYPE_PARAM:
-            return self.name
-        if not self.params:
-            return f"wrapper({self.name})" if self.nullable else self.name
-        return f"{self.name}({', '.join(map(str, self.params))})"
+        return _spell(self)
+
+    def __repr__(self) -> str:
+        return f"Type({_spell(self)})"
 
     @property
     def declared_name(self) -> str:
         """The spelling with run-time names, used where upstream prints a type outside the checker."""
-        if self.kind is Kind.TYPE_PARAM:
-            return f"<{self.name}>"
-        name = f"wrapper({self.name})" if self.nullable else self.name
-        if not self.params:
-            return name
-        return f"{name}({', '.join(param.declared_name for param in self.params)})"
+        return _declared(self)
 
     @property
     def is_dynamic(self) -> bool:
@@ -83,8 +76,25 @@ class Type(msgspec.Struct, frozen=True, cache_hash=True):
         """Whether this is ``optional_type(T)``."""
         return self.kind is Kind.OPAQUE and self.name == OPTIONAL_NAME
 
-    def __repr__(self) -> str:
-        return f"Type({self})"
+
+def _spell(type_: Type) -> str:
+    kind = type_.kind
+    if kind in _SPELLED:
+        return _SPELLED[kind]
+    if kind is Kind.TYPE_PARAM:
+        return type_.name
+    if not type_.params:
+        return f"wrapper({type_.name})" if type_.nullable else type_.name
+    return f"{type_.name}({', '.join(map(_spell, type_.params))})"
+
+
+def _declared(type_: Type) -> str:
+    if type_.kind is Kind.TYPE_PARAM:
+        return f"<{type_.name}>"
+    name = f"wrapper({type_.name})" if type_.nullable else type_.name
+    if not type_.params:
+        return name
+    return f"{name}({', '.join(map(_declared, type_.params))})"
 
 
 _SPELLED = {
@@ -113,10 +123,15 @@ UINT = Type(Kind.UINT, "uint")
 
 
 def _nested(kind: Kind, name: str, params: tuple[Type, ...]) -> Type:
-    depth = 1 + max((param.depth for param in params), default=0)
-    if depth > MAX_DEPTH:
-        raise errors.CelError(f"type is nested {depth} levels deep, at most {MAX_DEPTH} are supported")
-    return Type(kind, name, params, depth=depth)
+    depth = 0
+    is_open = False
+    for param in params:
+        if param.depth > depth:
+            depth = param.depth
+        is_open = is_open or param.open
+    if depth >= MAX_DEPTH:
+        raise errors.CelError(f"type is nested more than {MAX_DEPTH} levels deep")
+    return Type(kind, name, params, open=is_open, depth=depth + 1)
 
 
 def list_of(element: Type) -> Type:
@@ -146,7 +161,7 @@ def opaque(name: str, *params: Type) -> Type:
 
 def type_param(name: str) -> Type:
     """A type parameter of an overload, or a variable of the checker."""
-    return Type(Kind.TYPE_PARAM, name)
+    return Type(Kind.TYPE_PARAM, name, open=True)
 
 
 def object_type(name: str) -> Type:
