@@ -53,7 +53,9 @@ def _request_to_memory(request: v1beta1.DeviceRequest) -> resourceclaim.DeviceRe
 
 
 def _request_to_v1beta1(request: resourceclaim.DeviceRequest) -> v1beta1.DeviceRequest:
-    main = _fields_of(request.exactly, resourceclaim.ExactDeviceRequest) if request.exactly else {}
+    # A request without an exact form has an empty class name here, because upstream always writes that field.
+    exactly = request.exactly or resourceclaim.ExactDeviceRequest(device_class_name="")
+    main = _fields_of(exactly, resourceclaim.ExactDeviceRequest)
     return v1beta1.DeviceRequest(name=request.name, first_available=request.first_available, **main)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from msgspec import structs
 
 from drachma.api import devices, devicetaintrule, meta, resourceclaim, resourceclaimtemplate, resourceslice
-from drachma.api.struct import Struct, is_absent
+from drachma.api.struct import Struct, canonical_zero, is_absent
 from drachma.values import quantity
 
 EXACT_COUNT: Final = "ExactCount"
@@ -104,10 +104,8 @@ def _canonical_struct(given: Any) -> Any:
     changed = {}
     for name, default in zip(given.__struct_fields__, given.__struct_defaults__, strict=True):
         value = getattr(given, name)
-        if value is default:
-            continue
-        is_optional_zero = default is not None and is_absent(default) and not value
-        current = default if is_optional_zero else _canonical_value(value)
+        is_zero = default is not None and is_absent(default) and not value
+        current = canonical_zero(default) if is_zero else _canonical_value(value)
         if current is not value:
             changed[name] = current
     return structs.replace(given, **changed) if changed else given

@@ -1,13 +1,13 @@
 """What claims, classes and slices say about devices in common: selectors, taints, tolerations, opaque config."""
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_TEXT, Int64, Struct
+from drachma.api.struct import ABSENT_TEXT, ZERO_TEXT, Int64, Struct
 
 
 class CELDeviceSelector(Struct, frozen=True, kw_only=True):
     """A CEL expression over ``device``."""
 
-    expression: str = ABSENT_TEXT
+    expression: str = ZERO_TEXT
 
 
 class DeviceSelector(Struct, frozen=True, kw_only=True):
@@ -19,16 +19,16 @@ class DeviceSelector(Struct, frozen=True, kw_only=True):
 class OpaqueDeviceConfiguration(Struct, frozen=True, kw_only=True):
     """Parameters that only the named driver understands."""
 
-    driver: str = ABSENT_TEXT
+    driver: str = ZERO_TEXT
     parameters: meta.Opaque = None
 
 
 class DeviceTaint(Struct, frozen=True, kw_only=True):
     """A mark on a device that keeps claims without a matching toleration away, or drives their pods off."""
 
-    key: str = ABSENT_TEXT
+    key: str = ZERO_TEXT
     value: str = ABSENT_TEXT
-    effect: str = ABSENT_TEXT
+    effect: str = ZERO_TEXT
     time_added: meta.Time | None = None
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int64, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, Int64, Struct
 
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 """A point in time as Kubernetes writes it (RFC 3339 with a zone)."""
@@ -21,10 +21,10 @@ Opaque = Any
 class OwnerReference(Struct, frozen=True, kw_only=True):
     """Who an object belongs to; garbage collection and claim generation follow it."""
 
-    api_version: str = ABSENT_TEXT
-    kind: str = ABSENT_TEXT
-    name: str = ABSENT_TEXT
-    uid: str = ABSENT_TEXT
+    api_version: str = ZERO_TEXT
+    kind: str = ZERO_TEXT
+    name: str = ZERO_TEXT
+    uid: str = ZERO_TEXT
     controller: bool | None = None
     block_owner_deletion: bool | None = None
 
@@ -73,19 +73,19 @@ class Object(Struct, frozen=True, kw_only=True):
 class Condition(Struct, frozen=True, kw_only=True):
     """One observed aspect of an object's state."""
 
-    type: str = ABSENT_TEXT
-    status: str = ABSENT_TEXT
+    type: str = ZERO_TEXT
+    status: str = ZERO_TEXT
     observed_generation: Int64 = ABSENT_INT
     last_transition_time: Time | None = None
-    reason: str = ABSENT_TEXT
-    message: str = ABSENT_TEXT
+    reason: str = ZERO_TEXT
+    message: str = ZERO_TEXT
 
 
 class LabelSelectorRequirement(Struct, frozen=True, kw_only=True):
     """One expression of a label selector."""
 
-    key: str = ABSENT_TEXT
-    operator: str = ABSENT_TEXT
+    key: str = ZERO_TEXT
+    operator: str = ZERO_TEXT
     values: tuple[str, ...] = ABSENT_TUPLE
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.api.struct import ABSENT_MAP, ABSENT_TUPLE, ZERO_TEXT, Struct
 from drachma.values import quantity
 
 
@@ -52,14 +52,14 @@ class NodeAllocatableResourceMapping(Struct, frozen=True, kw_only=True):
 class NodeAllocatableMappedResource(Struct, frozen=True, kw_only=True):
     """How much of a resource a claim's devices are."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     amount: quantity.Quantity | None = msgspec.field(default=None, name="quantity")
 
 
 class NodeAllocatableOverheadResource(Struct, frozen=True, kw_only=True):
     """How much of a resource a claim's devices need beside themselves."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     per_pod: quantity.Quantity | None = None
     per_container: quantity.Quantity | None = None
 
@@ -67,7 +67,7 @@ class NodeAllocatableOverheadResource(Struct, frozen=True, kw_only=True):
 class NodeAllocatableResourceClaimStatus(Struct, frozen=True, kw_only=True):
     """What one claim adds to a pod's requests: ``resources`` in the KEP's form, the rest in 1.37's."""
 
-    resource_claim_name: str = ABSENT_TEXT
+    resource_claim_name: str = ZERO_TEXT
     containers: tuple[str, ...] = ABSENT_TUPLE
     resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
     mapping: tuple[NodeAllocatableMappedResource, ...] = ABSENT_TUPLE

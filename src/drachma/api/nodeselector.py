@@ -1,13 +1,13 @@
 """Node selectors: which nodes a slice, a device, an allocation or a pod's affinity means."""
 
-from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.api.struct import ABSENT_TUPLE, ZERO_TEXT, Struct
 
 
 class NodeSelectorRequirement(Struct, frozen=True, kw_only=True):
     """``key operator values`` over a node's labels or fields."""
 
-    key: str = ABSENT_TEXT
-    operator: str = ABSENT_TEXT
+    key: str = ZERO_TEXT
+    operator: str = ZERO_TEXT
     values: tuple[str, ...] = ABSENT_TUPLE
 
 

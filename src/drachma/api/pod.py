@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from drachma.api import meta, nodeallocatable, nodeselector
-from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Int64, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, Int32, Int64, Struct
 from drachma.values import quantity
 
 ResourceList = Mapping[str, quantity.Quantity]
@@ -14,7 +14,7 @@ ResourceList = Mapping[str, quantity.Quantity]
 class ContainerClaim(Struct, frozen=True, kw_only=True):
     """A container's use of one of the pod's claims, or of one request in it."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     request: str = ABSENT_TEXT
 
 
@@ -39,14 +39,14 @@ class ContainerPort(Struct, frozen=True, kw_only=True):
 class EnvVar(Struct, frozen=True, kw_only=True):
     """An environment variable with a literal value."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     value: str = ABSENT_TEXT
 
 
 class Container(Struct, frozen=True, kw_only=True):
     """A container or init container; an init container that always restarts is a sidecar."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     image: str = ABSENT_TEXT
     command: tuple[str, ...] = ABSENT_TUPLE
     args: tuple[str, ...] = ABSENT_TUPLE
@@ -60,7 +60,7 @@ class Container(Struct, frozen=True, kw_only=True):
 class PodResourceClaim(Struct, frozen=True, kw_only=True):
     """A claim the pod needs: an existing one, or one made from a template for it alone."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
@@ -123,7 +123,7 @@ class Toleration(Struct, frozen=True, kw_only=True):
 class PodSchedulingGate(Struct, frozen=True, kw_only=True):
     """While any is left, the pod is not scheduled."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
 
 
 class PodSpec(Struct, frozen=True, kw_only=True):
@@ -153,9 +153,9 @@ class PodSpec(Struct, frozen=True, kw_only=True):
 class PodCondition(Struct, frozen=True, kw_only=True):
     """One observed aspect of the pod's state."""
 
-    type: str = ABSENT_TEXT
+    type: str = ZERO_TEXT
     observed_generation: Int64 = ABSENT_INT
-    status: str = ABSENT_TEXT
+    status: str = ZERO_TEXT
     last_probe_time: meta.Time | None = None
     last_transition_time: meta.Time | None = None
     reason: str = ABSENT_TEXT
@@ -165,7 +165,7 @@ class PodCondition(Struct, frozen=True, kw_only=True):
 class PodResourceClaimStatus(Struct, frozen=True, kw_only=True):
     """Which claim was generated for one of the pod's template references."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     resource_claim_name: str | None = None
 
 

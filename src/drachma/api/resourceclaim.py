@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from drachma.api import devices, meta, nodeselector
-from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int64, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, Int64, Struct
 from drachma.values import quantity
 
 
@@ -18,14 +18,14 @@ class CapacityRequirements(Struct, frozen=True, kw_only=True):
 class DeviceDerivedAttribute(Struct, frozen=True, kw_only=True):
     """An attribute computed by a CEL expression, for use in constraints."""
 
-    name: str = ABSENT_TEXT
-    expression: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
+    expression: str = ZERO_TEXT
 
 
 class ExactDeviceRequest(Struct, frozen=True, kw_only=True):
     """One way to satisfy a request."""
 
-    device_class_name: str = ABSENT_TEXT
+    device_class_name: str = ZERO_TEXT
     selectors: tuple[devices.DeviceSelector, ...] = ABSENT_TUPLE
     allocation_mode: str = ABSENT_TEXT
     count: Int64 = ABSENT_INT
@@ -38,8 +38,8 @@ class ExactDeviceRequest(Struct, frozen=True, kw_only=True):
 class DeviceSubRequest(Struct, frozen=True, kw_only=True):
     """One of several ways, in order of preference (KEP-4816)."""
 
-    name: str = ABSENT_TEXT
-    device_class_name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
+    device_class_name: str = ZERO_TEXT
     selectors: tuple[devices.DeviceSelector, ...] = ABSENT_TUPLE
     allocation_mode: str = ABSENT_TEXT
     count: Int64 = ABSENT_INT
@@ -51,7 +51,7 @@ class DeviceSubRequest(Struct, frozen=True, kw_only=True):
 class DeviceRequest(Struct, frozen=True, kw_only=True):
     """A named wish: ``exactly`` one way, or the ``first_available`` of several."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     exactly: ExactDeviceRequest | None = None
     first_available: tuple[DeviceSubRequest, ...] = ABSENT_TUPLE
 
@@ -88,10 +88,10 @@ class ResourceClaimSpec(Struct, frozen=True, kw_only=True):
 class DeviceRequestAllocationResult(Struct, frozen=True, kw_only=True):
     """One allocated device; ``request`` is ``request/subrequest`` where a subrequest was chosen."""
 
-    request: str = ABSENT_TEXT
-    driver: str = ABSENT_TEXT
-    pool: str = ABSENT_TEXT
-    device: str = ABSENT_TEXT
+    request: str = ZERO_TEXT
+    driver: str = ZERO_TEXT
+    pool: str = ZERO_TEXT
+    device: str = ZERO_TEXT
     admin_access: bool | None = None
     tolerations: tuple[devices.DeviceToleration, ...] = ABSENT_TUPLE
     binding_conditions: tuple[str, ...] = ABSENT_TUPLE
@@ -104,7 +104,7 @@ class DeviceRequestAllocationResult(Struct, frozen=True, kw_only=True):
 class DeviceAllocationConfiguration(Struct, frozen=True, kw_only=True):
     """Configuration for allocated devices, and whether class or claim asked for it."""
 
-    source: str = ABSENT_TEXT
+    source: str = ZERO_TEXT
     requests: tuple[str, ...] = ABSENT_TUPLE
     opaque: devices.OpaqueDeviceConfiguration | None = None
 
@@ -128,9 +128,9 @@ class ResourceClaimConsumerReference(Struct, frozen=True, kw_only=True):
     """Who may use the claim."""
 
     api_group: str = ABSENT_TEXT
-    resource: str = ABSENT_TEXT
-    name: str = ABSENT_TEXT
-    uid: str = ABSENT_TEXT
+    resource: str = ZERO_TEXT
+    name: str = ZERO_TEXT
+    uid: str = ZERO_TEXT
 
 
 class NetworkDeviceData(Struct, frozen=True, kw_only=True):
@@ -144,9 +144,9 @@ class NetworkDeviceData(Struct, frozen=True, kw_only=True):
 class AllocatedDeviceStatus(Struct, frozen=True, kw_only=True):
     """What a driver reports about one allocated device."""
 
-    driver: str = ABSENT_TEXT
-    pool: str = ABSENT_TEXT
-    device: str = ABSENT_TEXT
+    driver: str = ZERO_TEXT
+    pool: str = ZERO_TEXT
+    device: str = ZERO_TEXT
     share_id: str | None = msgspec.field(default=None, name="shareID")
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
     data: meta.Opaque = None

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from drachma.api import devices, meta, nodeallocatable, nodeselector
-from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int64, Struct
+from drachma.api.struct import ABSENT_MAP, ABSENT_TUPLE, ZERO_INT, ZERO_TEXT, Int64, Struct
 from drachma.values import quantity
 
 
@@ -54,14 +54,14 @@ class Counter(Struct, frozen=True, kw_only=True):
 class CounterSet(Struct, frozen=True, kw_only=True):
     """Counters that several devices of a pool draw from."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     counters: Mapping[str, Counter] = ABSENT_MAP
 
 
 class DeviceCounterConsumption(Struct, frozen=True, kw_only=True):
     """What a device takes from a counter set when it is allocated."""
 
-    counter_set: str = ABSENT_TEXT
+    counter_set: str = ZERO_TEXT
     counters: Mapping[str, Counter] = ABSENT_MAP
     compatibility_groups: tuple[str, ...] = ABSENT_TUPLE
 
@@ -87,15 +87,15 @@ class BasicDevice(Struct, frozen=True, kw_only=True):
 class Device(BasicDevice, frozen=True, kw_only=True):
     """One device of a slice."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
 
 
 class ResourcePool(Struct, frozen=True, kw_only=True):
     """Which pool a slice is a part of, how new it is, and of how many slices the pool consists."""
 
-    name: str = ABSENT_TEXT
-    generation: Int64 = ABSENT_INT
-    resource_slice_count: Int64 = ABSENT_INT
+    name: str = ZERO_TEXT
+    generation: Int64 = ZERO_INT
+    resource_slice_count: Int64 = ZERO_INT
 
 
 ABSENT_POOL = ResourcePool()
@@ -104,7 +104,7 @@ ABSENT_POOL = ResourcePool()
 class ResourceSliceSpec(Struct, frozen=True, kw_only=True):
     """``spec`` of a slice."""
 
-    driver: str = ABSENT_TEXT
+    driver: str = ZERO_TEXT
     pool: ResourcePool = ABSENT_POOL
     node_name: str | None = None
     node_selector: nodeselector.NodeSelector | None = None

@@ -4,13 +4,13 @@ Only the codec and :mod:`drachma.api.conversion` use them; everything else sees 
 """
 
 from drachma.api import meta, nodeselector, resourceclaim, resourceslice
-from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.api.struct import ABSENT_TUPLE, ZERO_TEXT, Struct
 
 
 class DeviceRequest(resourceclaim.ExactDeviceRequest, frozen=True, kw_only=True):
     """A request whose exact form is not wrapped in ``exactly``."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     first_available: tuple[resourceclaim.DeviceSubRequest, ...] = ABSENT_TUPLE
 
 
@@ -51,14 +51,14 @@ class ResourceClaimTemplate(meta.Object, frozen=True, kw_only=True):
 class Device(Struct, frozen=True, kw_only=True):
     """A device; all but its name is in ``basic``."""
 
-    name: str = ABSENT_TEXT
+    name: str = ZERO_TEXT
     basic: resourceslice.BasicDevice | None = None
 
 
 class ResourceSliceSpec(Struct, frozen=True, kw_only=True):
     """``spec`` of a slice; ``node_name`` and ``all_nodes`` cannot be told from their zero values here."""
 
-    driver: str = ABSENT_TEXT
+    driver: str = ZERO_TEXT
     pool: resourceslice.ResourcePool = resourceslice.ABSENT_POOL
     node_name: str | None = None
     node_selector: nodeselector.NodeSelector | None = None

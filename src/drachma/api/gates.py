@@ -1,0 +1,93 @@
+"""Feature gates: which of upstream's DRA features are on, under upstream's names.
+
+One immutable value, made from ``--feature-gates`` and handed to validation, server, scheduler and node. A gate that
+drachma implements is on unless it is switched off; upstream's alpha gates too.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from drachma import errors
+
+
+class Gate(enum.StrEnum):
+    """A feature by upstream's name."""
+
+    CORE = "DynamicResourceAllocation"
+    ADMIN_ACCESS = "DRAAdminAccess"
+    CONSUMABLE_CAPACITY = "DRAConsumableCapacity"
+    DERIVED_ATTRIBUTES = "DRADerivedAttributes"
+    DEVICE_BINDING_CONDITIONS = "DRADeviceBindingConditions"
+    DEVICE_COMPATIBILITY_GROUPS = "DRADeviceCompatibilityGroups"
+    DEVICE_TAINTS = "DRADeviceTaints"
+    DEVICE_TAINT_RULES = "DRADeviceTaintRules"
+    EXTENDED_RESOURCE = "DRAExtendedResource"
+    FRACTIONAL_CAPACITY_RANGE = "DRAFractionalCapacityRange"
+    LIST_TYPE_ATTRIBUTES = "DRAListTypeAttributes"
+    NODE_ALLOCATABLE_RESOURCES = "DRANodeAllocatableResources"
+    OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
+    PARTITIONABLE_DEVICES = "DRAPartitionableDevices"
+    PARTITIONABLE_DEVICES_TYPE = "DRAPartitionableDevicesType"
+    PRIORITIZED_LIST = "DRAPrioritizedList"
+    RESOURCE_CLAIM_DEVICE_STATUS = "DRAResourceClaimDeviceStatus"
+    GRANULAR_STATUS_AUTHORIZATION = "DRAResourceClaimGranularStatusAuthorization"
+    RESOURCE_HEALTH_STATUS = "ResourceHealthStatus"
+    RESOURCE_POOL_STATUS = "DRAResourcePoolStatus"
+    SCHEDULER_FILTER_TIMEOUT = "DRASchedulerFilterTimeout"
+    WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
+
+
+NOT_IMPLEMENTED: Final = frozenset({Gate.RESOURCE_POOL_STATUS, Gate.WORKLOAD_RESOURCE_CLAIMS})
+"""Gates whose names are accepted and which change nothing: their kinds do not exist here."""
+
+_BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+class Gates(msgspec.Struct, frozen=True):
+    """The features that are on."""
+
+    enabled: frozenset[Gate] = frozenset(Gate) - NOT_IMPLEMENTED
+
+    def on(self, gate: Gate) -> bool:
+        """Whether the feature is on."""
+        return gate in self.enabled
+
+    def switched(self, settings: Mapping[str, bool]) -> Gates:
+        """These gates with some switched; InvalidValueError for a name that upstream does not have."""
+        enabled = set(self.enabled)
+        for name, wanted in settings.items():
+            gate = _find(name)
+            (enabled.add if wanted else enabled.discard)(gate)
+        return Gates(frozenset(enabled))
+
+    @classmethod
+    def parse(cls, text: str) -> Gates:
+        """The gates that ``Name=true,Other=false`` leaves on; InvalidValueError names what cannot be read."""
+        settings: dict[str, bool] = {}
+        for entry in filter(None, map(str.strip, text.split(","))):
+            name, separator, value = entry.partition("=")
+            if not separator:
+                raise errors.InvalidValueError(f"feature gates {text!r}: missing bool value for {name}")
+            if value.strip() not in _BOOLEANS:
+                raise errors.InvalidValueError(f"feature gates {text!r}: invalid value of {entry}: not a boolean")
+            settings[name.strip()] = _BOOLEANS[value.strip()]
+        return cls().switched(settings)
+
+
+def _find(name: str) -> Gate:
+    try:
+        return Gate(name)
+    except ValueError:
+        raise errors.InvalidValueError(f"unrecognized feature gate: {name}") from None
+
+
+ALL: Final = Gates()
+"""Everything that drachma implements."""
