@@ -68,14 +68,14 @@ def table(text: str) -> tuple[Function, ...]:
     return tuple(Function(name, tuple(overloads)) for name, overloads in result)
 
 
-_SIGNATURE = re.compile(r"(?P<id>\S+) (?P<target>.*?)(?P<dot>\.)?\((?P<params>.*)\) -> (?P<result>.+)")
+_SIGNATURE = re.compile(r"(?P<id>\S+) (?:(?P<target>.+?)\.)?\((?P<params>.*)\) -> (?P<result>.+)")
 
 
 def _overload(line: str) -> Overload:
     match = _SIGNATURE.fullmatch(line)
     if match is None:
         raise AssertionError(f"not an overload: {line}")
-    member = match["dot"] is not None
+    member = match["target"] is not None
     params = _types(match["params"])
     if member:
         params.insert(0, parse_type(match["target"]))

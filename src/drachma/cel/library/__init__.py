@@ -1,4 +1,5 @@
 """What the libraries of Kubernetes' CEL environment declare, one module a library, as tables of overloads.
 
-Facts of upstream, written down: names, overload ids, signatures, and their order. ``environment.py`` puts them together.
+Facts of upstream, written down: names, overload ids, signatures, and their order. ``environment.py`` puts them
+together.
 """

@@ -3,6 +3,7 @@
 No device expression can reach an authorizer, but the names are declared upstream, so a wrong call of one is
 reported as a missing overload and not as an unknown name.
 """
+# ruff: noqa: E501
 
 from drachma.cel import declarations
 
