@@ -68,7 +68,8 @@ class SqliteJournal:
                 _configure(connection)
                 schema.migrate(connection, home)
                 committed = row.load(connection, home.file)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeError) as error:
+                # A damaged layout makes SQLite quote bytes in its message that are not even text.
                 raise _open_error(error, home) from error
             except OSError as error:
                 raise errors.RefusedFileError(
@@ -150,7 +151,7 @@ def _configure(connection: sqlite3.Connection) -> None:
     connection.execute("ROLLBACK")
 
 
-def _open_error(error: sqlite3.Error, home: directory.Directory) -> errors.StoreError:
+def _open_error(error: Exception, home: directory.Directory) -> errors.StoreError:
     name = _name(error)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return errors.DirectoryInUseError(

@@ -1,0 +1,182 @@
+"""Batches, and what happens to waiting writes when a commit fails, with a journal that answers when told to."""
+
+import asyncio
+from collections.abc import Coroutine
+
+import pytest
+
+from drachma import errors, store
+from drachma.store import engine, journal, state
+
+
+class HeldJournal:
+    """Holds each batch until the test answers for the disk."""
+
+    def __init__(self) -> None:
+        self.batches: list[journal.Batch] = []
+        self._done: journal.Done | None = None
+
+    def commit(self, batch: journal.Batch, done: journal.Done) -> None:
+        assert self._done is None, "a batch was handed over while another one is under way"
+        self.batches.append(batch)
+        self._done = done
+
+    def answer(self, failure: errors.WriteFailedError | None = None) -> None:
+        assert self._done is not None
+        done, self._done = self._done, None
+        done(failure)
+
+    def committed(self) -> list[list[int]]:
+        return [[event.revision for event in batch.events] for batch in self.batches]
+
+    async def close(self) -> None:
+        assert self._done is None
+
+
+def claim(name: str) -> store.Key:
+    return store.Key("resource.k8s.io/resourceclaims", "default", name)
+
+
+def held(limits: store.Limits | None = None) -> tuple[engine.Engine, HeldJournal]:
+    log = HeldJournal()
+    return engine.Engine(state.State(), log, limits=limits or store.Limits()), log
+
+
+async def start(*writes: Coroutine[None, None, store.Record]) -> list[asyncio.Task[store.Record]]:
+    """Begins writes and lets the event loop turn until the journal has what it gets."""
+    tasks = [asyncio.ensure_future(write) for write in writes]
+    await turn()
+    return tasks
+
+
+async def turn() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_writes_that_come_together_are_committed_together() -> None:
+    objects, log = held()
+    tasks = await start(*(objects.create(claim(f"c{n}"), store.fixed(b"1")) for n in range(3)))
+    more = await start(*(objects.create(claim(f"d{n}"), store.fixed(b"1")) for n in range(2)))
+    assert log.committed() == [[2, 3, 4]]
+    assert objects.revision == 1
+    log.answer()
+    assert log.committed() == [[2, 3, 4], [5, 6]]
+    assert [(await task).revision for task in tasks] == [2, 3, 4]
+    assert objects.revision == 4
+    assert not any(task.done() for task in more)
+    log.answer()
+    assert [(await task).revision for task in more] == [5, 6]
+
+
+async def test_a_batch_is_bounded() -> None:
+    objects, log = held()
+    tasks = await start(*(objects.create(claim(f"c{n}"), store.fixed(b"1")) for n in range(1001)))
+    log.answer()
+    log.answer()
+    await asyncio.gather(*tasks)
+    assert [len(batch.events) for batch in log.batches] == [1000, 1]
+
+
+async def test_a_failed_commit_fails_all_that_was_decided_on_it() -> None:
+    objects, log = held()
+    first = await start(objects.create(claim("a"), store.fixed(b"1")))
+    behind = await start(objects.delete(claim("a")), objects.create(claim("b"), store.fixed(b"1")))
+    log.answer(errors.DiskFullError("no room"))
+    for task, name in zip(first + behind, "aab", strict=True):
+        with pytest.raises(errors.DiskFullError, match=f"default/{name}: not written: no room"):
+            await task
+    assert objects.revision == 1
+    assert objects.get(claim("a")) is None
+    again = await start(objects.create(claim("b"), store.fixed(b"2")))
+    log.answer()
+    assert (await again[0]).revision == 2
+    assert log.committed() == [[2], [2]]
+
+
+async def test_a_refusal_waits_for_the_write_it_is_about() -> None:
+    objects, log = held()
+    first, rival = await start(
+        objects.create(claim("a"), store.fixed(b"1")), objects.create(claim("a"), store.fixed(b"2"))
+    )
+    assert not rival.done()
+    log.answer(errors.WriteFailedError("broken"))
+    with pytest.raises(errors.WriteFailedError):
+        await first
+    await turn()
+    log.answer()
+    assert (await rival).data == b"2"
+
+
+async def test_a_swap_against_a_write_that_fails_goes_through() -> None:
+    objects, log = held()
+    made = await start(objects.create(claim("a"), store.fixed(b"1")))
+    log.answer()
+    await made[0]
+    swap, rival = await start(
+        objects.update(claim("a"), store.fixed(b"2"), revision=2),
+        objects.update(claim("a"), store.fixed(b"3"), revision=2),
+    )
+    log.answer(errors.WriteFailedError("broken"))
+    await turn()
+    log.answer()
+    assert (await rival).data == b"3"
+    with pytest.raises(errors.WriteFailedError):
+        await swap
+
+
+async def test_a_failed_commit_fails_compactions_and_forgets_nothing() -> None:
+    objects, log = held()
+    made = await start(objects.create(claim("a"), store.fixed(b"1")))
+    log.answer()
+    await made[0]
+    compaction = asyncio.ensure_future(objects.compact(2))
+    await turn()
+    log.answer(errors.DiskFullError("no room"))
+    with pytest.raises(errors.DiskFullError, match="compaction to 2: not done: no room"):
+        await compaction
+    assert objects.compacted == 1
+    assert len(objects.list(claim("a").resource, revision=1).records) == 0
+
+
+async def test_close_waits_for_writes_under_way() -> None:
+    objects, log = held()
+    made = await start(objects.create(claim("a"), store.fixed(b"1")))
+    closing = asyncio.ensure_future(objects.close())
+    await turn()
+    assert not closing.done()
+    log.answer()
+    await closing
+    assert (await made[0]).revision == 2
+
+
+async def test_a_long_history_is_compacted_in_steps() -> None:
+    objects, log = held()
+    tasks = await start(*(objects.create(claim(f"c{n}"), store.fixed(b"1")) for n in range(2500)))
+    for _ in range(3):
+        log.answer()
+    await asyncio.gather(*tasks)
+    compaction = asyncio.ensure_future(objects.compact(2501))
+    await turn()
+    for _ in range(3):
+        assert not compaction.done()
+        log.answer()
+    await compaction
+    steps = [batch.compaction.revision for batch in log.batches if batch.compaction is not None]
+    assert steps == [1001, 2001, 2501]
+
+
+async def test_an_idle_watcher_survives_a_compaction_that_comes_with_its_event() -> None:
+    objects, log = held(store.Limits(history_events=10))
+    watch = objects.watch(claim("a").resource, "other", after=1)
+    reader = asyncio.ensure_future(watch.batch())
+    for number in range(12):
+        task = await start(objects.create(claim(f"c{number}"), store.fixed(b"1")))
+        log.answer()
+        await task[0]
+    late = store.Key(claim("a").resource, "other", "late")
+    task = await start(objects.create(late, store.fixed(b"1")))
+    assert log.batches[-1].compaction is not None
+    log.answer()
+    await task[0]
+    assert [event.record.key.name for event in await reader] == ["late"]
