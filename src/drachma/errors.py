@@ -6,6 +6,7 @@
     ├── InvalidValueError        a text is not a value of its kind (quantity, version, name, selector)
     ├── DecodeError              bytes are not a well-formed object of a known kind
     ├── CelError                 an expression does not compile, or failed when it was evaluated
+    ├── RequestError             an API server refuses a request; carries the Status that says why
     └── StoreError               the store refuses a read, a write or a whole data directory
         ├── AlreadyExistsError   a create found the key taken
         ├── NotFoundError        an update or delete found nothing under the key
@@ -36,6 +37,10 @@ class DecodeError(DrachmaError, ValueError):
 
 class CelError(DrachmaError):
     """A CEL expression does not compile, or failed when it was evaluated."""
+
+
+class RequestError(DrachmaError):
+    """An API server refuses a request; the message is that of the Status that answers it."""
 
 
 class StoreError(DrachmaError):
