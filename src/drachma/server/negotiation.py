@@ -1,0 +1,152 @@
+"""Content negotiation: which form of an answer the client wants (JSON or YAML, whole object, Table or metadata only),
+and which form its body has.
+
+The application asks it once a request. What cannot be given or read is refused with upstream's 406 and 415. Protobuf
+and CBOR are not spoken; clients that prefer them also accept JSON.
+"""
+
+import enum
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from drachma.server import status
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+MEDIA_TYPES: Final = (JSON, YAML)
+STREAM_MEDIA_TYPES: Final = ("application/json;stream=watch", "application/yaml;stream=watch")
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+
+_META_VERSIONS: Final = ("v1", "v1beta1")
+_PRETTY_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
+
+
+class Form(enum.Enum):
+    """What stands for an object in the answer."""
+
+    OBJECT = "object"
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+
+
+class Output(msgspec.Struct, frozen=True):
+    """The form of an answer; ``meta_version`` is that of ``meta.k8s.io`` for all but whole objects."""
+
+    media_type: str = JSON
+    form: Form = Form.OBJECT
+    meta_version: str = "v1"
+    is_pretty: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether stored bytes can be the answer as they are."""
+        return self is PLAIN or (self.media_type == JSON and self.form is Form.OBJECT and not self.is_pretty)
+
+
+PLAIN: Final = Output()
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """One of the media types of an Accept header."""
+
+    type: str
+    subtype: str
+    quality: float
+    parameters: Mapping[str, str]
+
+
+@functools.lru_cache(maxsize=256)
+def output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
+    """The first form that the client prefers and the server has; a 406 where there is none."""
+    chosen = _choose(accept)
+    if chosen is None:
+        raise status.not_acceptable(MEDIA_TYPES)
+    is_pretty = chosen.is_pretty or _is_pretty(pretty, user_agent)
+    return msgspec.structs.replace(chosen, is_pretty=is_pretty) if is_pretty else chosen
+
+
+def accepts(accept: str) -> Sequence[Clause]:
+    """The clauses of an Accept header, the most wanted first; equally wanted ones stay in order."""
+    clauses = [_clause(part) for part in accept.split(",") if part.strip()]
+    return sorted(clauses, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
+
+
+def body_type(content_type: str) -> str:
+    """The media type of an object in a request body; a 415 where it is not read here."""
+    media_type = content_type.partition(";")[0].strip().lower() or JSON
+    if media_type not in MEDIA_TYPES:
+        raise status.unsupported_media_type(MEDIA_TYPES)
+    return media_type
+
+
+def patch_type(content_type: str) -> str:
+    """The media type of a patch; a 415 where it is not one that is served."""
+    media_type = content_type.partition(";")[0] if content_type.find(";") > 0 else content_type
+    if media_type not in PATCH_TYPES:
+        raise status.unsupported_media_type(PATCH_TYPES)
+    return media_type
+
+
+def _choose(accept: str) -> Output | None:
+    if not accept:
+        return PLAIN
+    for clause in accepts(accept):
+        for media_type in MEDIA_TYPES:
+            subtype = media_type.partition("/")[2]
+            if clause.type not in ("*", "application") or clause.subtype not in ("*", subtype):
+                continue
+            if clause.type == "*" and clause.subtype != "*":
+                continue
+            found = _transformed(media_type, clause.parameters)
+            if found is not None:
+                return found
+    return None
+
+
+def _transformed(media_type: str, parameters: Mapping[str, str]) -> Output | None:
+    if parameters.get("stream", "watch") not in ("", "watch") or parameters.get("sv", "v1") not in ("", "v1"):
+        return None
+    is_pretty = parameters.get("pretty") == "1"
+    if not {"as", "g", "v"} & parameters.keys():
+        return Output(media_type, is_pretty=is_pretty) if media_type != JSON or is_pretty else PLAIN
+    version = parameters.get("v", "")
+    if parameters.get("g", "") != "meta.k8s.io" or version not in _META_VERSIONS:
+        return None
+    try:
+        form = Form(parameters.get("as", ""))
+    except ValueError:
+        return None
+    return None if form is Form.OBJECT else Output(media_type, form, version, is_pretty=is_pretty)
+
+
+def _clause(part: str) -> Clause:
+    media_type, *rest = part.split(";")
+    kind, _, subtype = media_type.strip().partition("/")
+    parameters: dict[str, str] = {}
+    quality = 1.0
+    for item in rest:
+        name, _, value = item.partition("=")
+        name, value = name.strip(), value.strip()
+        if name != "q":
+            parameters[name] = value
+            continue
+        try:
+            quality = float(value)
+        except ValueError:
+            quality = 1.0
+    return Clause(kind, subtype or ("*" if kind == "*" else ""), quality, parameters)
+
+
+def _is_pretty(wanted: str, user_agent: str) -> bool:
+    if wanted:
+        return wanted in ("1", "t", "T", "true", "TRUE", "True")
+    return user_agent.startswith(_PRETTY_AGENTS)
