@@ -47,11 +47,11 @@ def read(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> list[Document]:
 
 
 def write_yaml(documents: Iterable[Any]) -> str:
-    """Documents as YAML, separated by ``---``, in block style with keys in the order given."""
+    """Documents as YAML, separated by ``---``, in block style and kubectl's order of keys."""
     return yaml.dump_all(
         documents,
         Dumper=yamldialect.Dumper,
-        sort_keys=False,
+        sort_keys=True,
         default_flow_style=False,
         allow_unicode=True,
         width=1_000_000,
@@ -62,7 +62,7 @@ def write_json(documents: Iterable[Any]) -> str:
     """One document as itself, several as a ``v1`` List, indented."""
     items = list(documents)
     whole = items[0] if len(items) == 1 else {"apiVersion": "v1", "kind": "List", "items": items}
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(whole, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 def _unicode(text: str | bytes) -> str:

@@ -1,0 +1,14 @@
+"""Runs every benchmark, or those named on the command line: ``python -m bench [api cel ...]``."""
+
+import importlib
+import sys
+
+BENCHMARKS = ("api",)
+
+
+def main() -> None:
+    for name in sys.argv[1:] or BENCHMARKS:
+        importlib.import_module(f"bench.{name}").main()
+
+
+main()

@@ -1,0 +1,65 @@
+"""The README and the guides in docs/ run: their console sessions give the output they show."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def sessions() -> Sequence[object]:
+    """Every command of every console block with the output shown below it."""
+    found = []
+    for document in DOCUMENTS:
+        for block in SESSION.findall(document.read_text(encoding="utf-8")):
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                command, _, output = part.partition("\n")
+                found.append(pytest.param(command, output, id=f"{document.name}: {command}"))
+    return found
+
+
+def programs() -> Sequence[object]:
+    return [
+        pytest.param(block, id=f"{document.name}: {block.splitlines()[0]}")
+        for document in DOCUMENTS
+        for block in PYTHON.findall(document.read_text(encoding="utf-8"))
+    ]
+
+
+@pytest.mark.parametrize(("command", "output"), sessions())
+def test_console_sessions(command: str, output: str) -> None:
+    if shlex.split(command)[0] == "make":
+        targets = (PROJECT / "Makefile").read_text(encoding="utf-8")
+        assert re.search(rf"^{shlex.split(command)[1]}:", targets, re.MULTILINE), "the Makefile has no such target"
+        return
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    ran = subprocess.run(
+        ["bash", "-c", command],
+        cwd=PROJECT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout + ran.stderr == output
+
+
+@pytest.mark.parametrize("program", programs())
+def test_python_blocks(program: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_readme_names_the_test_command_that_ci_runs() -> None:
+    ci = (PROJECT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "make test" in ci
+    assert "make test" in (PROJECT / "README.md").read_text(encoding="utf-8")
