@@ -1,0 +1,111 @@
+"""Regular expressions: ``matches``, ``find`` and ``findAll``, in the syntax of RE2.
+
+Called through ``library``, and by plans, which compile constant patterns once. RE2 runs in linear time whatever the
+pattern; patterns that Go refuses are refused with Go's message.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, Final
+
+import re2  # type: ignore[import-untyped]
+
+from drachma.cel.runtime import faults
+
+_CACHED: Final = 256
+_REASONS: Final = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "bad repetition operator": "invalid nested repetition operator",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "trailing \\": "trailing backslash at end of expression",
+    "invalid named capture group": "invalid named capture",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+}
+_GO_LACKS: Final = re.compile(r"(?:[^\\]|\\[^C])*+\\C", re.DOTALL).match
+
+_OPTIONS: Final = re2.Options()
+_OPTIONS.log_errors = False
+
+
+class PatternError(ValueError):
+    """A text is not a regular expression; the message is Go's."""
+
+
+@functools.lru_cache(maxsize=_CACHED)
+def compile_pattern(pattern: str) -> Any:
+    """The compiled pattern; raises PatternError."""
+    if _GO_LACKS(pattern):
+        raise PatternError(r"error parsing regexp: invalid escape sequence: `\C`")
+    try:
+        return re2.compile(pattern, _OPTIONS)
+    except re2.error as error:
+        raise PatternError(_go_message(error, pattern)) from None
+
+
+def _go_message(error: re2.error, pattern: str) -> str:
+    detail = error.args[0] if error.args else ""
+    text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
+    reason, _, argument = text.partition(": ")
+    if reason.startswith("pattern too large"):
+        reason, argument = "expression too large", pattern
+    return f"error parsing regexp: {_REASONS.get(reason, reason)}: `{argument}`"
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether some part of the text matches."""
+    try:
+        compiled = compile_pattern(pattern)
+    except PatternError as error:
+        raise faults.Fault(str(error)) from None
+    return compiled.search(text) is not None
+
+
+def _compile_for_find(pattern: str) -> Any:
+    try:
+        return compile_pattern(pattern)
+    except PatternError as error:
+        raise faults.Fault(f"Illegal regex: {error}") from None
+
+
+def find(text: str, pattern: str) -> str:
+    """The first match, or the empty string."""
+    return find_compiled(text, _compile_for_find(pattern))
+
+
+def find_compiled(text: str, compiled: Any) -> str:
+    """The same with a compiled pattern."""
+    match = compiled.search(text)
+    return str(match.group()) if match is not None else ""
+
+
+def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    """The matches that do not overlap, at most ``limit`` of them unless it is negative."""
+    return find_all_compiled(text, _compile_for_find(pattern), limit)
+
+
+def find_all_compiled(text: str, compiled: Any, limit: int = -1) -> list[str]:
+    """The same with a compiled pattern."""
+    found: list[str] = []
+    position, last_end = 0, -1
+    while (limit < 0 or len(found) < limit) and position <= len(text):
+        match = compiled.search(text, position)
+        if match is None:
+            break
+        start, end = match.span()
+        # An empty match directly after another match does not count.
+        if end > start or start != last_end:
+            found.append(str(match.group()))
+        last_end = end
+        position = end if end > start else end + 1
+    return found
+
+
+IMPLEMENTATIONS: Final[dict[str, Any]] = {
+    "string_find_string": find,
+    "string_find_all_string": find_all,
+    "string_find_all_string_int": find_all,
+}

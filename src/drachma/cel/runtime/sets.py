@@ -1,0 +1,26 @@
+"""Lists used as sets: ``sets.contains``, ``sets.equivalent``, ``sets.intersects``. Called through ``library``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drachma.cel.runtime import equality
+
+
+def _contains(elements: Any, wanted: Any) -> bool:
+    return all(equality.is_in(element, elements) for element in wanted)
+
+
+def _equivalent(left: Any, right: Any) -> bool:
+    return _contains(left, right) and _contains(right, left)
+
+
+def _intersects(left: Any, right: Any) -> bool:
+    return any(equality.is_in(element, right) for element in left)
+
+
+IMPLEMENTATIONS: Final[dict[str, Any]] = {
+    "list_sets_contains_list": _contains,
+    "list_sets_equivalent_list": _equivalent,
+    "list_sets_intersects_list": _intersects,
+}

@@ -1,0 +1,220 @@
+"""The Python forms of CEL values that Python has no type for, and the rules of map keys.
+
+=========  ==========================================================================================
+int        ``int``; uint ``ast.UInt``; bool ``bool``; double ``float``; null ``None``
+string     ``str``; bytes ``bytes``
+list       ``list`` or ``tuple``; :class:`Concat` and :class:`Growing` behave a little differently
+map        ``dict`` with keys made by :func:`encode_key`; :class:`DefaultMap` answers for every key
+others     :class:`Duration`, :class:`Timestamp`, :class:`Optional`, :class:`TypeValue`, and the Kubernetes types
+=========  ==========================================================================================
+
+Called by every other module of the runtime. Values are never changed after they are made, except by the fold that
+makes a :class:`Growing`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drachma.cel import ast
+from drachma.cel.runtime import faults
+from drachma.values import semver
+
+UInt = ast.UInt
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+UINT_MAX: Final = 2**64 - 1
+
+Value = Any
+"""A CEL value; see the table above."""
+
+
+class Duration:
+    """A span of time in whole nanoseconds, within 64 bits."""
+
+    __slots__ = ("nanos",)
+
+    def __init__(self, nanos: int) -> None:
+        self.nanos = nanos
+
+    def __eq__(self, other: object) -> bool:
+        return self.nanos == other.nanos if isinstance(other, Duration) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(("duration", self.nanos))
+
+    def __repr__(self) -> str:
+        return f"Duration({self.nanos})"
+
+
+class Timestamp:
+    """A point in time: nanoseconds since 1970 in UTC, and the offset (in seconds) it is written with."""
+
+    __slots__ = ("nanos", "offset")
+
+    def __init__(self, nanos: int, offset: int = 0) -> None:
+        self.nanos = nanos
+        self.offset = offset
+
+    def __eq__(self, other: object) -> bool:
+        return self.nanos == other.nanos if isinstance(other, Timestamp) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(("timestamp", self.nanos))
+
+    def __repr__(self) -> str:
+        return f"Timestamp({self.nanos}, offset={self.offset})"
+
+
+class Optional:
+    """``optional.of(value)``; the one without a value is ``NONE``."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "NONE" if self is NONE else f"Optional({self.value!r})"
+
+
+NONE: Final = Optional(None)
+
+
+class TypeValue:
+    """A type as a value, such as ``type(1)`` or ``int``; compared by name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == other.name if isinstance(other, TypeValue) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(("type", self.name))
+
+    def __repr__(self) -> str:
+        return f"TypeValue({self.name!r})"
+
+
+class Concat(list[Any]):
+    """The sum of two lists. Unlike other lists it reports errors that comparing its elements gives."""
+
+    __slots__ = ()
+
+
+class Growing(list[Any]):
+    """The accumulator of a fold that started with an empty list: adding to it changes it."""
+
+    __slots__ = ()
+
+
+class DefaultMap(dict[Any, Any]):
+    """A map whose lookups find an empty map under every key it does not have; membership and size do not change."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: object) -> dict[Any, Any]:
+        return EMPTY_MAP
+
+
+EMPTY_MAP: Final[dict[Any, Any]] = {}
+MISSING: Final = object()
+
+
+class Key:
+    """A map key whose Python value would be mistaken for another key: uint, double, bool and the exotic ones."""
+
+    __slots__ = ("identity", "value")
+
+    def __init__(self, value: Value, identity: object) -> None:
+        self.value = value
+        self.identity = identity
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Key) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __repr__(self) -> str:
+        return f"Key({self.value!r})"
+
+
+_TRUE_KEY: Final = Key(value=True, identity=(bool, True))
+_FALSE_KEY: Final = Key(value=False, identity=(bool, False))
+
+
+def encode_key(value: Value) -> Any:
+    """The dict key that stands for a CEL value; 1, 1u, 1.0 and true are four keys."""
+    kind = value.__class__
+    if kind is str or kind is int:
+        return value
+    if kind is bool:
+        return _TRUE_KEY if value else _FALSE_KEY
+    if kind is UInt or kind is float or kind is Duration or kind is Timestamp or value is None:
+        return Key(value, (kind, value))
+    if kind is TypeValue:
+        return Key(value, (kind, value.name))
+    if kind is bytes or kind is semver.SemVer:
+        unhashable = "types.Bytes" if kind is bytes else "cel.Semver"
+        raise faults.internal(f"runtime error: hash of unhashable type {unhashable}")
+    # Upstream compares the others by address.
+    return Key(value, (kind, id(value)))
+
+
+def decode_key(key: Any) -> Value:
+    """The CEL value that a dict key stands for."""
+    return key.value if key.__class__ is Key else key
+
+
+def find(mapping: dict[Any, Any], key: Value) -> Value:
+    """The entry under ``key``, or ``MISSING``; whole numbers are found whatever their type."""
+    kind = key.__class__
+    if kind is str:
+        found = mapping.get(key, MISSING)
+    else:
+        found = mapping.get(encode_key(key), MISSING)
+        if found is MISSING and (kind is int or kind is UInt or kind is float):
+            found = _find_number(mapping, key)
+    if found is MISSING and mapping.__class__ is DefaultMap:
+        return EMPTY_MAP
+    return found
+
+
+def contains(mapping: dict[Any, Any], key: Value) -> bool:
+    """Whether ``key in mapping`` as CEL sees it; defaults do not count."""
+    if key.__class__ is str:
+        return key in mapping
+    encoded = encode_key(key)
+    if encoded in mapping:
+        return True
+    return key.__class__ in (int, UInt, float) and _find_number(mapping, key) is not MISSING
+
+
+def _find_number(mapping: dict[Any, Any], key: Any) -> Value:
+    kind = key.__class__
+    if kind is float:
+        if INT_MIN < key < 2**63 and int(key) == key:
+            found = mapping.get(int(key), MISSING)
+            if found is not MISSING:
+                return found
+        if 0 <= key < 2**64 and int(key) == key:
+            return mapping.get(encode_key(UInt(int(key))), MISSING)
+        return MISSING
+    if kind is int:
+        return mapping.get(encode_key(UInt(key)), MISSING) if key >= 0 else MISSING
+    return mapping.get(int(key), MISSING) if key <= INT_MAX else MISSING
+
+
+def keys(mapping: dict[Any, Any]) -> list[Value]:
+    """The keys as CEL values, in the order of insertion."""
+    return [key.value if key.__class__ is Key else key for key in mapping]
+
+
+def make_map(pairs: list[tuple[Value, Value]]) -> dict[Any, Any]:
+    """The map with these entries; a later entry replaces an earlier one with the same key."""
+    return {encode_key(key): value for key, value in pairs}
