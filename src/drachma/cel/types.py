@@ -183,3 +183,8 @@ NAMED_FORMAT = object_type("kubernetes.NamedFormat")
 QUANTITY = object_type("kubernetes.Quantity")
 SEMVER = object_type("kubernetes.Semver")
 URL = object_type("kubernetes.URL")
+
+
+def with_params(type_: Type, params: tuple[Type, ...]) -> Type:
+    """The same list, map, type or opaque type over other parameters."""
+    return _nested(type_.kind, type_.name, params)

@@ -1,6 +1,6 @@
 """The functions and type names of the language itself: operators, conversions, sizes, strings and times."""
 
-from drachma.cel import declarations
+from drachma.cel import declarations, types
 
 OPERATORS = declarations.table("""\
 !_
@@ -222,3 +222,47 @@ getSeconds
     timestamp_to_seconds_tz timestamp.(string) -> int
     duration_to_seconds duration.() -> int
 """)
+
+_A, _B = types.type_param("A"), types.type_param("B")
+_PROTOBUF = "google.protobuf."
+
+# Names of types are variables whose type is the type of types.
+TYPE_NAMES = {
+    name: types.type_of(type_)
+    for name, type_ in {
+        "bool": types.BOOL,
+        "bytes": types.BYTES,
+        "double": types.DOUBLE,
+        "duration": types.DURATION,
+        "int": types.INT,
+        "list": types.list_of(_A),
+        "map": types.map_of(_A, _B),
+        "net.CIDR": types.CIDR,
+        "net.IP": types.IP,
+        "null_type": types.NULL,
+        "optional_type": types.optional_of(_A),
+        "string": types.STRING,
+        "timestamp": types.TIMESTAMP,
+        "type": types.TYPE,
+        "uint": types.UINT,
+        _PROTOBUF + "Any": types.ANY,
+        _PROTOBUF + "BoolValue": types.nullable(types.BOOL),
+        _PROTOBUF + "BytesValue": types.nullable(types.BYTES),
+        _PROTOBUF + "DoubleValue": types.nullable(types.DOUBLE),
+        _PROTOBUF + "Duration": types.DURATION,
+        _PROTOBUF + "Empty": types.object_type(_PROTOBUF + "Empty"),
+        _PROTOBUF + "FloatValue": types.nullable(types.DOUBLE),
+        _PROTOBUF + "Int32Value": types.nullable(types.INT),
+        _PROTOBUF + "Int64Value": types.nullable(types.INT),
+        _PROTOBUF + "ListValue": types.LIST,
+        _PROTOBUF + "StringValue": types.nullable(types.STRING),
+        _PROTOBUF + "Struct": types.map_of(types.STRING, types.DYN),
+        _PROTOBUF + "Timestamp": types.TIMESTAMP,
+        _PROTOBUF + "UInt32Value": types.nullable(types.UINT),
+        _PROTOBUF + "UInt64Value": types.nullable(types.UINT),
+        _PROTOBUF + "Value": types.DYN,
+    }.items()
+}
+
+# The one enumeration that is there without any message being declared.
+CONSTANTS = {_PROTOBUF + "NullValue.NULL_VALUE": 0}

@@ -1,0 +1,233 @@
+"""Environments: which variables, types, functions and macros an expression can use, and how strict it is read.
+
+``device_environment`` is what Kubernetes compiles device selectors in; ``plain_environment`` has the same libraries
+with variables of the caller's choice and literals of mixed types, as the language defines them. Environments are
+built once and shared; nothing in them changes but the memory of overloads already resolved.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Iterable, Mapping
+
+from drachma.cel import declarations, macros, sizes, types
+from drachma.cel.library import (
+    authorization,
+    comprehensions,
+    lists,
+    network,
+    optionals,
+    resources,
+    sets,
+    standard,
+    strings,
+    texts,
+)
+
+# Limits of the API that bound what a selector can meet.
+MAX_DOMAIN_LENGTH = 63
+MAX_ID_LENGTH = 32
+MAX_DRIVER_LENGTH = 63
+MAX_ATTRIBUTE_VALUE_LENGTH = 64
+MAX_ATTRIBUTES_AND_CAPACITIES = 32
+
+DEVICE = types.object_type("kubernetes.DRADevice")
+
+# How many results of overload resolution are remembered before starting afresh.
+_MEMORY = 4096
+
+Resolution = tuple[tuple[str, ...], types.Type, int]
+
+
+class Expressions(enum.Enum):
+    """Whether an expression is being written now or was stored before.
+
+    What is written now may use only what every server of the cluster understands; what was stored may use all that a
+    newer server, or another set of feature gates, had accepted.
+    """
+
+    NEW = "NewExpressions"
+    STORED = "StoredExpressions"
+
+
+class Literals(enum.Enum):
+    """Whether list and map literals may mix types; with ``UNIFORM``, literals of dates and patterns are checked too."""
+
+    UNIFORM = "uniform"
+    MIXED = "mixed"
+
+
+class Environment:
+    """What an expression can refer to. ``attribute`` is the type of a device attribute, in device environments."""
+
+    def __init__(
+        self,
+        *,
+        variables: Mapping[str, types.Type],
+        functions: Mapping[str, declarations.Function],
+        known_macros: macros.Macros,
+        objects: Mapping[str, Mapping[str, types.Type]],
+        literals: Literals,
+        container: str = "",
+        bounds: Mapping[str, sizes.Bound] | None = None,
+        attribute: types.Type | None = None,
+    ) -> None:
+        self.container = container
+        self.variables = {**standard.TYPE_NAMES, **dict.fromkeys(standard.CONSTANTS, types.INT), **variables}
+        self.constants = standard.CONSTANTS
+        self.functions = functions
+        self.macros = known_macros
+        self.objects = objects
+        self.literals = literals
+        self.bounds = bounds or {}
+        self.attribute = attribute
+        # First words of dotted names: a chain of selections that starts otherwise is no such name.
+        self.namespaces = {name.partition(".")[0] for name in functions if "." in name}
+        self.packages = {name.partition(".")[0] for name in self.variables if "." in name}
+        self._resolutions: dict[tuple[object, ...], Resolution] = {}
+        self._called: dict[tuple[str, bool], tuple[declarations.Overload, ...]] = {}
+
+    def candidates(self, name: str) -> list[str]:
+        """The full names that a name can mean, innermost container first."""
+        if name.startswith("."):
+            return [name[1:]]
+        result = []
+        container = self.container
+        while container:
+            result.append(f"{container}.{name}")
+            container = container.rpartition(".")[0]
+        result.append(name)
+        return result
+
+    def function(self, name: str) -> declarations.Function | None:
+        """The function that a name means, None if there is none."""
+        if not self.container and not name.startswith("."):
+            return self.functions.get(name)
+        found = (self.functions.get(candidate) for candidate in self.candidates(name))
+        return next((function for function in found if function is not None), None)
+
+    def called(self, function: declarations.Function, *, member: bool) -> tuple[declarations.Overload, ...]:
+        """The overloads of a function for one way of calling it."""
+        key = (function.name, member)
+        overloads = self._called.get(key)
+        if overloads is None:
+            overloads = self._called[key] = function.called(member=member)
+        return overloads
+
+    def recall(self, key: tuple[object, ...]) -> Resolution | None:
+        """An overload resolution that was remembered for these argument types."""
+        return self._resolutions.get(key)
+
+    def remember(self, key: tuple[object, ...], resolution: Resolution) -> None:
+        """Keep a resolution, which must depend on nothing but the key."""
+        if len(self._resolutions) >= _MEMORY:
+            self._resolutions.clear()
+        self._resolutions[key] = resolution
+
+
+_LANGUAGE = (
+    standard.OPERATORS,
+    standard.INDEXES,
+    standard.CONVERSIONS,
+    standard.TEXTS,
+    standard.TIMES,
+    network.URLS,
+    texts.REGEX,
+)
+_LIBRARIES = (
+    authorization.FUNCTIONS,
+    optionals.FUNCTIONS,
+    resources.QUANTITIES,
+    strings.FUNCTIONS,
+    sets.FUNCTIONS,
+    network.ADDRESSES,
+    texts.FORMATS,
+    comprehensions.FUNCTIONS,
+    resources.VERSIONS,
+    lists.FUNCTIONS,
+)
+_MACROS: macros.Macros = {
+    **macros.STANDARD,
+    **macros.OPTIONALS,
+    **macros.TWO_VARIABLES,
+    **macros.SORTING,
+    **macros.BINDINGS,
+}
+
+
+@functools.cache
+def device_environment(
+    *,
+    consumable_capacity: bool,
+    list_type_attributes: bool,
+    expressions: Expressions = Expressions.STORED,
+) -> Environment:
+    """The environment of device selectors under two feature gates; stored expressions may use what both add."""
+    stored = expressions is Expressions.STORED
+    # Kubernetes 1.37 moves its list functions to a newer library version, which new expressions do not get yet;
+    # what changes is the order of overloads, and includes.
+    tables = [*_LANGUAGE, *_LIBRARIES]
+    tables.insert(len(tables) if stored else len(_LANGUAGE), lists.KUBERNETES)
+    if stored or list_type_attributes:
+        tables.append(lists.INCLUDES)
+    attribute = types.DYN if stored or list_type_attributes else types.ANY
+    fields = {
+        "driver": types.STRING,
+        "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
+        "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
+    }
+    if stored or consumable_capacity:
+        fields["allowMultipleAllocations"] = types.BOOL
+    return Environment(
+        variables={"device": DEVICE, DEVICE.name: types.type_of(DEVICE)},
+        functions=declarations.merged(tables),
+        known_macros=_MACROS,
+        objects={DEVICE.name: fields},
+        literals=Literals.UNIFORM,
+        bounds={"device": _DEVICE_BOUND},
+        attribute=attribute,
+    )
+
+
+def plain_environment(
+    variables: Mapping[str, types.Type] | None = None,
+    *,
+    container: str = "",
+    functions: Iterable[declarations.Function] = (),
+) -> Environment:
+    """All libraries, with the caller's variables and further functions, and literals of mixed types."""
+    tables = (*_LANGUAGE, *_LIBRARIES, lists.KUBERNETES, lists.INCLUDES, tuple(functions))
+    return Environment(
+        variables=variables or {},
+        functions=declarations.merged(tables),
+        known_macros={**_MACROS, **macros.EXISTS_ONE},
+        objects={},
+        literals=Literals.MIXED,
+        container=container,
+    )
+
+
+def _by_domain(inner: sizes.Bound) -> sizes.Bound:
+    domain = sizes.Bound(MAX_DOMAIN_LENGTH)
+    return sizes.Bound(MAX_ATTRIBUTES_AND_CAPACITIES, key=domain, element=inner)
+
+
+_ID_BOUND = sizes.Bound(MAX_ID_LENGTH)
+# Upstream knows no size of a quantity, nor of the device as a whole, and takes them for empty.
+_DEVICE_BOUND = sizes.Bound(
+    0,
+    fields={
+        "driver": sizes.Bound(MAX_DRIVER_LENGTH),
+        "attributes": _by_domain(
+            sizes.Bound(
+                MAX_ATTRIBUTES_AND_CAPACITIES,
+                key=_ID_BOUND,
+                element=sizes.Bound(MAX_ATTRIBUTE_VALUE_LENGTH),
+                any_name=True,
+            )
+        ),
+        "capacity": _by_domain(sizes.Bound(MAX_ATTRIBUTES_AND_CAPACITIES, key=_ID_BOUND, element=sizes.Bound(0))),
+        "allowMultipleAllocations": sizes.Bound(1),
+    },
+)

@@ -1,0 +1,155 @@
+"""Which types fit which: assignability with type variables, as the checker needs it to choose overloads.
+
+A ``Substitution`` holds what is known of the type variables of one expression. Assigning is symmetric where dyn is
+involved and binds variables on either side; a failed attempt leaves nothing bound. Null may be assigned to objects,
+opaque types, durations, timestamps and wrappers, which upstream keeps for compatibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from drachma.cel import types
+from drachma.cel.types import Kind, Type
+
+_SCALARS = frozenset(
+    {
+        Kind.BOOL,
+        Kind.BYTES,
+        Kind.DOUBLE,
+        Kind.DURATION,
+        Kind.INT,
+        Kind.STRING,
+        Kind.STRUCT,
+        Kind.TIMESTAMP,
+        Kind.UINT,
+    }
+)
+_NULLABLE = frozenset({Kind.DURATION, Kind.NULL, Kind.OPAQUE, Kind.STRUCT, Kind.TIMESTAMP})
+_UNCHECKED = frozenset({Kind.ANY, Kind.DYN, Kind.ERROR})
+_DYNAMIC = frozenset({Kind.ANY, Kind.DYN})
+_NESTED = frozenset({Kind.LIST, Kind.MAP, Kind.OPAQUE})
+
+
+def most_general(first: Type, second: Type) -> Type:
+    """The less specific of two types that fit each other."""
+    return first if _less_specific(first, second) else second
+
+
+def _less_specific(first: Type, second: Type) -> bool:
+    """Whether the first is equal to the second or has dyn or a variable where the second has more."""
+    if first.kind in _DYNAMIC or first.kind is Kind.TYPE_PARAM:
+        return True
+    if second.kind in _DYNAMIC or second.kind is Kind.TYPE_PARAM or first.kind is not second.kind:
+        return False
+    if first.kind in _NESTED:
+        if first.name != second.name or len(first.params) != len(second.params):
+            return False
+        for left, right in zip(first.params, second.params, strict=True):  # noqa: SIM110 - one frame a level
+            if not _less_specific(left, right):
+                return False
+        return True
+    return first.kind is Kind.TYPE or first.name == second.name
+
+
+def instantiate(type_: Type, variables: Mapping[str, Type]) -> Type:
+    """The type with its parameters replaced by variables."""
+    if not type_.open:
+        return type_
+    if type_.kind is Kind.TYPE_PARAM:
+        return variables.get(type_.name, type_)
+    return types.with_params(type_, tuple([instantiate(param, variables) for param in type_.params]))
+
+
+class Substitution:
+    """What is known of the type variables of one expression."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[str, Type] = {}
+
+    def assign(self, first: Type, second: Type) -> bool:
+        """Whether the types fit each other; if they do, variables are bound so that they keep fitting."""
+        if first is second:
+            return True
+        if not first.open and not second.open:
+            return self._assign(first, second)
+        return self.assign_all((first,), (second,))
+
+    def assign_all(self, first: Sequence[Type], second: Sequence[Type]) -> bool:
+        """The same for two sequences of one length: all of them fit together, or nothing is bound."""
+        before = dict(self._known)
+        for left, right in zip(first, second, strict=True):
+            if not self._assign(left, right):
+                self._known = before
+                return False
+        return True
+
+    def apply(self, type_: Type, *, free: Type | None = None) -> Type:
+        """The type with bound variables replaced, and those that are free replaced by ``free`` if given."""
+        if not type_.open:
+            return type_
+        if type_.kind is Kind.TYPE_PARAM:
+            known = self._known.get(type_.name)
+            if known is not None:
+                return self.apply(known, free=free)
+            return type_ if free is None else free
+        return types.with_params(type_, tuple([self.apply(param, free=free) for param in type_.params]))
+
+    def _assign(self, first: Type, second: Type) -> bool:
+        kind1, kind2 = first.kind, second.kind
+        if kind2 is Kind.TYPE_PARAM:
+            fits, known = self._bind(second, first)
+            if fits or known:
+                return fits
+        if kind1 is Kind.TYPE_PARAM:
+            return self._bind(first, second)[0]
+        if kind1 in _UNCHECKED or kind2 in _UNCHECKED:
+            return True
+        if kind1 is Kind.NULL:
+            return kind2 in _NULLABLE or second.nullable
+        if kind2 is Kind.NULL:
+            return kind1 in _NULLABLE or first.nullable
+        if kind1 is not kind2:
+            return False
+        if kind1 in _SCALARS:
+            return first.name == second.name
+        if kind1 is Kind.TYPE:
+            return True
+        if first.name != second.name or len(first.params) != len(second.params):
+            return False
+        for left, right in zip(first.params, second.params, strict=True):  # noqa: SIM110 - one frame a level
+            if not self._assign(left, right):
+                return False
+        return True
+
+    def _bind(self, variable: Type, type_: Type) -> tuple[bool, bool]:
+        """Whether the variable can stand for the type, and whether something was known of the variable before."""
+        if type_ == variable:
+            return True, True
+        known = self._known.get(variable.name)
+        if known is None:
+            if self._occurs(variable, type_):
+                return False, False
+            self._known[variable.name] = type_
+            return True, False
+        if type_ == known:
+            return True, True
+        if not self._assign(type_, known):
+            return False, True
+        general = most_general(type_, known)
+        if not self._occurs(variable, general):
+            self._known[variable.name] = general
+        return True, True
+
+    def _occurs(self, variable: Type, within: Type) -> bool:
+        if variable == within:
+            return True
+        if within.kind is Kind.TYPE_PARAM:
+            known = self._known.get(within.name)
+            return known is not None and self._occurs(variable, known)
+        for param in within.params:  # noqa: SIM110 - one frame a level
+            if self._occurs(variable, param):
+                return True
+        return False
