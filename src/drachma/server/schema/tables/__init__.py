@@ -1,0 +1,1 @@
+"""Tables of types, one module for what is read together; facts of the Kubernetes 1.37 API."""
