@@ -7,7 +7,7 @@ tracks (``device``, ``attributes``, ``@values``, ...).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -25,10 +25,42 @@ class Bound(msgspec.Struct, frozen=True, eq=False):
     any_name: bool = False
 
 
-def find(roots: Mapping[str, Bound], path: Sequence[str]) -> int | None:
+class Path:
+    """A path that grows in place, shared with the paths it grew from.
+
+    Upstream's paths share memory in this way, so that of two paths grown from one the later can overwrite the end of
+    the earlier: in ``m.all(k, v, ...)`` the sizes of keys are at times looked up as sizes of values. Estimates only
+    agree if that is kept.
+    """
+
+    __slots__ = ("length", "memory")
+
+    def __init__(self, memory: list[str], length: int) -> None:
+        self.memory = memory
+        self.length = length
+
+    def grown(self, name: str) -> Path:
+        """The path with one more name at its end."""
+        memory, length = self.memory, self.length
+        if length < len(memory):
+            memory[length] = name
+        else:
+            room = max(length, 1)
+            memory = [*memory[:length], name, *[""] * (room - 1)]
+        return Path(memory, length + 1)
+
+    def separate(self) -> Path:
+        """The same path, sharing nothing."""
+        return Path(self.memory[: self.length], self.length)
+
+
+NO_PATH = Path([], 0)
+
+
+def find(roots: Mapping[str, Bound], path: Path) -> int | None:
     """The bound of the value that a path leads to, None where none is declared."""
-    bound = roots.get(path[0]) if path else None
-    for name in path[1:]:
+    bound = roots.get(path.memory[0]) if path.length else None
+    for name in path.memory[1 : path.length]:
         if bound is None:
             return None
         if name in ("@items", "@values"):
