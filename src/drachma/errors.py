@@ -6,6 +6,8 @@
     ├── InvalidValueError        a text is not a value of its kind (quantity, version, name, selector)
     ├── DecodeError              bytes are not a well-formed object of a known kind
     ├── CelError                 an expression does not compile, or failed when it was evaluated
+    ├── AllocationError          a claim, class or slice is such that allocating makes no sense on any node
+    │   └── InvalidPoolError     the pools of one node are invalid; other nodes may still do
     ├── RequestError             an API server refuses a request; carries the Status that says why
     └── StoreError               the store refuses a read, a write or a whole data directory
         ├── AlreadyExistsError   a create found the key taken
@@ -41,6 +43,14 @@ class CelError(DrachmaError):
 
 class RequestError(DrachmaError):
     """An API server refuses a request; the message is that of the Status that answers it."""
+
+
+class AllocationError(DrachmaError):
+    """Input that the allocator refuses; a scheduler reports it instead of trying other nodes."""
+
+
+class InvalidPoolError(AllocationError):
+    """Nothing fits on the node and some of its pools are invalid; a scheduler goes on with other nodes."""
 
 
 class StoreError(DrachmaError):

@@ -1,0 +1,219 @@
+"""Allocated state: which devices are taken, shared, or partly consumed, kept up to date claim by claim.
+
+Whoever watches claims calls :meth:`AllocatedState.put_claim` and :meth:`AllocatedState.remove_claim`; the allocator
+asks by block. A device allocated with admin access is not taken. A result with a share ID is a share of its device,
+unless consumable capacity is off: then it takes the device as any other result does.
+
+Nothing is checked here: a device may be recorded twice or be in no slice at all, as in any cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from drachma.allocator import counters, identity, pool
+from drachma.api import meta, resourceclaim
+from drachma.values import quantity
+
+_UNKNOWN_OWNER = ""
+_BLOCKS_REMEMBERED = 64
+
+
+class Holding(NamedTuple):
+    """One device, or one share of it, that somebody holds."""
+
+    device: identity.DeviceID
+    share_id: str | None = None
+    consumed: Mapping[str, quantity.Quantity] | None = None
+
+
+class _PoolState:
+    """What is held in one pool, by device name; and the same as masks of the blocks that were asked about."""
+
+    __slots__ = ("consumed", "groups", "left", "masks", "owners", "shares")
+
+    def __init__(self) -> None:
+        self.owners: dict[str, list[str]] = {}
+        self.shares: dict[str, dict[str, str]] = {}
+        self.consumed: dict[str, dict[str, quantity.Quantity]] = {}
+        self.masks: dict[pool.Block, tuple[int, int]] = {}
+        self.left: dict[pool.Block, tuple[int, ...]] = {}
+        self.groups: dict[pool.Block, tuple[int, ...]] = {}
+
+    def is_held(self, name: str) -> bool:
+        return name in self.owners or name in self.shares or name in self.consumed
+
+    def names(self) -> set[str]:
+        return {*self.owners, *self.shares, *self.consumed}
+
+    def mask(self, block: pool.Block) -> tuple[int, int]:
+        """Of a block, what is held exclusively and what in part."""
+        found = self.masks.get(block)
+        if found is None:
+            if len(self.masks) >= _BLOCKS_REMEMBERED:
+                # Blocks of slices that are long gone; those still in use come back.
+                self.masks.clear()
+            in_part = _mask(block, self.shares) | _mask(block, self.consumed)
+            found = self.masks[block] = (_mask(block, self.owners), in_part)
+        return found
+
+    def changed(self, name: str) -> None:
+        """Bring the masks up to date for one device, which costs the same however much is held."""
+        self.left.clear()
+        self.groups.clear()
+        for block, (taken, in_part) in self.masks.items():
+            place = block.index.get(name)
+            if place is not None:
+                bit = 1 << place
+                taken = taken | bit if name in self.owners else taken & ~bit
+                in_part = in_part | bit if name in self.shares or name in self.consumed else in_part & ~bit
+                self.masks[block] = (taken, in_part)
+
+
+class AllocatedState:
+    """All that is allocated in a cluster."""
+
+    def __init__(self, claims: Iterable[resourceclaim.ResourceClaim] = (), *, consumable_capacity: bool) -> None:
+        self._consumable = consumable_capacity
+        self._pools: dict[identity.PoolID, _PoolState] = {}
+        self._claims: dict[str, tuple[Holding, ...]] = {}
+        self.revision = 0
+        """Grows with every change."""
+        for claim in claims:
+            self.put_claim(claim)
+
+    def put_claim(self, claim: resourceclaim.ResourceClaim) -> None:
+        """Count what the claim's status says is allocated to it, in place of what was counted for it before."""
+        self.put_allocation(claim.metadata, claim.status.allocation)
+
+    def put_allocation(self, owner: meta.ObjectMeta, allocation: resourceclaim.AllocationResult | None) -> None:
+        """Count an allocation for a claim whose status does not show it yet, or no longer."""
+        name = identity.label(owner)
+        holdings = () if allocation is None else tuple(self._holdings(allocation))
+        if self._claims.get(name, ()) == holdings:
+            return
+        self.remove_claim(owner)
+        self._claims[name] = holdings
+        for holding in holdings:
+            self.hold(holding, owner=name)
+
+    def remove_claim(self, owner: meta.ObjectMeta) -> None:
+        """Give back all that was counted for a claim; nothing happens if nothing was."""
+        name = identity.label(owner)
+        for holding in self._claims.pop(name, ()):
+            self.release(holding, owner=name)
+
+    def hold(self, holding: Holding, *, owner: str = _UNKNOWN_OWNER) -> None:
+        """Count one device, one share, or (without a share ID) consumed capacity alone."""
+        state = self._pools.setdefault(holding.device.pool_id, _PoolState())
+        name = holding.device.device
+        if holding.share_id is not None:
+            state.shares.setdefault(name, {})[holding.share_id] = owner
+        elif holding.consumed is None:
+            state.owners.setdefault(name, []).append(owner)
+        if holding.consumed is not None:
+            total = state.consumed.setdefault(name, {})
+            for key, amount in holding.consumed.items():
+                total[key] = total[key] + amount if key in total else amount
+        state.changed(name)
+        self.revision += 1
+
+    def release(self, holding: Holding, *, owner: str = _UNKNOWN_OWNER) -> None:
+        """Undo :meth:`hold`."""
+        state = self._pools.get(holding.device.pool_id)
+        if state is None:
+            return
+        name = holding.device.device
+        if holding.share_id is not None:
+            state.shares.get(name, {}).pop(holding.share_id, None)
+            if not state.shares.get(name, True):
+                del state.shares[name]
+        elif holding.consumed is None and owner in state.owners.get(name, ()):
+            state.owners[name].remove(owner)
+            if not state.owners[name]:
+                del state.owners[name]
+        if holding.consumed is not None and name in state.consumed:
+            total = state.consumed[name]
+            for key, amount in holding.consumed.items():
+                if key in total:
+                    total[key] = total[key] - amount
+            if not any(amount.nanos for amount in total.values()):
+                del state.consumed[name]
+        state.changed(name)
+        self.revision += 1
+        if not (state.owners or state.shares or state.consumed):
+            del self._pools[holding.device.pool_id]
+
+    def is_allocated(self, device: identity.DeviceID) -> bool:
+        """Whether anybody holds the device or a part of it."""
+        state = self._pools.get(device.pool_id)
+        return state is not None and any(device.device in held for held in (state.owners, state.shares, state.consumed))
+
+    def owners(self, device: identity.DeviceID) -> tuple[str, ...]:
+        """The claims (``namespace/name``) that hold the device or a share of it, as far as they are known."""
+        state = self._pools.get(device.pool_id)
+        if state is None:
+            return ()
+        shares = state.shares.get(device.device, {}).values()
+        return tuple(filter(None, (*state.owners.get(device.device, ()), *shares)))
+
+    def consumed(self, device: identity.DeviceID) -> Mapping[str, quantity.Quantity]:
+        """How much of each capacity of a device is consumed."""
+        state = self._pools.get(device.pool_id)
+        return {} if state is None else state.consumed.get(device.device, {})
+
+    def taken(self, block: pool.Block) -> int:
+        """The devices of a block that somebody holds exclusively."""
+        state = self._pools.get(block.pool_id)
+        return 0 if state is None else state.mask(block)[0]
+
+    def in_part(self, block: pool.Block) -> int:
+        """The devices of a block of which there are shares or consumed capacity."""
+        state = self._pools.get(block.pool_id)
+        return 0 if state is None else state.mask(block)[1]
+
+    def counters_left(self, block: pool.Block) -> tuple[int, ...]:
+        """What is left of the counters of a block's pool, in the order of its counter table; may be negative."""
+        state = self._pools.get(block.pool_id)
+        if state is None:
+            return _table(block).limits
+        found = state.left.get(block)
+        if found is None:
+            found = state.left[block] = _table(block).available(state.names())
+        return found
+
+    def groups_left(self, block: pool.Block) -> tuple[int, ...]:
+        """The compatibility groups still open on the counter sets of a block's pool, in the order of its table."""
+        state = self._pools.get(block.pool_id)
+        if state is None:
+            return _table(block).bound(())
+        found = state.groups.get(block)
+        if found is None:
+            found = state.groups[block] = _table(block).bound(state.names())
+        return found
+
+    def _holdings(self, allocation: resourceclaim.AllocationResult) -> Iterable[Holding]:
+        for result in allocation.devices.results:
+            if result.admin_access:
+                continue
+            device = identity.DeviceID(result.driver, result.pool, result.device)
+            if self._consumable and result.share_id is not None:
+                yield Holding(device, result.share_id, result.consumed_capacity or None)
+            else:
+                yield Holding(device)
+
+
+def _mask(block: pool.Block, names: Iterable[str]) -> int:
+    mask = 0
+    for name in names:
+        place = block.index.get(name)
+        if place is not None:
+            mask |= 1 << place
+    return mask
+
+
+def _table(block: pool.Block) -> counters.CounterTable:
+    if block.counters is None:
+        raise ValueError(f"pool {block.pool_id} has no counters")
+    return block.counters

@@ -1,0 +1,108 @@
+"""Attribute values as constraints compare them: typed elements, and sets of them as bits of an integer.
+
+A constraint asks two things of values: do they have an element in common, and are they apart. With list attributes a
+value is a set of elements; without, it is a single one. Numbering all elements that occur makes a value an integer, so
+both questions are one ``&``. Elements of different types never are the same element (KEP-4381, matchAttribute).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from drachma.api import resourceslice
+
+Element = tuple[str, int | str]
+"""A type's letter and a value of that type."""
+
+
+class Untyped:
+    """Stands for an attribute that is there but has no value of a type known; equal to nothing but itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNTYPED"
+
+
+UNTYPED: Final = Untyped()
+
+Value = tuple[Element, ...] | Untyped | None
+"""The elements of an attribute; None where a device does not have it."""
+
+
+def lookup(
+    attributes: Mapping[str, resourceslice.DeviceAttribute], name: str, *, driver: str
+) -> resourceslice.DeviceAttribute | None:
+    """A device's attribute by its full name; an attribute without a domain belongs to the driver's."""
+    found = attributes.get(name)
+    if found is not None:
+        return found
+    domain, slash, identifier = name.partition("/")
+    return attributes.get(identifier) if slash and domain == driver else None
+
+
+def elements(attribute: resourceslice.DeviceAttribute | None, *, lists: bool) -> Value:
+    """The value of an attribute; ``lists`` is whether list attributes are on."""
+    if attribute is None:
+        return None
+    return _set_elements(attribute) if lists else _single_element(attribute)
+
+
+def _set_elements(attribute: resourceslice.DeviceAttribute) -> Value:
+    if attribute.int_values:
+        return tuple(("int", value) for value in attribute.int_values)
+    if attribute.bool_values:
+        return tuple(("bool", value) for value in attribute.bool_values)
+    if attribute.string_values:
+        return tuple(("string", value) for value in attribute.string_values)
+    if attribute.version_values:
+        return tuple(("version", value) for value in attribute.version_values)
+    if attribute.int_value is not None:
+        return (("int", attribute.int_value),)
+    if attribute.bool_value is not None:
+        return (("bool", attribute.bool_value),)
+    if attribute.string_value is not None:
+        return (("string", attribute.string_value),)
+    if attribute.version_value is not None:
+        return (("version", attribute.version_value),)
+    return UNTYPED
+
+
+def _single_element(attribute: resourceslice.DeviceAttribute) -> Value:
+    if attribute.string_value is not None:
+        return (("string", attribute.string_value),)
+    if attribute.int_value is not None:
+        return (("int", attribute.int_value),)
+    if attribute.bool_value is not None:
+        return (("bool", attribute.bool_value),)
+    # Versions have one spelling only (semver 2.0.0), so texts can be compared.
+    if attribute.version_value is not None:
+        return (("version", attribute.version_value),)
+    return UNTYPED
+
+
+class Numbering:
+    """Gives every element that occurs a bit of its own."""
+
+    __slots__ = ("_bits", "_next")
+
+    def __init__(self) -> None:
+        self._bits: dict[Element, int] = {}
+        self._next = 1
+
+    def of(self, value: Iterable[Element]) -> int:
+        """The bits of a value's elements."""
+        total = 0
+        for element in value:
+            bit = self._bits.get(element)
+            if bit is None:
+                bit = self._bits[element] = self.unique()
+            total |= bit
+        return total
+
+    def unique(self) -> int:
+        """A bit that no element has."""
+        bit = self._next
+        self._next <<= 1
+        return bit

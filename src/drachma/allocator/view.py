@@ -1,0 +1,146 @@
+"""View: all devices that one node can use, numbered in the order in which a search tries them.
+
+A view is the pools of a node one after the other. A device is a *position*, a set of devices is an integer with the
+bits of its positions, and the lowest bit is the device that a search tries first. Views are made by the catalog and
+live until a slice that they show changes; what is computed for a view is kept in it.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from drachma import errors
+from drachma.allocator import attributes, gathering, identity, placement, pool
+from drachma.api import resourceslice
+
+
+def positions(mask: int) -> Iterator[int]:
+    """The members of a set of devices, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+class View:
+    """The devices of a node. Blocks without devices (of invalid pools) are in it too."""
+
+    __slots__ = (
+        "_columns",
+        "blocks",
+        "cache",
+        "depends_on",
+        "invalid",
+        "misplaced",
+        "node",
+        "offsets",
+        "placement_errors",
+        "pools",
+        "revision",
+        "shared",
+        "skipping",
+        "special",
+    )
+
+    def __init__(
+        self,
+        node: placement.Node,
+        pools: tuple[gathering.GatheredPool, ...],
+        *,
+        depends_on: Mapping[identity.PoolID | str, int],
+        revision: int,
+    ) -> None:
+        self.node = node
+        self.pools = pools
+        self.depends_on = depends_on
+        self.revision = revision
+        self.cache: dict[Any, Any] = {}
+        """What other modules computed for this view, by keys of their own."""
+        self._columns: dict[tuple[str, bool], AttributeColumn] = {}
+        self.blocks = tuple(entry.block for entry in pools if entry.block is not None)
+        self.invalid = any(block.invalid for block in self.blocks)
+        offsets: list[int] = []
+        size = shared = consuming = skipping = 0
+        for block in self.blocks:
+            offsets.append(size)
+            shared |= block.shared << size
+            consuming |= block.consuming << size
+            skipping |= block.skipping << size
+            size += len(block.devices)
+        self.offsets = tuple(offsets)
+        self.shared = shared
+        self.skipping = skipping
+        self.special = shared | consuming
+        """Devices for which more must be kept track of than whether they are in use."""
+        self.misplaced = 0
+        self.placement_errors: dict[int, str] = {}
+        self._place()
+
+    def _place(self) -> None:
+        """Sort out the devices that choose their nodes themselves and do not mean this one."""
+        for block, offset in zip(self.blocks, self.offsets, strict=True):
+            for place in positions(block.placed):
+                try:
+                    if not block.placement_of(place).covers(self.node):
+                        self.misplaced |= 1 << (place + offset)
+                except errors.AllocationError as error:
+                    self.placement_errors[place + offset] = str(error)
+
+    def locate(self, position: int) -> tuple[pool.Block, int]:
+        """The block of a device and its place there."""
+        number = bisect.bisect_right(self.offsets, position) - 1
+        return self.blocks[number], position - self.offsets[number]
+
+    def device(self, position: int) -> resourceslice.Device:
+        """The device as published, with all its taints."""
+        block, place = self.locate(position)
+        return block.devices[place]
+
+    def device_id(self, position: int) -> identity.DeviceID:
+        """The identity of a device."""
+        block, place = self.locate(position)
+        return block.device_id(place)
+
+    def owner(self, position: int) -> pool.SliceRecord:
+        """The slice of a device."""
+        block, place = self.locate(position)
+        return block.owners[place]
+
+    def column(self, name: str, *, lists: bool) -> AttributeColumn:
+        """The values of an attribute, by its full name, of all devices."""
+        key = (name, lists)
+        found = self._columns.get(key)
+        if found is None:
+            found = self._columns[key] = AttributeColumn(self, name, lists=lists)
+        return found
+
+
+class AttributeColumn:
+    """One attribute of all devices of a view, as bits: see :mod:`drachma.allocator.attributes`."""
+
+    __slots__ = ("bits", "numbering", "untyped")
+
+    def __init__(self, shown: View, name: str, *, lists: bool) -> None:
+        self.numbering = attributes.Numbering()
+        self.bits: list[int] = []
+        """For each position, the elements of the value; 0 where there is no value that can be compared."""
+        self.untyped = 0
+        """Without list attributes: devices that have the attribute, but with a value of no single type."""
+        for block in shown.blocks:
+            driver = block.pool_id.driver
+            for device in block.devices:
+                value = attributes.elements(attributes.lookup(device.attributes, name, driver=driver), lists=lists)
+                self.append(value, lists=lists)
+
+    def append(self, value: attributes.Value, *, lists: bool) -> None:
+        """Add the value of the next position."""
+        if value is None:
+            self.bits.append(0)
+        elif isinstance(value, attributes.Untyped):
+            # The first device of a match constraint may have such a value, and no second one can ever match it.
+            self.untyped |= 0 if lists else 1 << len(self.bits)
+            self.bits.append(0 if lists else self.numbering.unique())
+        else:
+            self.bits.append(self.numbering.of(value))
