@@ -1,0 +1,179 @@
+"""Request bodies: from bytes to a document of the kind that the path stands for.
+
+Refused with upstream's 400s: what is not JSON or YAML, a document of another kind or version, values of the wrong
+type, and under ``fieldValidation=Strict`` fields that are unknown or written twice (under ``Warn`` these become
+warnings).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from drachma import errors
+from drachma.api import codec, manifest, meta
+from drachma.server import jsonsyntax, negotiation, options, resources, status, strictness, typemismatch
+from drachma.values import quotation
+
+_SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
+"""Upstream's name for its table of kinds, which its messages mention."""
+
+_TYPE_META: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+)
+_SUMMARY: Final = 30
+
+_decode = msgspec.json.Decoder().decode
+
+
+class Target(NamedTuple):
+    """What a body must be: the kind, and the version of the path."""
+
+    resource: resources.Resource
+    version: str
+    kind: str
+    api_version: str
+
+
+class Given(NamedTuple):
+    """A document as the client sent it, with apiVersion and kind filled in, and what strictness has against it."""
+
+    document: dict[str, Any]
+    problems: Sequence[str]
+
+
+def target(resource: resources.Resource, version: str) -> Target:
+    """The target of a write to the resource itself or its status."""
+    return Target(resource, version, resource.kind, resource.api_version(version))
+
+
+def read(data: bytes, media_type: str, *, wanted: Target, validation: options.FieldValidation) -> Given:
+    """The document in a body, once its apiVersion and kind are what the path stands for."""
+    is_checked = validation != "Ignore"
+    if media_type == negotiation.YAML:
+        document, problems = _read_yaml(data, wanted), list[str]()
+    else:
+        document, problems = _read_json(data, wanted, is_checked=is_checked)
+    _check_type(document, wanted)
+    if is_checked:
+        unknown = strictness.unknown_fields(document, wanted.resource, version=wanted.version)
+        problems = [*unknown, *problems]
+    return Given(document, problems)
+
+
+def enforce(given: Given, *, wanted: Target, validation: options.FieldValidation) -> Sequence[str]:
+    """The warnings that a document earns; under Strict a 400 in their place. To be called once it is decoded."""
+    if given.problems and validation == "Strict":
+        raise _unfit(wanted, f"strict decoding error: {', '.join(given.problems)}")
+    return given.problems
+
+
+def decode(document: dict[str, Any], *, wanted: Target) -> meta.Object:
+    """The object in its v1 form; a 400 names the first value of a wrong type."""
+    assert wanted.resource.model is not None, "only kinds with a Python type are decoded"
+    try:
+        return codec.decode(document)
+    except errors.DecodeError as error:
+        raise _unfit(wanted, mismatch(document, error, wanted=wanted)) from None
+
+
+def mismatch(document: dict[str, Any], error: errors.DecodeError, *, wanted: Target) -> str:
+    """Why a document does not decode, in Go's words where they are known."""
+    assert wanted.resource.model is not None, "only kinds with a Python type are decoded"
+    return typemismatch.explain(document, wanted.api_version, kind=wanted.resource.model) or str(error)
+
+
+def plain_json(data: bytes) -> Any:
+    """Any JSON value, for bodies that are no objects of a served kind; a 400 says what is wrong with it."""
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise status.bad_request(f"error decoding body: {jsonsyntax.explain(data) or error}") from None
+
+
+def _read_json(data: bytes, wanted: Target, *, is_checked: bool) -> tuple[dict[str, Any], list[str]]:
+    try:
+        document = _decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        problem = jsonsyntax.explain(data) or str(error)
+        raise _unrecognized(data, wanted, f"couldn't get version/kind; json parse error: {problem}") from None
+    if not isinstance(document, dict):
+        if document is None:
+            # Go reads null as an object without fields.
+            return {}, []
+        found = typemismatch.describe(document)
+        problem = f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
+        raise _unrecognized(data, wanted, f"couldn't get version/kind; json parse error: {problem}")
+    problems: list[str] = []
+    if is_checked and jsonsyntax.may_repeat_keys(data, document):
+        problems = [f"duplicate field {quotation.quote(path)}" for path in jsonsyntax.repeated_keys(data)]
+    return document, problems
+
+
+def _read_yaml(data: bytes, wanted: Target) -> dict[str, Any]:
+    try:
+        documents = manifest.read(data)
+    except errors.DecodeError as error:
+        raise _unrecognized(data, wanted, f"yaml: {error}") from None
+    if len(documents) != 1 or not isinstance(documents[0].content, dict):
+        raise _unrecognized(data, wanted, f"yaml: expected one object, found {len(documents)} documents")
+    content: dict[str, Any] = documents[0].content
+    return content
+
+
+def _check_type(document: dict[str, Any], wanted: Target) -> None:
+    """Fills in apiVersion and kind where they are absent, and refuses others."""
+    for field in ("apiVersion", "kind"):
+        value = document.get(field)
+        if value is not None and not isinstance(value, str):
+            found = typemismatch.describe(value)
+            problem = f"json: cannot unmarshal {found} into Go struct field .{field} of type string"
+            problem = f"couldn't get version/kind; json parse error: {problem}"
+            raise status.bad_request(f"the object provided is unrecognized (must be of type {wanted.kind}): {problem}")
+    api_version = document.get("apiVersion") or wanted.api_version
+    kind = document.get("kind") or wanted.kind
+    if api_version.count("/") > 1:
+        problem = f"unexpected GroupVersion string: {api_version}"
+        raise status.bad_request(f"the object provided is unrecognized (must be of type {wanted.kind}): {problem}")
+    if kind != wanted.kind or api_version != wanted.api_version:
+        _refuse_type(api_version, kind, wanted)
+    document["apiVersion"], document["kind"] = api_version, kind
+
+
+def _refuse_type(api_version: str, kind: str, wanted: Target) -> None:
+    version = api_version.rpartition("/")[2]
+    known = resources.CATALOG.of_kind(api_version, kind)
+    if known is None:
+        problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
+    elif known is wanted.resource and kind == wanted.kind:
+        expected = f"does not match the expected API version ({wanted.api_version})"
+        raise status.bad_request(f"the API version in the data ({api_version}) {expected}")
+    else:
+        problem = f"converting ({version}.{kind}) to ({_package(wanted)}.{wanted.kind}): unknown conversion"
+    raise status.bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted.kind}: {problem}')
+
+
+def _package(wanted: Target) -> str:
+    """Go's package for the internal types of a group."""
+    return wanted.resource.group.partition(".")[0] or "core"
+
+
+def _unfit(wanted: Target, problem: str) -> status.StatusError:
+    version = wanted.api_version.rpartition("/")[2]
+    return status.bad_request(f'{wanted.kind} in version "{version}" cannot be handled as a {wanted.kind}: {problem}')
+
+
+def _unrecognized(data: bytes, wanted: Target, problem: str) -> status.StatusError:
+    summary = _summarize(data)
+    return status.bad_request(
+        f"the object provided is unrecognized (must be of type {wanted.kind}): {problem} ({summary})"
+    )
+
+
+def _summarize(data: bytes) -> str:
+    if not data:
+        return "<empty>"
+    more = " ..." if len(data) > _SUMMARY else ""
+    if data[:1] == b"{":
+        return data[:_SUMMARY].decode(errors="replace") + more
+    return data[:_SUMMARY].hex() + more

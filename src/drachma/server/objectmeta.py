@@ -1,0 +1,176 @@
+"""What the server itself does to ``metadata``: system fields, names, namespaces, owners, and what survives an update.
+
+Pure functions over metadata as a document, called by the registry in upstream's order. Rules about what clients wrote
+are validation's business.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from drachma.api import meta
+from drachma.server import status
+
+Metadata: TypeAlias = dict[str, Any]
+
+ORPHAN_FINALIZER: Final = "orphan"
+FOREGROUND_FINALIZER: Final = "foregroundDeletion"
+
+GENERATE_ATTEMPTS: Final = 8
+"""How often a name is generated anew when it is taken."""
+
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_NAME_LENGTH: Final = 63
+_SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_DUPLICATE_OWNERS: Final = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def time_text(moment: datetime) -> str:
+    """A time as metadata writes it."""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def normalized(metadata: meta.ObjectMeta) -> Metadata:
+    """Decoded metadata as a document of its own, in upstream's order of fields and without empty ones."""
+    document: Metadata = _decode(_encode(metadata))
+    for field in ("labels", "annotations", "ownerReferences", "finalizers", "managedFields"):
+        if field in document and not document[field]:
+            del document[field]
+    for field in ("name", "generateName", "namespace", "uid", "resourceVersion", "selfLink"):
+        if document.get(field) == "":
+            del document[field]
+    if document.get("generation") == 0:
+        del document["generation"]
+    return document
+
+
+def decoded(metadata: Metadata) -> meta.ObjectMeta:
+    """The struct that validation looks at."""
+    return msgspec.convert(metadata, meta.ObjectMeta)
+
+
+def wipe_system_fields(metadata: Metadata) -> None:
+    """Forgets what clients cannot say about an object that does not exist yet."""
+    for field in _SYSTEM_FIELDS:
+        metadata.pop(field, None)
+
+
+def fill_system_fields(metadata: Metadata, *, uid: str, now: datetime) -> None:
+    """The identity and birth of a new object."""
+    metadata["uid"] = uid
+    metadata["creationTimestamp"] = time_text(now)
+
+
+def generate_name(prefix: str, *, chance: random.Random) -> str:
+    """A name for ``metadata.generateName``: the prefix, shortened where it must be, and five random characters."""
+    suffix = "".join(chance.choices(_ALPHABET, k=_SUFFIX_LENGTH))
+    return prefix[: _NAME_LENGTH - _SUFFIX_LENGTH] + suffix
+
+
+def place(metadata: Metadata, namespace: str) -> None:
+    """Puts an object into the namespace of the request, which is empty for objects of cluster scope."""
+    given = metadata.get("namespace", "")
+    if given == namespace:
+        return
+    if not namespace:
+        metadata.pop("namespace", None)
+    elif not given:
+        metadata["namespace"] = namespace
+    else:
+        raise status.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def check_name(metadata: Metadata, name: str) -> None:
+    """Refuses an update whose object has another name than its path."""
+    given = metadata.get("name", "")
+    if not given:
+        problem = "name must be provided"
+        raise status.bad_request(f"the name of the object ({name} based on URL) was undeterminable: {problem}")
+    if given != name:
+        raise status.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def merge_owners(metadata: Metadata, warnings: list[str]) -> None:
+    """Drops owner references that are there twice, with a warning."""
+    owners = metadata.get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return
+    kept: list[Any] = []
+    repeated: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            repeated.append(owner.get("uid", ""))
+        else:
+            kept.append(owner)
+    if repeated:
+        metadata["ownerReferences"] = kept
+        warnings.append(_DUPLICATE_OWNERS + ", ".join(repeated))
+
+
+def carry_over(metadata: Metadata, old: Mapping[str, Any]) -> None:
+    """What an update cannot change: it is taken from the stored object, whatever the client sent."""
+    _carry(metadata, old, "generation", always=True)
+    if not metadata.get("uid"):
+        _carry(metadata, old, "uid", always=True)
+    _carry(metadata, old, "creationTimestamp", always=False)
+    _carry(metadata, old, "deletionTimestamp", always=False)
+    if "deletionGracePeriodSeconds" not in metadata:
+        _carry(metadata, old, "deletionGracePeriodSeconds", always=False)
+    metadata.pop("selfLink", None)
+
+
+def is_finalized(metadata: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether an update takes the last obstacle to a deletion that was asked for before."""
+    if metadata.get("finalizers") or not old.get("deletionTimestamp"):
+        return False
+    return not old.get("deletionGracePeriodSeconds")
+
+
+def mark_deleted(metadata: Metadata, *, now: datetime) -> None:
+    """A deletion without grace that waits for finalizers."""
+    if not metadata.get("deletionTimestamp"):
+        if metadata.get("generation", 0) > 0:
+            metadata["generation"] += 1
+        metadata["deletionTimestamp"] = time_text(now)
+    elif metadata["deletionTimestamp"] > time_text(now):
+        metadata["deletionTimestamp"] = time_text(now)
+    metadata["deletionGracePeriodSeconds"] = 0
+
+
+def with_dependents_finalizers(
+    finalizers: Sequence[str], *, orphan_dependents: bool | None, policy: str | None, default_orphans: bool = False
+) -> list[str]:
+    """The finalizers of an object that is deleted: the garbage collector's two are set as the options say."""
+    if orphan_dependents is not None:
+        orphans, foreground = orphan_dependents, False
+    elif policy is not None:
+        orphans, foreground = policy == "Orphan", policy == "Foreground"
+    else:
+        standing = [name for name in finalizers if name in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
+        orphans = standing[0] == ORPHAN_FINALIZER if standing else default_orphans
+        foreground = bool(standing) and standing[0] == FOREGROUND_FINALIZER
+    kept = [name for name in finalizers if name not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
+    if orphans:
+        kept.append(ORPHAN_FINALIZER)
+    if foreground:
+        kept.append(FOREGROUND_FINALIZER)
+    return list(finalizers) if set(kept) == set(finalizers) else kept
+
+
+def _carry(metadata: Metadata, old: Mapping[str, Any], field: str, *, always: bool) -> None:
+    if field in old:
+        metadata[field] = old[field]
+    elif always:
+        metadata.pop(field, None)
