@@ -11,7 +11,7 @@ get these errors late, because upstream evaluates their terms one by one: only i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from drachma import errors
@@ -104,31 +104,34 @@ class RequiredAffinity:
         return self._affinity is None or self._affinity.matches(labels, name)
 
 
-class _CompiledTerm(NamedTuple):
-    selector: labels.Selector
-    fields: tuple[_FieldCondition, ...]
-    problems: tuple[str, ...]
+class _CompiledTerm:
+    __slots__ = ("_by_name", "_selector", "problems")
 
-    def matches(self, node_labels: Mapping[str, str], name: str) -> bool:
-        if not self.selector.matches(node_labels):
+    def __init__(
+        self, selector: labels.Selector, by_name: Iterable[Callable[[str], bool]], *, problems: Iterable[str]
+    ) -> None:
+        self._selector = selector
+        self._by_name = tuple(by_name)
+        self.problems = tuple(problems)
+
+    def matches(self, labels: Mapping[str, str], name: str) -> bool:
+        if not self._selector.matches(labels):
             return False
-        # Upstream does not look at fields of a node without a name.
-        return not name or all(condition.matches(name) for condition in self.fields)
+        # Upstream does not look at the fields of a node without a name.
+        return not name or all(test(name) for test in self._by_name)
 
 
-class _FieldCondition(NamedTuple):
-    key: str
-    value: str
-    equal: bool
-
-    def matches(self, name: str) -> bool:
-        found = name if self.key == _NAME_FIELD else ""
-        return (found == self.value) is self.equal
+def _field_test(key: str, value: str, *, equal: bool) -> Callable[[str], bool]:
+    """A condition on a field as a function of the node's name, which is the only field there is."""
+    if key != _NAME_FIELD:
+        verdict = (value == "") is equal
+        return lambda name: verdict
+    return (lambda name: name == value) if equal else (lambda name: name != value)
 
 
 def _compile_term(term: Term, path: str) -> _CompiledTerm:
     requirements: list[labels.Requirement] = []
-    conditions: list[_FieldCondition] = []
+    by_name: list[Callable[[str], bool]] = []
     problems: list[str] = []
     for index, expression in enumerate(term.match_expressions):
         where = f"{fieldtext.child(path, 'matchExpressions')}[{index}]"
@@ -152,5 +155,5 @@ def _compile_term(term: Term, path: str) -> _CompiledTerm:
             )
         else:
             equal = expression.operator == "In"
-            conditions.append(_FieldCondition(expression.key, expression.values[0], equal))
-    return _CompiledTerm(labels.Selector(requirements), tuple(conditions), tuple(problems))
+            by_name.append(_field_test(expression.key, expression.values[0], equal=equal))
+    return _CompiledTerm(labels.Selector(requirements), by_name, problems=problems)

@@ -9,6 +9,7 @@ Refused, with upstream's messages: missing components, leading zeros, other char
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -17,6 +18,7 @@ from drachma import errors
 from drachma.values import quotation
 
 _UINT64_MAX: Final = 2**64 - 1
+_CACHED_LENGTH: Final = 64
 _NUMERIC: Final = re.compile(r"[0-9]*+").fullmatch
 _IDENTIFIER: Final = re.compile(r"[0-9A-Za-z-]*+").fullmatch
 
@@ -31,7 +33,7 @@ class SemVer:
     ) -> None:
         for part, number in (("Major", major), ("Minor", minor), ("Patch", patch)):
             if not 0 <= number <= _UINT64_MAX:
-                raise errors.InvalidValueError(f"{part} number {number} does not fit into 64 bits without sign")
+                raise errors.InvalidValueError(f"{part} number {number} is not within 0..{_UINT64_MAX}")
         self._prerelease = tuple(prerelease)
         self._build = tuple(build)
         # Numbers sort before words, fewer identifiers before more, any prerelease before the release.
@@ -43,22 +45,8 @@ class SemVer:
     @classmethod
     def parse(cls, text: str) -> SemVer:
         """The version spelled by ``text``; raises InvalidValueError with upstream's message."""
-        if not text:
-            raise errors.InvalidValueError("Version string empty")
-        parts = text.split(".", 2)
-        if len(parts) != 3:
-            raise errors.InvalidValueError("No Major.Minor.Patch elements found")
-        major = _number(parts[0], "Major")
-        minor = _number(parts[1], "Minor")
-        rest, plus, build = parts[2].partition("+")
-        core, dash, prerelease = rest.partition("-")
-        return cls(
-            major,
-            minor,
-            _number(core, "Patch"),
-            prerelease=prerelease.split(".") if dash else (),
-            build=build.split(".") if plus else (),
-        )
+        # Devices repeat the same few versions; long texts stay out of the cache, which is bounded by count.
+        return _parse_cached(text) if len(text) <= _CACHED_LENGTH else _parse(text)
 
     @classmethod
     def parse_tolerant(cls, text: str) -> SemVer:
@@ -134,6 +122,28 @@ class SemVer:
         if other.__class__ is not SemVer:
             return NotImplemented
         return self._key >= other._key
+
+
+def _parse(text: str) -> SemVer:
+    if not text:
+        raise errors.InvalidValueError("Version string empty")
+    parts = text.split(".", 2)
+    if len(parts) != 3:
+        raise errors.InvalidValueError("No Major.Minor.Patch elements found")
+    major = _number(parts[0], "Major")
+    minor = _number(parts[1], "Minor")
+    rest, plus, build = parts[2].partition("+")
+    core, dash, prerelease = rest.partition("-")
+    return SemVer(
+        major,
+        minor,
+        _number(core, "Patch"),
+        prerelease=prerelease.split(".") if dash else (),
+        build=build.split(".") if plus else (),
+    )
+
+
+_parse_cached = functools.lru_cache(maxsize=1024)(_parse)
 
 
 def _number(text: str, part: str) -> int:
