@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-BENCHMARKS = ("api",)
+BENCHMARKS = ("values", "api")
 
 
 def main() -> None:

@@ -6,11 +6,14 @@ from drachma.values import quantity
 
 
 def decode(wanted: type, found: Any) -> Any:
-    """msgspec's ``dec_hook``: a Quantity may be written as a string or, as Kubernetes allows, as a number."""
+    """msgspec's ``dec_hook``: a Quantity may be written as a string or, as Kubernetes allows, as a number.
+
+    White space around the text is no part of it, as upstream has it in JSON.
+    """
     if wanted is not quantity.Quantity:
         raise NotImplementedError(f"no hook decodes {wanted.__name__}")
     if isinstance(found, str):
-        return quantity.Quantity.parse(found)
+        return quantity.Quantity.parse(found.strip())
     if isinstance(found, int) and not isinstance(found, bool):
         return quantity.Quantity.parse(str(found))
     if isinstance(found, float):

@@ -61,9 +61,13 @@ def test_null_is_absent() -> None:
 
 
 def test_numbers_are_quantities() -> None:
-    given = {"apiVersion": "v1", "kind": "Node", "status": {"allocatable": {"cpu": 4, "memory": 1.5, "pods": 1e3}}}
+    given = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "status": {"allocatable": {"cpu": 4, "memory": 1.5, "pods": 1e3, "x": " 1Gi "}},
+    }
     allocatable = codec.encode(codec.decode(given))["status"]["allocatable"]
-    assert allocatable == {"cpu": "4", "memory": "1.5", "pods": "1000"}
+    assert allocatable == {"cpu": "4", "memory": "1.5", "pods": "1000", "x": "1Gi"}
 
 
 @pytest.mark.parametrize(
