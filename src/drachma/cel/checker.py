@@ -64,6 +64,7 @@ _LITERAL_TYPES: dict[type, Type] = {
     bytes: types.BYTES,
     type(None): types.NULL,
 }
+_NO_MESSAGES = frozenset({Kind.BOOL, Kind.BYTES, Kind.DOUBLE, Kind.INT, Kind.OPAQUE, Kind.STRING, Kind.TYPE, Kind.UINT})
 _Step = tuple[Callable[[ast.Node, int], None], ast.Node, int]
 
 
@@ -142,16 +143,14 @@ class _Checker:
                 return found
         return None
 
-    def join(self, node: ast.Node, before: Type | None, current: Type) -> Type:
-        """The common type of a literal's elements so far and one more."""
+    def join(self, before: Type | None, current: Type) -> Type:
+        """The common type of a literal's elements so far and one more; dyn if they have none.
+
+        Where literals must be uniform, the validators say so; upstream's checker lets them pass as well.
+        """
         if before is None:
             return current
-        if self.known.assign(before, current):
-            return unification.most_general(before, current)
-        if self.env.literals is environment.Literals.MIXED:
-            return types.DYN
-        self.mismatch(node.id, expected=before, found=current)
-        return types.ERROR
+        return unification.most_general(before, current) if self.known.assign(before, current) else types.DYN
 
     def unwrapped(self, node: ast.Node) -> Type:
         """The type inside an element written with ``?``."""
@@ -173,8 +172,11 @@ class _Checker:
         # Upstream lets an expression build protobuf messages; no device expression has a use for one.
         self.types[node.id] = types.ERROR
         known = self.globally(name)
-        if known is None:
+        type_ = None if known is None else self.env.variables[known]
+        if type_ is None or type_.kind is not Kind.TYPE:
             self.undeclared(node.id, name)
+        elif type_.params[0].kind in _NO_MESSAGES and not type_.params[0].nullable:
+            self.report(node.id, f"'{type_.params[0].name}' is not a message type")
         else:
             self.report(node.id, f"message literals are not supported: '{known}'")
 
@@ -402,7 +404,7 @@ class _Checker:
             element = elements[stage - 1]
             type_ = self.unwrapped(element) if stage - 1 in node.optional else self.types[element.id]
             joined = self.joined[node.id]
-            joined[0] = self.join(element, joined[0], type_)
+            joined[0] = self.join(joined[0], type_)
         if stage < len(elements):
             self.todo.append((self.visit_list, node, stage + 1))
             self.visit(elements[stage])
@@ -420,7 +422,7 @@ class _Checker:
             child = entry.value if part else entry.key
             type_ = self.unwrapped(child) if part and entry.optional else self.types[child.id]
             joined = self.joined[node.id]
-            joined[part] = self.join(child, joined[part], type_)
+            joined[part] = self.join(joined[part], type_)
         if stage < 2 * len(node.entries):
             entry = node.entries[stage // 2]
             self.todo.append((self.visit_map, node, stage + 1))

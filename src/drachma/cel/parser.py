@@ -159,7 +159,8 @@ class _Parser:
         """Refuse the token; text that is no token, standing at the end of the tokens, was refused before it."""
         if self.kinds[at] == lexer.END and self.lexical is not None:
             raise _RefusedError(self.lexical)
-        message = f"Syntax error: mismatched input '{self.texts[at]}'"
+        shown = self.texts[at].replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        message = f"Syntax error: mismatched input '{shown}'"
         raise _RefusedError(source.Issue(self.offsets[at], message))
 
     def report(self, offset: int, message: str) -> None:
@@ -401,10 +402,13 @@ class _Parser:
 
     def skip_empty(self, end: str) -> bool:
         """Step over the end of a bracket that holds nothing, or nothing but a comma."""
-        at = self.at + (self.kinds[self.at] == ",")
+        comma = self.kinds[self.at] == ","
+        at = self.at + comma
         if self.kinds[at] == end:
             self.at = at + 1
             return True
+        if comma:
+            self.unexpected(at)
         return False
 
     def element(self, entry: _Waiting) -> None:
@@ -471,6 +475,9 @@ class _Parser:
         if type(node) is not ast.Ident or kinds[start] != lexer.IDENT:
             self.unexpected(at)
         names.append(node.name)
+        if self.issues and names[-1].removeprefix(".") in RESERVED:
+            # Reserved words are only refused as variables and functions.
+            self.issues.pop()
         self.operands.pop()
         id_ = self.number(self.offsets[at])
         self.messages[id_] = ".".join(reversed(names))
