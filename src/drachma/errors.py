@@ -9,6 +9,19 @@
     ├── AllocationError          a claim, class or slice is such that allocating makes no sense on any node
     │   └── InvalidPoolError     the pools of one node are invalid; other nodes may still do
     ├── RequestError             an API server refuses a request; carries the Status that says why
+    │   └── RefusedError         as a client hears it; its branches are the reasons that callers tell apart
+    │       ├── BadRequestError      400: the request cannot be understood
+    │       ├── UnauthorizedError    401: no credentials, or none that are known
+    │       ├── ForbiddenError       403: not allowed to this user, or to nobody now
+    │       ├── ObjectNotFoundError  404: no such object, or no such resource
+    │       ├── ObjectExistsError    409: the name is taken
+    │       ├── ObjectConflictError  409: another write came first, or a precondition does not hold
+    │       ├── HistoryGoneError     410: the resourceVersion or list position is no longer kept
+    │       ├── InvalidObjectError   422: the object breaks rules
+    │       ├── ThrottledError       429: asked for too much at once, or an eviction is not allowed yet
+    │       └── ServerFaultError     5xx: the server failed, or could not answer in time
+    ├── UnreachableError         no answer from an API server: no connection, broken off, or not an API server
+    ├── AccessError              a kubeconfig or a service account does not say how to reach an API server
     └── StoreError               the store refuses a read, a write or a whole data directory
         ├── AlreadyExistsError   a create found the key taken
         ├── NotFoundError        an update or delete found nothing under the key
@@ -23,6 +36,9 @@
 
 "Does not fit" is not an error: the allocator returns it as data.
 """
+
+from collections.abc import Mapping
+from typing import Any, Final
 
 
 class DrachmaError(Exception):
@@ -43,6 +59,80 @@ class CelError(DrachmaError):
 
 class RequestError(DrachmaError):
     """An API server refuses a request; the message is that of the Status that answers it."""
+
+
+class RefusedError(RequestError):
+    """A request was answered with a Status of failure, ``document``; the branches below are its reasons."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        super().__init__(document.get("message") or document.get("reason") or "the request failed without a message")
+        self.document: Final = document
+
+    @property
+    def code(self) -> int:
+        return int(self.document.get("code") or 0)
+
+    @property
+    def reason(self) -> str:
+        return str(self.document.get("reason") or "")
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        return self.document.get("details") or {}
+
+    @property
+    def retry_after(self) -> float | None:
+        """After how many seconds the server wants to be asked again, where it says so."""
+        seconds = self.details.get("retryAfterSeconds")
+        return float(seconds) if seconds else None
+
+
+class BadRequestError(RefusedError):
+    """The request cannot be understood."""
+
+
+class UnauthorizedError(RefusedError):
+    """The request has no credentials, or none that the server knows."""
+
+
+class ForbiddenError(RefusedError):
+    """This user may not do this, or nobody may do it now."""
+
+
+class ObjectNotFoundError(RefusedError):
+    """There is no such object, or the server does not have such a resource."""
+
+
+class ObjectExistsError(RefusedError):
+    """A create found the name taken."""
+
+
+class ObjectConflictError(RefusedError):
+    """Another write came first, or a precondition does not hold; read again before trying again."""
+
+
+class HistoryGoneError(RefusedError):
+    """The resourceVersion or position in a list is no longer kept; list again and watch from there."""
+
+
+class InvalidObjectError(RefusedError):
+    """The object breaks rules of its kind; ``details`` names every field."""
+
+
+class ThrottledError(RefusedError):
+    """The server takes no more requests now, or does not allow an eviction yet."""
+
+
+class ServerFaultError(RefusedError):
+    """The server failed, cannot serve now, or did not answer in time; a write may have happened or not."""
+
+
+class UnreachableError(DrachmaError):
+    """No answer that makes sense: no connection, broken off, or not an API server; a write may have happened."""
+
+
+class AccessError(DrachmaError):
+    """A kubeconfig, a credential plugin or a service account does not say how to reach an API server."""
 
 
 class AllocationError(DrachmaError):
