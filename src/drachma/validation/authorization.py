@@ -1,0 +1,100 @@
+"""Rules about who may ask for what: admin access by namespace, and parts of a claim's status by permission."""
+
+from typing import Final
+
+from drachma.api import resourceclaim
+from drachma.api.gates import Gate
+from drachma.validation import devicestatus, fielderror
+from drachma.validation.context import Authorizer, Context
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import SPEC, STATUS, Path
+
+ADMIN_ACCESS_LABEL: Final = "resource.kubernetes.io/admin-access"
+_ALLOCATION: Final = STATUS.child("allocation")
+
+
+def check_admin_access(claim: resourceclaim.DeviceClaim, context: Context) -> Errors:
+    """A claim or template that asks for admin access; upstream's path is that of a claim, without ``exactly``."""
+    for position, request in enumerate(claim.requests):
+        if request.exactly is not None and request.exactly.admin_access:
+            at = SPEC.child("devices", "requests").item(position).child("adminAccess")
+            yield from _labelled(at, context)
+            return
+
+
+def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim, context: Context) -> Errors:
+    """A new allocation with admin access, and whether this client may write what it changes."""
+    if _granted(old.status) is None:
+        position = _granted(claim.status)
+        if position is not None:
+            at = _ALLOCATION.child("devices", "results").item(position).child("adminAccess")
+            yield from _labelled(at, context)
+    if context.authorizer is None or not context.gates.on(Gate.GRANULAR_STATUS_AUTHORIZATION):
+        return
+    yield from _binding(claim.status, old.status, context.authorizer)
+    if context.gates.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS) and claim.status.allocation is not None:
+        yield from _device_status(claim, old.status, context.authorizer)
+
+
+def _labelled(at: Path, context: Context) -> Errors:
+    labels = context.namespace_labels
+    if labels is not None and labels.get(ADMIN_ACCESS_LABEL) != "true":
+        detail = f"admin access to devices requires the `{ADMIN_ACCESS_LABEL}: true` label on the containing namespace"
+        yield fielderror.forbidden(at, detail)
+
+
+def _granted(status: resourceclaim.ResourceClaimStatus) -> int | None:
+    results = status.allocation.devices.results if status.allocation is not None else ()
+    return next((position for position, result in enumerate(results) if result.admin_access), None)
+
+
+def _binding(
+    new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus, authorizer: Authorizer
+) -> Errors:
+    if new.allocation == old.allocation and new.reserved_for == old.reserved_for:
+        return
+    verb = authorizer.verb
+    refusal = authorizer.refusal(verb=verb, subresource="binding", namespace="", name="")
+    if refusal is not None:
+        detail = (
+            "changing status.allocation or status.reservedFor requires "
+            f'resource="resourceclaims/binding", verb="{verb}" permission: {refusal}'
+        )
+        yield fielderror.forbidden(_ALLOCATION, detail)
+
+
+def _device_status(
+    claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaimStatus, authorizer: Authorizer
+) -> Errors:
+    verbs = [f"arbitrary-node:{authorizer.verb}"]
+    if authorizer.node_name and authorizer.node_name == _node_of(claim.status.allocation):
+        verbs.insert(0, f"associated-node:{authorizer.verb}")
+    for driver in sorted(_changed_drivers(claim.status, old)):
+        namespace = claim.metadata.namespace
+        refusals = [
+            authorizer.refusal(verb=verb, subresource="driver", namespace=namespace, name=driver) for verb in verbs
+        ]
+        if None not in refusals:
+            detail = (
+                'changing status.devices requires resource="resourceclaims/driver", '
+                f'verb="[{" ".join(verbs)}]" permission: {refusals[0]}'
+            )
+            yield fielderror.forbidden(STATUS.child("devices"), detail)
+
+
+def _changed_drivers(new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus) -> set[str]:
+    before = {devicestatus.identify(device): device for device in old.devices}
+    after = {devicestatus.identify(device): device for device in new.devices}
+    return {identity.driver for identity in before | after if before.get(identity) != after.get(identity)}
+
+
+def _node_of(allocation: resourceclaim.AllocationResult | None) -> str:
+    """The one node that an allocation is for, if its selector says so by name."""
+    if allocation is None or allocation.node_selector is None:
+        return ""
+    match allocation.node_selector.node_selector_terms:
+        case (term,) if not term.match_expressions:
+            match term.match_fields:
+                case (field,) if (field.key, field.operator, len(field.values)) == ("metadata.name", "In", 1):
+                    return field.values[0]
+    return ""

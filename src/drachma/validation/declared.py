@@ -1,0 +1,232 @@
+"""Rules declared on types: a small language for them, and how they are applied to an object.
+
+Upstream generates a second validation from markers on its API types. It differs from hand-written rules in three ways
+that clients can see: it checks the version that the client wrote, it leaves alone what an update did not change, and
+it words its messages differently. Here such rules are data: a :class:`Shape` names the fields of a struct, and each
+:class:`Field` has *stops* (if one objects, or finds nothing to check, the field is done) and *rules*. The shapes of
+the API kinds are in :mod:`drachma.validation.shapes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from drachma.validation import fielderror, printed
+from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.path import Path
+from drachma.values import names
+
+
+class Values(msgspec.Struct, frozen=True):
+    """A value, what it was before, and whether this is an update; without an old value there is ``None``."""
+
+    new: Any
+    old: Any = None
+    is_update: bool = False
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether an update left the value alone."""
+        return self.is_update and self.old is not None and bool(self.new == self.old)
+
+
+Rule = Callable[[Values, Path], Errors]
+Stop = Callable[[Values, Path], "list[FieldError] | None"]
+"""None to go on, or the errors (perhaps none) to end with."""
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A field by its Python name and its name on the wire; an embedded struct has no name of its own."""
+
+    attribute: str
+    wire_name: str
+    stops: tuple[Stop, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """The rules of a struct: those of the whole, then those of its fields."""
+
+    fields: tuple[Field, ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+    def __call__(self, values: Values, at: Path) -> Errors:
+        for rule in self.rules:
+            yield from rule(values, at)
+        for field in self.fields:
+            yield from self._field(field, values, at)
+
+    def _field(self, field: Field, values: Values, at: Path) -> Errors:
+        has_old = values.old is not None
+        old = getattr(values.old, field.attribute) if has_old else None
+        new = getattr(values.new, field.attribute)
+        if values.is_update and has_old and new == old:
+            return
+        below = Values(new, old, values.is_update)
+        path = at.child(field.wire_name)
+        answers = [stop(below, path) for stop in field.stops]
+        for answer in answers:
+            yield from answer or ()
+        if all(answer is None for answer in answers):
+            for rule in field.rules:
+                yield from rule(below, path)
+
+
+def optional(values: Values, _at: Path) -> list[FieldError] | None:
+    """Nothing to check where nothing is written."""
+    is_empty = values.new is None or (isinstance(values.new, tuple | dict) and not values.new) or values.new == ""
+    return [] if is_empty else None
+
+
+def optional_pointer(values: Values, _at: Path) -> list[FieldError] | None:
+    """The same where an empty text is something written."""
+    return [] if values.new is None else None
+
+
+def required(values: Values, at: Path) -> list[FieldError] | None:
+    """Something must be written."""
+    return None if values.new else [fielderror.required(at)]
+
+
+def immutable(values: Values, at: Path) -> list[FieldError] | None:
+    """No update may change it."""
+    return [fielderror.invalid(at, None, "field is immutable", origin="immutable")] if values.is_update else None
+
+
+def no_modify(values: Values, at: Path) -> list[FieldError] | None:
+    """It may be set and cleared, and not changed in between."""
+    if not values.is_update or values.old is None or values.new is None:
+        return None
+    return [fielderror.invalid(at, None, "field cannot be modified once set", origin="update")]
+
+
+def max_items(limit: int) -> Stop:
+    """No more items than that."""
+
+    def stop(values: Values, at: Path) -> list[FieldError] | None:
+        count = len(values.new)
+        return [fielderror.too_many(at, count, limit, origin="maxItems")] if count > limit else None
+
+    return stop
+
+
+def max_length(limit: int, *, unit: str, origin: str) -> Rule:
+    """A text no longer than that, counted in ``character`` or ``byte``."""
+
+    def rule(values: Values, at: Path) -> Errors:
+        length = len(values.new) if unit == "character" else names.byte_length(values.new)
+        if length > limit:
+            yield fielderror.too_long(at, limit, unit=unit, origin=origin)
+
+    return rule
+
+
+def text_format(problems: Callable[[str], Sequence[str]], *, origin: str) -> Rule:
+    """A text of some form."""
+
+    def rule(values: Values, at: Path) -> Errors:
+        for problem in problems(values.new):
+            yield fielderror.invalid(at, values.new, problem, origin=f"format={origin}")
+
+    return rule
+
+
+def one_of(*supported: str) -> Rule:
+    """A value of an enumeration."""
+    in_order = sorted(supported)
+
+    def rule(values: Values, at: Path) -> Errors:
+        if values.new not in in_order:
+            yield fielderror.not_supported(at, printed.named(values.new), in_order)
+
+    return rule
+
+
+def key_of(*attributes: str) -> Callable[[Any], object]:
+    """What makes two items of a list the same one."""
+    return lambda item: tuple(getattr(item, attribute) for attribute in attributes)
+
+
+def itself(item: object) -> object:
+    """The key of an item that is its own key."""
+    return item
+
+
+def unique(key: Callable[[Any], object]) -> Rule:
+    """No two items with the same key; the repeated item is shown whole."""
+
+    def rule(values: Values, at: Path) -> Errors:
+        seen = set()
+        for position, item in enumerate(values.new):
+            found = key(item)
+            if found in seen:
+                shown = item if isinstance(item, str) else printed.wire(item)
+                yield fielderror.duplicate(at.item(position), shown)
+            seen.add(found)
+
+    return rule
+
+
+def each(rule: Rule, *, key: Callable[[Any], object] | None = None) -> Rule:
+    """A rule for each item of a list; with a key, items that an update left alone are passed over."""
+
+    def rule_for_all(values: Values, at: Path) -> Errors:
+        # Of several old items with one key, the first counts.
+        before = {key(item): item for item in reversed(values.old or ())} if key is not None else {}
+        for position, item in enumerate(values.new):
+            below = Values(item, before.get(key(item)) if key is not None else None, values.is_update)
+            if not below.is_unchanged:
+                yield from rule(below, at.item(position))
+
+    return rule_for_all
+
+
+def each_value(rule: Rule) -> Rule:
+    """A rule for each value of a map, in the order of keys."""
+
+    def rule_for_all(values: Values, at: Path) -> Errors:
+        before = values.old or {}
+        for key in sorted(values.new):
+            below = Values(values.new[key], before.get(key), values.is_update)
+            if not below.is_unchanged:
+                yield from rule(below, at.key(key))
+
+    return rule_for_all
+
+
+def each_key(rule: Rule) -> Rule:
+    """A rule for each key of a map that an update adds; reported at the map."""
+
+    def rule_for_all(values: Values, at: Path) -> Errors:
+        before = values.old or {}
+        for key in sorted(values.new):
+            if not values.is_update or key not in before:
+                yield from rule(Values(key), at)
+
+    return rule_for_all
+
+
+def union(members: Iterable[tuple[str, str]]) -> Rule:
+    """Exactly one of several fields, given as (Python name, wire name); unchanged choices stay as they are."""
+    fields: Final = tuple(members)
+    everything = ", ".join(f"`{wire_name}`" for _, wire_name in fields)
+
+    def is_set(owner: Any, attribute: str) -> bool:
+        value = getattr(owner, attribute) if owner is not None else None
+        return bool(value) if isinstance(value, tuple | dict) else value is not None
+
+    def rule(values: Values, at: Path) -> Errors:
+        chosen = [wire_name for attribute, wire_name in fields if is_set(values.new, attribute)]
+        before = [wire_name for attribute, wire_name in fields if is_set(values.old, attribute)]
+        if values.is_update and values.old is not None and chosen == before:
+            return
+        if not chosen:
+            yield fielderror.invalid(at, "", f"must specify one of: {everything}", origin="union")
+        elif len(chosen) > 1:
+            shown = "{" + ", ".join(chosen) + "}"
+            yield fielderror.invalid(at, shown, f"must specify exactly one of: {everything}", origin="union")
+
+    return rule

@@ -1,0 +1,225 @@
+"""Rules for what a claim or template asks for: requests, constraints, configuration."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from drachma.api import devices, resourceclaim
+from drachma.api import gates as feature
+from drachma.validation import collection, expression, fielderror, formats, limits, opaque, printed, taints
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Path
+
+ALLOCATION_MODES: Final = ("All", "ExactCount")
+
+_Request = resourceclaim.ExactDeviceRequest | resourceclaim.DeviceSubRequest
+_UNKNOWN_REQUEST: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+_ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
+
+
+class RequestNames(msgspec.Struct, frozen=True):
+    """The names by which a claim's requests can be referred to: ``request`` and ``request/subrequest``."""
+
+    subrequests: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, claim: resourceclaim.DeviceClaim) -> "RequestNames":
+        """The names in a claim."""
+        return cls({request.name: frozenset(sub.name for sub in request.first_available) for request in claim.requests})
+
+    def check(self, name: str, at: Path) -> Errors:
+        """A reference to one of them."""
+        segments = name.split("/")
+        if len(segments) > 2:
+            yield fielderror.invalid(at, name, _UNKNOWN_REQUEST)
+            return
+        for segment in segments:
+            yield from formats.short_name(segment, at)
+        request, *sub = segments
+        if request not in self.subrequests or not self.subrequests[request].issuperset(sub):
+            yield fielderror.invalid(at, name, _UNKNOWN_REQUEST)
+
+    def check_all(self, references: tuple[str, ...], at: Path) -> Errors:
+        """References to several of them, each at most once."""
+        yield from collection.check_set(
+            references,
+            self.check,
+            at=at,
+            key=str,
+            limit=limits.REQUESTS,
+            size_covered=True,
+            unique_covered=True,
+        )
+
+
+class _ConstrainedAttributes(msgspec.Struct, frozen=True):
+    """Which attributes constraints mention, for which requests; the empty name stands for all requests."""
+
+    by_request: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, constraints: Iterable[resourceclaim.DeviceConstraint]) -> "_ConstrainedAttributes":
+        found: dict[str, set[str]] = {}
+        for constraint in constraints:
+            chosen = constraint.match_attribute, constraint.distinct_attribute
+            attribute = next((name for name in chosen if name is not None), None)
+            if attribute is not None:
+                for request in constraint.requests or ("",):
+                    found.setdefault(request, set()).add(attribute)
+        return cls({request: frozenset(attributes) for request, attributes in found.items()})
+
+    def has(self, attribute: str, request: str) -> bool:
+        """Whether a constraint on the request, on its parent or on all requests mentions the attribute."""
+        parent = request.partition("/")[0]
+        return any(attribute in self.by_request.get(name, ()) for name in ("", request, parent))
+
+
+def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Errors:
+    """A new claim's or template's wishes."""
+    known = RequestNames.of(claim)
+    rules = _RequestRules(context.gates, _ConstrainedAttributes.of(claim.constraints))
+    yield from collection.check_set(
+        claim.requests,
+        rules.check,
+        at=at.child("requests"),
+        key=lambda request: request.name,
+        limit=limits.REQUESTS,
+        size_covered=True,
+        unique_covered=True,
+    )
+    yield from collection.check_list(
+        claim.constraints,
+        lambda constraint, path: _constraint(constraint, path, known=known, gates=context.gates),
+        at=at.child("constraints"),
+        limit=limits.CONSTRAINTS,
+        size_covered=True,
+    )
+    yield from collection.check_list(
+        claim.config,
+        lambda config, path: _config(config, path, known=known, context=context),
+        at=at.child("config"),
+        limit=limits.CONFIGS,
+        size_covered=True,
+    )
+    if rules.derived_cost > limits.DERIVED_ATTRIBUTES_COST:
+        detail = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
+        yield fielderror.forbidden(at, detail)
+
+
+class _RequestRules:
+    """Rules for requests, which together may spend only so much on derived attributes."""
+
+    def __init__(self, gates: feature.Gates, constrained: _ConstrainedAttributes) -> None:
+        self.derived_cost = 0
+        self._gates = gates
+        self._constrained = constrained
+
+    def check(self, request: resourceclaim.DeviceRequest, at: Path) -> Errors:
+        yield from formats.short_name(request.name, at.child("name"))
+        if request.exactly is not None and request.first_available:
+            yield fielderror.invalid(at, None, f"{_ONE_KIND}, but multiple fields are set")
+        elif request.first_available:
+            yield from collection.check_set(
+                request.first_available,
+                lambda sub, path: self._subrequest(sub, path, parent=request.name),
+                at=at.child("firstAvailable"),
+                key=lambda sub: sub.name,
+                limit=limits.FIRST_AVAILABLE,
+                size_covered=True,
+                unique_covered=True,
+            )
+        elif request.exactly is not None:
+            below = at.child("exactly")
+            yield from formats.class_name(request.exactly.device_class_name, below.child("deviceClassName"))
+            yield from self._alternative(request.exactly, below, name=request.name)
+        else:
+            yield fielderror.required(at, _ONE_KIND)
+
+    def _subrequest(self, sub: resourceclaim.DeviceSubRequest, at: Path, *, parent: str) -> Errors:
+        yield from formats.short_name(sub.name, at.child("name"))
+        class_name = at.child("deviceClassName")
+        yield from fielderror.covered(formats.class_name(sub.device_class_name, class_name))
+        yield from self._alternative(sub, at, name=f"{parent}/{sub.name}")
+
+    def _alternative(self, request: _Request, at: Path, *, name: str) -> Errors:
+        yield from check_selectors(request.selectors, at.child("selectors"), gates=self._gates)
+        yield from collection.check_set(
+            request.derived_attributes,
+            lambda attribute, path: self._derived(attribute, path, request=name),
+            at=at.child("derivedAttributes"),
+            key=lambda attribute: attribute.name,
+        )
+        yield from _allocation_mode(request, at)
+        yield from taints.check_tolerations(request.tolerations, at.child("tolerations"))
+
+    def _derived(self, attribute: resourceclaim.DeviceDerivedAttribute, at: Path, *, request: str) -> Errors:
+        if attribute.name and not self._constrained.has(attribute.name, request):
+            detail = (
+                "must be referenced by at least one matchAttribute or distinctAttribute constraint "
+                "targeting this request"
+            )
+            yield fielderror.invalid(at.child("name"), printed.named(attribute.name), detail)
+        if attribute.expression:
+            path = at.child("expression")
+            found, cost = expression.check_derived(attribute.expression, path, gates=self._gates)
+            self.derived_cost += cost
+            yield from found
+
+
+def check_selectors(
+    selectors: tuple[devices.DeviceSelector, ...], at: Path, *, gates: feature.Gates, is_stored: bool = False
+) -> Errors:
+    """Selectors of a request or class; stored ones compiled when they were new and are not compiled again."""
+
+    def check_selector(selector: devices.DeviceSelector, path: Path) -> Errors:
+        if selector.cel is None:
+            yield fielderror.required(path.child("cel"))
+        elif not is_stored:
+            source = selector.cel.expression
+            yield from expression.check_selector(source, path.child("cel", "expression"), gates=gates)
+
+    yield from collection.check_list(selectors, check_selector, at=at, limit=limits.SELECTORS, size_covered=True)
+
+
+def _allocation_mode(request: _Request, at: Path) -> Errors:
+    match request.allocation_mode:
+        case "All":
+            if request.count:
+                detail = "must not be specified when allocationMode is 'All'"
+                yield fielderror.invalid(at.child("count"), request.count, detail)
+        case "ExactCount":
+            if request.count <= 0:
+                yield fielderror.invalid(at.child("count"), request.count, "must be greater than zero")
+        case mode:
+            error = fielderror.not_supported(at.child("allocationMode"), printed.named(mode), ALLOCATION_MODES)
+            yield from fielderror.covered([error])
+
+
+def _constraint(
+    constraint: resourceclaim.DeviceConstraint, at: Path, *, known: RequestNames, gates: feature.Gates
+) -> Errors:
+    yield from known.check_all(constraint.requests, at.child("requests"))
+    origin = "format=k8s-resource-fully-qualified-name"
+    if constraint.match_attribute is not None:
+        found = formats.fully_qualified_name(constraint.match_attribute, at.child("matchAttribute"))
+        yield from fielderror.covered(found, origin=origin)
+    elif constraint.distinct_attribute is not None:
+        found = formats.fully_qualified_name(constraint.distinct_attribute, at.child("distinctAttribute"))
+        yield from fielderror.covered(found, origin=origin)
+    elif gates.on(feature.Gate.CONSUMABLE_CAPACITY):
+        # Upstream's words, although nothing is set.
+        detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+        yield fielderror.required(at, detail)
+    else:
+        yield fielderror.required(at.child("matchAttribute"))
+
+
+def _config(
+    config: resourceclaim.DeviceClaimConfiguration, at: Path, *, known: RequestNames, context: Context
+) -> Errors:
+    yield from known.check_all(config.requests, at.child("requests"))
+    yield from opaque.check(config.opaque, at, context=context)

@@ -1,0 +1,55 @@
+"""Rules for DeviceClass."""
+
+from drachma.api import deviceclass
+from drachma.validation import collection, deviceclaim, fielderror, limits, metadata, opaque
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import SPEC
+from drachma.values import names
+
+
+def check(class_: deviceclass.DeviceClass, context: Context) -> Errors:
+    """A new class."""
+    yield from _metadata(class_)
+    yield from _spec(class_.spec, old=None, context=context)
+
+
+def check_update(class_: deviceclass.DeviceClass, old: deviceclass.DeviceClass, context: Context) -> Errors:
+    """A changed class. Selectors and configuration that did not change at all are grandfathered."""
+    yield from _metadata(class_)
+    yield from metadata.check_update(class_.metadata, old.metadata)
+    yield from metadata.check_finalizer_names(class_.metadata)
+    yield from _spec(class_.spec, old=old.spec, context=context)
+
+
+def _metadata(class_: deviceclass.DeviceClass) -> Errors:
+    yield from metadata.check(
+        class_.metadata,
+        namespaced=False,
+        name_rule=metadata.declared_dns_subdomain,
+        name_origin="format=k8s-long-name",
+    )
+    yield from metadata.check_finalizer_names(class_.metadata)
+
+
+def _spec(spec: deviceclass.DeviceClassSpec, *, old: deviceclass.DeviceClassSpec | None, context: Context) -> Errors:
+    is_stored = old is not None and old.selectors == spec.selectors
+    selectors = SPEC.child("selectors")
+    yield from deviceclaim.check_selectors(spec.selectors, selectors, gates=context.gates, is_stored=is_stored)
+    is_stored = old is not None and old.config == spec.config
+    yield from collection.check_list(
+        spec.config,
+        lambda config, path: opaque.check(config.opaque, path, context=context, is_stored=is_stored),
+        at=SPEC.child("config"),
+        limit=limits.CONFIGS,
+        size_covered=True,
+    )
+    name = spec.extended_resource_name
+    if name is not None and names.extended_resource_name(name):
+        error = fielderror.invalid(
+            SPEC.child("extendedResourceName"),
+            name,
+            "must be a valid extended resource name",
+            origin="format=k8s-extended-resource-name",
+        )
+        yield from fielderror.covered([error])

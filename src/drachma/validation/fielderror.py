@@ -1,0 +1,165 @@
+"""Field errors: what is wrong with which field, in upstream's words, and how errors of two rule sets become one list.
+
+Rules are generators of :class:`FieldError`, so that errors accumulate. Upstream checks an object twice, by hand-written
+rules and by rules declared on its types; :func:`merge` drops a hand-written error where a declared rule says the same.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import structs
+
+from drachma.validation import printed
+from drachma.validation.path import Path
+from drachma.values import quotation
+
+
+class Reason(enum.StrEnum):
+    """Why a value is refused; the ``reason`` of a cause in a Status."""
+
+    NOT_FOUND = "FieldValueNotFound"
+    REQUIRED = "FieldValueRequired"
+    DUPLICATE = "FieldValueDuplicate"
+    INVALID = "FieldValueInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+    INTERNAL = "InternalError"
+
+
+_TITLES: Final = {
+    Reason.NOT_FOUND: "Not found",
+    Reason.REQUIRED: "Required value",
+    Reason.DUPLICATE: "Duplicate value",
+    Reason.INVALID: "Invalid value",
+    Reason.NOT_SUPPORTED: "Unsupported value",
+    Reason.FORBIDDEN: "Forbidden",
+    Reason.TOO_LONG: "Too long",
+    Reason.TOO_MANY: "Too many",
+    Reason.INTERNAL: "Internal error",
+}
+
+_WITHOUT_VALUE: Final = frozenset({Reason.REQUIRED, Reason.FORBIDDEN, Reason.TOO_LONG, Reason.INTERNAL})
+
+
+class FieldError(msgspec.Struct, frozen=True):
+    """One refused value.
+
+    ``origin`` names the rule, ``covered`` says that a declared rule is expected to report the same; both only serve
+    :func:`merge` and are not part of what clients see.
+    """
+
+    type: Reason
+    field: str
+    value: object = ""
+    detail: str = ""
+    origin: str = ""
+    covered: bool = False
+
+    @property
+    def body(self) -> str:
+        """The message without the field, as a cause in a Status has it."""
+        title = _TITLES[self.type]
+        shown = title if self.type in _WITHOUT_VALUE else f"{title}: {_show(self.value)}"
+        return f"{shown}: {self.detail}" if self.detail else shown
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body}"
+
+
+Errors = Iterator[FieldError]
+
+
+def invalid(at: Path, value: object, detail: str, *, origin: str = "") -> FieldError:
+    """A malformed or out-of-range value."""
+    return FieldError(Reason.INVALID, at, value, detail, origin)
+
+
+def required(at: Path, detail: str = "") -> FieldError:
+    """A value that must be there."""
+    return FieldError(Reason.REQUIRED, at, "", detail)
+
+
+def forbidden(at: Path, detail: str) -> FieldError:
+    """A value that is well formed and not allowed here or now."""
+    return FieldError(Reason.FORBIDDEN, at, "", detail)
+
+
+def duplicate(at: Path, value: object) -> FieldError:
+    """A value that another item has already."""
+    return FieldError(Reason.DUPLICATE, at, value)
+
+
+def not_found(at: Path, value: object, detail: str = "") -> FieldError:
+    """A reference to something that is not there."""
+    return FieldError(Reason.NOT_FOUND, at, value, detail)
+
+
+def not_supported(at: Path, value: object, supported: Sequence[str]) -> FieldError:
+    """A value outside an enumeration."""
+    values = ", ".join(map(quotation.quote, supported))
+    return FieldError(Reason.NOT_SUPPORTED, at, value, f"supported values: {values}")
+
+
+def too_long(at: Path, limit: int, *, unit: str = "byte", origin: str = "") -> FieldError:
+    """A text beyond its limit; it is not repeated in the message."""
+    units = unit if limit == 1 else f"{unit}s"
+    return FieldError(Reason.TOO_LONG, at, "", f"may not be more than {limit} {units}", origin)
+
+
+def too_many(at: Path, count: int, limit: int, *, origin: str = "") -> FieldError:
+    """A list or map beyond its limit."""
+    items = "item" if limit == 1 else "items"
+    return FieldError(Reason.TOO_MANY, at, count, f"must have at most {limit} {items}", origin)
+
+
+def internal(at: Path, detail: str) -> FieldError:
+    """Something that is not the client's fault."""
+    return FieldError(Reason.INTERNAL, at, "", detail)
+
+
+def covered(errors: Iterable[FieldError], *, origin: str | None = None) -> Errors:
+    """The same errors, marked as expected from a declared rule too; ``origin`` replaces theirs."""
+    for error in errors:
+        yield structs.replace(error, covered=True, origin=error.origin if origin is None else origin)
+
+
+def merge(written: Iterable[FieldError], declared: Sequence[FieldError]) -> tuple[FieldError, ...]:
+    """What clients are told: hand-written errors that no declared rule repeats, once each, then the declared ones.
+
+    A declared rule repeats an error if reason, field and origin agree; an invalid value needs an origin for that. Paths
+    of declared rules may be those of v1beta1 and are compared in their v1 form.
+    """
+    repeated = {(error.type, path, error.origin) for error in declared for path in (error.field, _in_v1(error.field))}
+    kept: dict[str, FieldError] = {}
+    for error in written:
+        named = error.origin or error.type is not Reason.INVALID
+        if not (error.covered and named and (error.type, error.field, error.origin) in repeated):
+            kept.setdefault(str(error), error)
+    return (*kept.values(), *declared)
+
+
+_FLAT_REQUEST: Final = re.compile(
+    r"spec\.devices\.requests\[(\d+)\]\."
+    r"(deviceClassName|selectors|allocationMode|count|adminAccess|tolerations|derivedAttributes)"
+)
+_BASIC_DEVICE: Final = re.compile(r"spec\.devices\[(\d+)\]\.basic\.")
+
+
+def _in_v1(path: str) -> str:
+    nested = _FLAT_REQUEST.sub(r"spec.devices.requests[\1].exactly.\2", path)
+    return nested if nested != path else _BASIC_DEVICE.sub(r"spec.devices[\1].", path)
+
+
+def _show(value: object) -> str:
+    if isinstance(value, printed.Printed):
+        return value
+    if isinstance(value, str):
+        return quotation.quote(value)
+    return printed.wire(value)

@@ -1,0 +1,222 @@
+"""Texts that must have a certain form: names of drivers, pools, devices, attributes, nodes; labels; uids; addresses.
+
+Each rule takes the text and where it is. The forms themselves and their messages are in :mod:`drachma.values.names`.
+"""
+
+import ipaddress
+import re
+from typing import Any, Final
+
+from drachma.validation import fielderror, limits, printed
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Path
+from drachma.values import names, quotation
+
+_VERSION: Final = re.compile(
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
+    r"(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
+    r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?"
+)
+_UID_HYPHENS: Final = (8, 13, 18, 23)
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+
+
+def short_name(text: str, at: Path) -> Errors:
+    """A DNS label: devices, requests, counters."""
+    for message in names.dns1123_label(text):
+        yield fielderror.invalid(at, text, message, origin="format=k8s-short-name")
+
+
+def long_name(text: str, at: Path) -> Errors:
+    """A DNS subdomain: classes, claims, parts of pool names."""
+    for message in names.dns1123_subdomain(text):
+        yield fielderror.invalid(at, text, message, origin="format=k8s-long-name")
+
+
+def node_name(text: str, at: Path) -> Errors:
+    """A node's name."""
+    for message in names.dns1123_subdomain(text):
+        yield fielderror.invalid(at, text, message)
+
+
+def driver_name(text: str, at: Path) -> Errors:
+    """A driver's name: a short DNS subdomain in any case."""
+    if not text:
+        yield fielderror.required(at)
+        return
+    if names.byte_length(text) > limits.DRIVER_NAME:
+        yield fielderror.too_long(at, limits.DRIVER_NAME, origin="maxLength")
+    for message in names.driver_name(text):
+        yield fielderror.invalid(at, text, message, origin="format=k8s-long-name-caseless")
+
+
+def pool_name(text: str, at: Path) -> Errors:
+    """DNS subdomains with slashes between them."""
+    if not text:
+        yield fielderror.required(at)
+        return
+    origin = "format=k8s-resource-pool-name"
+    if names.byte_length(text) > limits.POOL_NAME:
+        yield fielderror.too_long(at, limits.POOL_NAME, origin=origin)
+    for part in text.split("/"):
+        for message in names.dns1123_subdomain(part):
+            yield fielderror.invalid(at, part, message, origin=origin)
+
+
+def class_name(text: str, at: Path) -> Errors:
+    """A reference to a device class."""
+    if text:
+        yield from long_name(text, at)
+    else:
+        yield fielderror.required(at)
+
+
+def qualified_name(text: str, at: Path) -> Errors:
+    """``identifier`` or ``domain/identifier``: attributes and capacities.
+
+    Upstream lets more than one slash pass unchecked, and so do we.
+    """
+    match text.split("/"):
+        case [identifier]:
+            yield from _c_identifier(identifier, at)
+        case [domain, identifier]:
+            if domain:
+                yield from driver_name(domain, at)
+            else:
+                yield fielderror.invalid(at, "", "the domain must not be empty")
+            if identifier:
+                yield from _c_identifier(identifier, at)
+            else:
+                yield fielderror.invalid(at, "", "the name must not be empty")
+
+
+def fully_qualified_name(text: str, at: Path) -> Errors:
+    """A qualified name that must have its domain."""
+    yield from qualified_name(text, at)
+    if "/" not in text:
+        detail = "a fully qualified name must be a domain and a name separated by a slash"
+        yield fielderror.invalid(at, printed.named(text), detail)
+
+
+def label_key(text: str, at: Path) -> Errors:
+    """The key of a label, a taint or a binding condition."""
+    for message in names.label_key(text):
+        yield fielderror.invalid(at, text, message, origin="format=k8s-label-key")
+
+
+def label_value(text: str, at: Path) -> Errors:
+    """The value of a label or a taint."""
+    for message in names.label_value(text):
+        yield fielderror.invalid(at, text, message)
+
+
+def attribute_text(text: str, at: Path) -> Errors:
+    """A device attribute's string value."""
+    if names.byte_length(text) > limits.ATTRIBUTE_VALUE_BYTES:
+        yield fielderror.too_long(at, limits.ATTRIBUTE_VALUE_BYTES)
+
+
+def attribute_version(text: str, at: Path) -> Errors:
+    """A device attribute's version value."""
+    if not _VERSION.fullmatch(text):
+        yield fielderror.invalid(at, text, "must be a string compatible with semver.org spec 2.0.0")
+    yield from attribute_text(text, at)
+
+
+def uid(text: str, at: Path) -> Errors:
+    """A uid in its normal form, 36 lower-case characters."""
+    problem = _uid_problem(text)
+    if problem:
+        detail = f"error validating uid: {problem}"
+    elif len(text) != 36 or text != text.lower():
+        detail = (
+            "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` "
+            "with lowercase hexadecimal characters"
+        )
+    else:
+        return
+    yield fielderror.invalid(at, text, detail, origin="format=k8s-uuid")
+
+
+def interface_address(text: str, at: Path) -> Errors:
+    """An address with the length of its network's prefix, in canonical form."""
+    canonical = _canonical_interface(text)
+    if canonical is None:
+        detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        yield fielderror.invalid(at, text, detail)
+    elif canonical != text:
+        yield fielderror.invalid(at, text, f"must be in canonical form ({quotation.quote(canonical)})")
+
+
+def json_object(value: Any, at: Path, *, context: Context, limit: int, is_stored: bool = False) -> Errors:
+    """A JSON object that nobody but a driver looks into; what is stored may be longer."""
+    if value is None:
+        yield fielderror.required(at)
+    elif not is_stored and context.opaque_length(value, at) > limit:
+        yield fielderror.too_long(at, limit)
+    elif not isinstance(value, dict):
+        yield fielderror.invalid(at, "<value omitted>", "must be a valid JSON object")
+
+
+def _c_identifier(text: str, at: Path) -> Errors:
+    if names.byte_length(text) > limits.ATTRIBUTE_ID:
+        yield fielderror.too_long(at, limits.ATTRIBUTE_ID)
+    for message in names.c_identifier(text):
+        yield fielderror.invalid(at, text, message)
+
+
+def _uid_problem(text: str) -> str | None:
+    length = names.byte_length(text)
+    match length:
+        case 45 if text[:9].lower() != "urn:uuid:":
+            return f"invalid urn prefix: {quotation.quote(text[:9])}"
+        case 45:
+            text = text[9:]
+        case 38 if not (text[0] == "{" and text[-1] == "}"):
+            return "invalid bracketed UUID format"
+        case 38:
+            text = text[1:-1]
+        case 32:
+            return None if _HEX.issuperset(text) else "invalid UUID format"
+        case 36:
+            pass
+        case _:
+            return f"invalid UUID length: {length}"
+    hyphens = all(text[position] == "-" for position in _UID_HYPHENS)
+    digits = "".join(character for position, character in enumerate(text) if position not in _UID_HYPHENS)
+    return None if hyphens and _HEX.issuperset(digits) else "invalid UUID format"
+
+
+def _canonical_interface(text: str) -> str | None:
+    """The canonical form of what upstream's lenient parser reads, which ignores leading zeros."""
+    address, separator, length = text.partition("/")
+    bits = _decimal(length)
+    parsed = _lenient_address(address)
+    if not separator or bits is None or parsed is None or bits > parsed.max_prefixlen:
+        return None
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
+        # Go prints an IPv4 address in IPv6 clothes as the IPv4 address that it is.
+        return f"{parsed.ipv4_mapped}/{bits - 96 if bits > 32 else bits}"
+    return f"{parsed}/{bits}"
+
+
+def _lenient_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    *groups, last = text.split(":")
+    if "." in last:
+        octets = [_decimal(octet) for octet in last.split(".")]
+        last = "" if None in octets else ".".join(map(str, octets))
+    else:
+        groups, last = [*groups, last], ""
+    groups = [group.lstrip("0") or "0" if group else "" for group in groups]
+    try:
+        parsed = ipaddress.ip_address(":".join([*groups, last] if last else groups))
+    except ValueError:
+        return None
+    return None if isinstance(parsed, ipaddress.IPv6Address) and parsed.scope_id is not None else parsed
+
+
+def _decimal(text: str) -> int | None:
+    if not text.isascii() or not text.isdigit() or len(text.lstrip("0")) > 3:
+        return None
+    return int(text[-64:])

@@ -1,0 +1,62 @@
+"""Rules for node selectors of slices, devices and allocations."""
+
+from typing import Final
+
+from drachma.api import nodeselector
+from drachma.validation import fielderror, formats, printed
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Path
+from drachma.values import names
+
+_NAME_FIELD: Final = "metadata.name"
+
+
+def check(selector: nodeselector.NodeSelector, at: Path) -> Errors:
+    """A selector with at least one term, and each term well formed."""
+    terms = at.child("nodeSelectorTerms")
+    if not selector.node_selector_terms:
+        yield fielderror.required(terms, "must have at least one node selector term")
+    for position, term in enumerate(selector.node_selector_terms):
+        for index, requirement in enumerate(term.match_expressions):
+            yield from _label_requirement(requirement, terms.item(position).child("matchExpressions").item(index))
+        for index, requirement in enumerate(term.match_fields):
+            yield from _field_requirement(requirement, terms.item(position).child("matchFields").item(index))
+
+
+def _label_requirement(requirement: nodeselector.NodeSelectorRequirement, at: Path) -> Errors:
+    values = at.child("values")
+    match requirement.operator:
+        case "In" | "NotIn":
+            if not requirement.values:
+                yield fielderror.required(values, "must be specified when `operator` is 'In' or 'NotIn'")
+        case "Exists" | "DoesNotExist":
+            if requirement.values:
+                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                yield fielderror.forbidden(values, detail)
+        case "Gt" | "Lt":
+            if len(requirement.values) != 1:
+                yield fielderror.required(values, "must be specified single value when `operator` is 'Lt' or 'Gt'")
+        case _:
+            yield _unknown_operator(requirement, at)
+    yield from formats.label_key(requirement.key, at.child("key"))
+    for position, value in enumerate(requirement.values):
+        for message in names.label_value(value):
+            yield fielderror.invalid(values.item(position), value, message, origin="format=k8s-label-value")
+
+
+def _field_requirement(requirement: nodeselector.NodeSelectorRequirement, at: Path) -> Errors:
+    if requirement.operator not in ("In", "NotIn"):
+        yield _unknown_operator(requirement, at)
+    elif len(requirement.values) != 1:
+        detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        yield fielderror.required(at.child("values"), detail)
+    if requirement.key != _NAME_FIELD:
+        yield fielderror.invalid(at.child("key"), requirement.key, "not a valid field selector key")
+        return
+    for position, value in enumerate(requirement.values):
+        yield from formats.node_name(value, at.child("values").item(position))
+
+
+def _unknown_operator(requirement: nodeselector.NodeSelectorRequirement, at: Path) -> fielderror.FieldError:
+    operator = printed.named(requirement.operator)
+    return fielderror.invalid(at.child("operator"), operator, "not a valid selector operator")

@@ -1,0 +1,158 @@
+"""What the server changes in an object before it checks it: status reset, generation, metadata kept, fields dropped."""
+
+from collections.abc import Iterable
+from typing import Final, TypeVar
+
+from msgspec import structs
+
+from drachma.api import deviceclass, devicetaintrule, meta, resourceclaim, resourceclaimtemplate, resourceslice
+from drachma.api.gates import Gate
+from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE
+from drachma.validation import devicestatus, disabled
+from drachma.validation.context import Context
+
+_ObjectT = TypeVar("_ObjectT", bound=meta.Object)
+_ABSENT_TAINT_RULE: Final = devicetaintrule.DeviceTaintRule()
+
+
+def for_create(given: _ObjectT, context: Context) -> _ObjectT:
+    """A new object as it would be stored, if it is valid: no status, first generation, nothing that is off."""
+    gates = context.gates
+    given = structs.replace(given, metadata=_fresh(given.metadata))
+    prepared: meta.Object = given
+    match given:
+        case deviceclass.DeviceClass():
+            spec = disabled.drop_from_class(given.spec, old=None, gates=gates)
+            prepared = structs.replace(given, metadata=_generation(given.metadata, 1), spec=spec)
+        case resourceclaim.ResourceClaim():
+            claim_spec = disabled.drop_from_claim(given.spec, old=None, gates=gates)
+            prepared = structs.replace(given, spec=claim_spec, status=resourceclaim.ABSENT_STATUS)
+        case resourceclaimtemplate.ResourceClaimTemplate():
+            prepared = _template(given, old=None, context=context)
+        case resourceslice.ResourceSlice():
+            slice_spec = disabled.drop_from_slice(given.spec, old=None, gates=gates)
+            prepared = structs.replace(given, metadata=_generation(given.metadata, 1), spec=slice_spec)
+        case devicetaintrule.DeviceTaintRule():
+            metadata = _generation(given.metadata, 1)
+            prepared = structs.replace(given, metadata=metadata, status=_ABSENT_TAINT_RULE.status)
+    return prepared  # type: ignore[return-value]
+
+
+def for_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
+    """A changed object; its status stays, and its generation counts changes of the spec."""
+    given = structs.replace(given, metadata=_generation(given.metadata, old.metadata.generation))
+    prepared: meta.Object = given
+    match given, old:
+        case deviceclass.DeviceClass(), deviceclass.DeviceClass():
+            spec = disabled.drop_from_class(given.spec, old=old.spec, gates=context.gates)
+            prepared = _counted(structs.replace(given, spec=spec), old, is_changed=spec != old.spec)
+        case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
+            claim_spec = disabled.drop_from_claim(given.spec, old=old.spec, gates=context.gates)
+            prepared = structs.replace(given, spec=claim_spec, status=old.status)
+        case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
+            prepared = _template(given, old=old, context=context)
+        case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
+            # The generation counts what was asked for, before anything is dropped.
+            counted = _counted(given, old, is_changed=given.spec != old.spec)
+            slice_spec = disabled.drop_from_slice(given.spec, old=old.spec, gates=context.gates)
+            prepared = structs.replace(counted, spec=slice_spec)
+        case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
+            rule_spec = _taint_time(given.spec, old.spec, context)
+            changed = structs.replace(given, spec=rule_spec, status=old.status)
+            prepared = _counted(changed, old, is_changed=rule_spec != old.spec)
+    return _kept_metadata(prepared, old)  # type: ignore[return-value]
+
+
+def for_status_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
+    """An object with a changed status; the rest stays."""
+    prepared: meta.Object = given
+    match given, old:
+        case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
+            claim = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec)
+            status = disabled.drop_from_claim_status(claim, old=old, gates=context.gates)
+            status = _without_stale_devices(status, old.status, context)
+            prepared = structs.replace(claim, status=status)
+        case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
+            prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec)
+    return _kept_metadata(prepared, old)  # type: ignore[return-value]
+
+
+def _template(
+    given: resourceclaimtemplate.ResourceClaimTemplate,
+    *,
+    old: resourceclaimtemplate.ResourceClaimTemplate | None,
+    context: Context,
+) -> resourceclaimtemplate.ResourceClaimTemplate:
+    before = old.spec.spec if old is not None else None
+    spec = disabled.drop_from_claim(given.spec.spec, old=before, gates=context.gates)
+    return structs.replace(given, spec=structs.replace(given.spec, spec=spec))
+
+
+def _taint_time(
+    new: devicetaintrule.DeviceTaintRuleSpec, old: devicetaintrule.DeviceTaintRuleSpec, context: Context
+) -> devicetaintrule.DeviceTaintRuleSpec:
+    """A new effect counts from now, unless the client says since when; tolerations are for a time."""
+    if new.taint.effect == old.taint.effect or new.taint.time_added != old.taint.time_added:
+        return new
+    now = context.now.replace(microsecond=0)
+    return structs.replace(new, taint=structs.replace(new.taint, time_added=now))
+
+
+def _without_stale_devices(
+    new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus, context: Context
+) -> resourceclaim.ResourceClaimStatus:
+    """What drivers said about devices goes when the devices go, so that clients need not know about it."""
+    if not context.gates.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS) and not old.devices:
+        return new
+    gone = set(_allocated(old)) - set(_allocated(new))
+    kept = tuple(device for device in new.devices if devicestatus.identify(device) not in gone)
+    return structs.replace(new, devices=kept or ABSENT_TUPLE)
+
+
+def _allocated(status: resourceclaim.ResourceClaimStatus) -> Iterable[devicestatus.SharedDeviceID]:
+    results = status.allocation.devices.results if status.allocation is not None else ()
+    return map(devicestatus.identify, results)
+
+
+def _fresh(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
+    """Metadata of a new object: nobody can create one that is being deleted."""
+    return structs.replace(metadata, self_link=ABSENT_TEXT, deletion_timestamp=None, deletion_grace_period_seconds=None)
+
+
+def _generation(metadata: meta.ObjectMeta, generation: int) -> meta.ObjectMeta:
+    return structs.replace(metadata, generation=generation or ABSENT_INT)
+
+
+def _counted(given: _ObjectT, old: meta.Object, *, is_changed: bool) -> _ObjectT:
+    if not is_changed:
+        return given
+    return structs.replace(given, metadata=_generation(given.metadata, old.metadata.generation + 1))
+
+
+def _kept_metadata(given: meta.Object, old: meta.Object) -> meta.Object:
+    """What no update can change: it is not refused, but put back."""
+    new, before = given.metadata, old.metadata
+    grace = new.deletion_grace_period_seconds
+    metadata = structs.replace(
+        new,
+        uid=new.uid or before.uid,
+        creation_timestamp=before.creation_timestamp or new.creation_timestamp,
+        deletion_timestamp=before.deletion_timestamp or new.deletion_timestamp,
+        deletion_grace_period_seconds=before.deletion_grace_period_seconds if grace is None else grace,
+    )
+    return structs.replace(given, metadata=metadata)
+
+
+def _metadata_of(given: meta.Object, old: meta.Object) -> meta.ObjectMeta:
+    """Metadata in a write of the status: only what tells the object and its version is the client's."""
+    before = old.metadata
+    return structs.replace(
+        given.metadata,
+        deletion_timestamp=before.deletion_timestamp,
+        generation=before.generation,
+        self_link=before.self_link,
+        labels=before.labels,
+        annotations=before.annotations,
+        finalizers=before.finalizers,
+        owner_references=before.owner_references,
+    )

@@ -1,0 +1,144 @@
+"""Values as upstream's messages show them.
+
+Upstream prints a bad value with Go's JSON encoder. Most values look the same in Python; what does not is here:
+named string types (JSON quoting instead of Go quoting), structs as the client wrote them (camelCase, empty optional
+fields left out) and structs of the server's internal types (Go's field names, every field).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from drachma.api import devices, meta, resourceclaim, resourceclaimtemplate, resourceslice, v1beta1
+from drachma.api.struct import Struct
+from drachma.values import quantity
+
+
+class Printed(str):
+    """A text that a message shows as it is, without quotes of its own."""
+
+    __slots__ = ()
+
+
+NULL: Final = Printed("null")
+
+_ALWAYS: Final[Mapping[type[Struct], frozenset[str]]] = {
+    devices.CELDeviceSelector: frozenset({"expression"}),
+    devices.OpaqueDeviceConfiguration: frozenset({"driver", "parameters"}),
+    meta.Condition: frozenset({"type", "status", "last_transition_time", "reason", "message"}),
+    meta.OwnerReference: frozenset({"api_version", "kind", "name", "uid"}),
+    resourceclaim.AllocatedDeviceStatus: frozenset({"driver", "pool", "device", "conditions"}),
+    resourceclaim.DeviceDerivedAttribute: frozenset({"name", "expression"}),
+    resourceclaim.DeviceRequest: frozenset({"name"}),
+    resourceclaim.DeviceSubRequest: frozenset({"name", "device_class_name"}),
+    resourceclaim.ExactDeviceRequest: frozenset({"device_class_name"}),
+    resourceclaim.ResourceClaimConsumerReference: frozenset({"resource", "name", "uid"}),
+    resourceslice.Counter: frozenset({"value"}),
+    resourceslice.CounterSet: frozenset({"name"}),
+    resourceslice.DeviceCounterConsumption: frozenset({"counter_set"}),
+    v1beta1.DeviceRequest: frozenset({"name", "device_class_name"}),
+}
+"""Fields that the wire form shows even when they are empty; upstream declares them without ``omitempty``."""
+
+_ORDER: Final[Mapping[type[Struct], tuple[str, ...]]] = {
+    v1beta1.DeviceRequest: (
+        "name", "device_class_name", "selectors", "allocation_mode", "count", "admin_access", "first_available",
+        "tolerations", "capacity", "derived_attributes",
+    ),
+}  # fmt: skip
+"""Where upstream's order of fields is not that of the Python type."""
+
+_TAGGED: Final = (meta.ObjectMeta, meta.OwnerReference, meta.ManagedFieldsEntry, meta.Condition)
+"""Types that even upstream's internal types share with the wire."""
+
+_GO_NAMES: Final = {"cel": "CEL", "api_group": "APIGroup", "uid": "UID", "share_id": "ShareID", "ips": "IPs"}
+
+_ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+
+
+def named(text: str) -> Printed:
+    """A string of a named Go type, such as an enum."""
+    return Printed(_text(text))
+
+
+def wire(value: object) -> Printed:
+    """A value in the form that clients write."""
+    return Printed(_wire(value))
+
+
+def internal(value: object) -> Printed:
+    """A value in the form of upstream's internal types."""
+    return Printed(_internal(value))
+
+
+def _text(text: str) -> str:
+    return msgspec.json.encode(str(text)).decode().translate(_ESCAPES)
+
+
+def _wire(value: object) -> str:
+    if isinstance(value, Struct):
+        kind = type(value)
+        always = _ALWAYS.get(kind, frozenset())
+        wire_names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+        defaults = dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
+        shown = []
+        for name in _ORDER.get(kind, kind.__struct_fields__):
+            item = getattr(value, name)
+            is_empty = item is None if defaults[name] is None else not item
+            if not is_empty or name in always:
+                shown.append(f'"{wire_names[name]}":{_item(value, name, _wire)}')
+        return "{" + ",".join(shown) + "}"
+    return _plain(value, _wire)
+
+
+def _internal(value: object) -> str:
+    if isinstance(value, _TAGGED):
+        return _wire(value)
+    if isinstance(value, resourceclaimtemplate.ResourceClaimTemplateSpec):
+        # The template's metadata is embedded: its fields appear beside the spec.
+        head = _wire(value.metadata)[1:-1]
+        return "{" + (f"{head}," if head else "") + f'"Spec":{_internal(value.spec)}' + "}"
+    if isinstance(value, Struct):
+        shown = (f'"{_go_name(name)}":{_item(value, name, _internal)}' for name in type(value).__struct_fields__)
+        return "{" + ",".join(shown) + "}"
+    return _plain(value, _internal)
+
+
+def _item(owner: Struct, name: str, form: Any) -> str:
+    value = getattr(owner, name)
+    if isinstance(value, tuple | Mapping) and not value:
+        return "null"
+    if value is None and isinstance(owner, resourceslice.Counter | resourceslice.DeviceCapacity) and name == "value":
+        return '"0"'
+    shown: str = form(value)
+    return shown
+
+
+def _plain(value: object, form: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _text(value)
+        case int():
+            return str(int(value))
+        case float():
+            return msgspec.json.encode(value).decode()
+        case quantity.Quantity():
+            return _text(str(value))
+        case datetime():
+            return msgspec.json.encode(value).decode()
+        case Mapping():
+            return "{" + ",".join(f"{_text(key)}:{form(value[key])}" for key in sorted(value)) + "}"
+        case list() | tuple():
+            return "[" + ",".join(form(item) for item in value) + "]"
+        case _:
+            raise TypeError(f"{type(value).__name__} is not a value of an API object")
+
+
+def _go_name(name: str) -> str:
+    return _GO_NAMES.get(name) or "".join(part.capitalize() for part in name.split("_"))

@@ -1,0 +1,76 @@
+"""Rules for ResourceClaim and its status."""
+
+from drachma.api import resourceclaim
+from drachma.validation import allocation, collection, deviceclaim, devicestatus, fielderror, limits, metadata, printed
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import SPEC, STATUS, Path
+
+
+def check(claim: resourceclaim.ResourceClaim, context: Context) -> Errors:
+    """A new claim."""
+    yield from _metadata(claim)
+    yield from deviceclaim.check(claim.spec.devices, SPEC.child("devices"), context)
+
+
+def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim) -> Errors:
+    """A changed claim: only its metadata may differ."""
+    yield from _metadata(claim)
+    yield from metadata.check_update(claim.metadata, old.metadata)
+    yield from metadata.check_finalizer_names(claim.metadata)
+    if claim.spec != old.spec:
+        error = fielderror.invalid(SPEC, printed.internal(claim.spec), metadata.IMMUTABLE, origin="immutable")
+        yield from fielderror.covered([error])
+
+
+def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim, context: Context) -> Errors:
+    """A changed status: allocate or deallocate, reserve or give back, report about devices."""
+    yield from metadata.check_update(claim.metadata, old.metadata)
+    yield from metadata.check_finalizer_names(claim.metadata)
+    status = claim.status
+    reserved_for = STATUS.child("reservedFor")
+    yield from collection.check_set(
+        status.reserved_for,
+        _consumer,
+        at=reserved_for,
+        key=lambda consumer: consumer.uid,
+        show=lambda uid: printed.named(str(uid)),
+        limit=limits.RESERVED_FOR,
+        size_covered=True,
+        unique_covered=True,
+    )
+    yield from devicestatus.check(status, STATUS.child("devices"), context)
+    if status.reserved_for and status.allocation is None:
+        yield fielderror.forbidden(reserved_for, "may not be specified when `allocated` is not set")
+    elif claim.metadata.deletion_timestamp is not None and set(status.reserved_for) - set(old.status.reserved_for):
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        yield fielderror.forbidden(reserved_for, detail)
+    if status.allocation is not None:
+        yield from _allocation(claim, status.allocation, old=old.status.allocation, context=context)
+
+
+def _allocation(
+    claim: resourceclaim.ResourceClaim,
+    new: resourceclaim.AllocationResult,
+    *,
+    old: resourceclaim.AllocationResult | None,
+    context: Context,
+) -> Errors:
+    at = STATUS.child("allocation")
+    if old is None:
+        known = deviceclaim.RequestNames.of(claim.spec.devices)
+        yield from allocation.check(new, at, known=known, context=context)
+    elif new != old:
+        error = fielderror.invalid(at, printed.internal(new), metadata.IMMUTABLE, origin="update")
+        yield from fielderror.covered([error])
+
+
+def _consumer(consumer: resourceclaim.ResourceClaimConsumerReference, at: Path) -> Errors:
+    for name in ("resource", "name", "uid"):
+        if not getattr(consumer, name):
+            yield fielderror.required(at.child(name))
+
+
+def _metadata(claim: resourceclaim.ResourceClaim) -> Errors:
+    yield from metadata.check(claim.metadata, namespaced=True, name_rule=metadata.dns_subdomain)
+    yield from metadata.check_finalizer_names(claim.metadata)

@@ -1,0 +1,25 @@
+"""Rules for ResourceClaimTemplate."""
+
+from drachma.api import resourceclaimtemplate
+from drachma.validation import deviceclaim, fielderror, metadata, printed
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import SPEC
+
+
+def check(template: resourceclaimtemplate.ResourceClaimTemplate, context: Context) -> Errors:
+    """A new template."""
+    yield from metadata.check(template.metadata, namespaced=True, name_rule=metadata.dns_subdomain)
+    yield from metadata.check_finalizer_names(template.metadata)
+    yield from metadata.check_template(template.spec.metadata, SPEC.child("metadata"))
+    yield from deviceclaim.check(template.spec.spec.devices, SPEC.child("spec", "devices"), context)
+
+
+def check_update(
+    template: resourceclaimtemplate.ResourceClaimTemplate, old: resourceclaimtemplate.ResourceClaimTemplate
+) -> Errors:
+    """A changed template: only its metadata may differ."""
+    yield from metadata.check_update(template.metadata, old.metadata)
+    yield from metadata.check_finalizer_names(template.metadata)
+    if template.spec != old.spec:
+        yield fielderror.invalid(SPEC, printed.internal(template.spec), metadata.IMMUTABLE)

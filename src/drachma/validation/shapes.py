@@ -1,0 +1,392 @@
+"""The rules that upstream declares on its API types, as :mod:`drachma.validation.declared` applies them.
+
+What upstream declares in its alpha stage never reaches clients and is left out. v1 and v1beta2 have the same rules;
+v1beta1 has them on its own flat requests and nested devices.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Final
+
+from drachma.api import gates as feature
+from drachma.validation import allocation, deviceclaim, fielderror, limits, nodeoperations, taints
+from drachma.validation.declared import (
+    Field,
+    Rule,
+    Shape,
+    Stop,
+    Values,
+    each,
+    each_key,
+    each_value,
+    immutable,
+    itself,
+    key_of,
+    max_items,
+    max_length,
+    no_modify,
+    one_of,
+    optional,
+    optional_pointer,
+    required,
+    text_format,
+    union,
+    unique,
+)
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Path
+from drachma.values import names
+
+
+def _short_name_problems(text: str) -> Sequence[str]:
+    return names.dns1123_label(text, unit="bytes")
+
+
+def _long_name_problems(text: str) -> Sequence[str]:
+    return names.dns1123_subdomain(text, unit="bytes")
+
+
+_short_name: Final = text_format(_short_name_problems, origin="k8s-short-name")
+_long_name: Final = text_format(_long_name_problems, origin="k8s-long-name")
+_caseless_name: Final = text_format(names.dns1123_subdomain_caseless, origin="k8s-long-name-caseless")
+_label_key: Final = text_format(names.label_key, origin="k8s-label-key")
+_uuid: Final = text_format(names.uuid, origin="k8s-uuid")
+_extended_resource: Final = text_format(names.extended_resource_name, origin="k8s-extended-resource-name")
+_driver_length: Final = max_length(limits.DRIVER_NAME, unit="character", origin="maxLength")
+
+
+def _pool_name(values: Values, at: Path) -> Errors:
+    origin = "format=k8s-resource-pool-name"
+    if names.byte_length(values.new) > limits.POOL_NAME:
+        yield fielderror.too_long(at, limits.POOL_NAME, origin=origin)
+    for position, segment in enumerate(values.new.split("/")):
+        if not segment:
+            yield fielderror.invalid(at, values.new, f"segment {position}: must not be empty", origin=origin)
+            continue
+        for problem in _long_name_problems(segment):
+            yield fielderror.invalid(at, segment, f"segment {position}: {problem}", origin=origin)
+
+
+def _fully_qualified_name(values: Values, at: Path) -> Errors:
+    origin = "format=k8s-resource-fully-qualified-name"
+    text = values.new
+    match text.split("/"):
+        case [identifier]:
+            yield from _identifier(identifier, at, origin=origin)
+        case [domain, identifier]:
+            if domain:
+                if names.byte_length(domain) > limits.ATTRIBUTE_DOMAIN:
+                    yield fielderror.too_long(at, limits.ATTRIBUTE_DOMAIN, origin=origin)
+                for problem in _long_name_problems(domain):
+                    yield fielderror.invalid(at, domain, f"prefix: {problem}", origin=origin)
+            else:
+                yield fielderror.invalid(at, "", "prefix must not be empty", origin=origin)
+            if identifier:
+                yield from _identifier(identifier, at, origin=origin)
+            else:
+                yield fielderror.invalid(at, "", "name must not be empty", origin=origin)
+    if "/" not in text:
+        detail = "a fully qualified name must be a domain and a name separated by a slash"
+        yield fielderror.invalid(at, text, detail, origin=origin)
+
+
+def _identifier(text: str, at: Path, *, origin: str) -> Errors:
+    if names.byte_length(text) > limits.ATTRIBUTE_ID:
+        yield fielderror.too_long(at, limits.ATTRIBUTE_ID, origin=origin)
+    for problem in names.c_identifier(text):
+        yield fielderror.invalid(at, text, problem, origin=origin)
+
+
+def _required_pointer(values: Values, at: Path) -> list[fielderror.FieldError] | None:
+    return [fielderror.required(at)] if values.new is None else None
+
+
+def _list(attribute: str, wire_name: str, *rules: Rule, limit: int | None = None) -> Field:
+    stops: tuple[Stop, ...] = (optional,) if limit is None else (optional, max_items(limit))
+    return Field(attribute, wire_name, stops, rules)
+
+
+def _driver(*rules: Rule) -> Field:
+    return Field("driver", "driver", (required,), rules)
+
+
+_operations: Final = _list(
+    "skip_node_operations",
+    "skipNodeOperations",
+    unique(itself),
+    each(one_of(*nodeoperations.OPERATIONS), key=itself),
+)
+_binding: Final = (
+    _list("binding_conditions", "bindingConditions", limit=limits.BINDING_CONDITIONS),
+    _list("binding_failure_conditions", "bindingFailureConditions", limit=limits.BINDING_CONDITIONS),
+)
+_toleration: Final = Shape(
+    (
+        Field("key", "key", (optional,), (_label_key,)),
+        Field("operator", "operator", (required,), (one_of(*taints.OPERATORS),)),
+        Field("effect", "effect", (optional,), (one_of(*taints.EFFECTS),)),
+    )
+)
+_taint: Final = Shape((Field("effect", "effect", (required,), (one_of(*taints.EFFECTS),)),))
+_names_of_requests: Final = _list("requests", "requests", unique(itself), limit=limits.REQUESTS)
+
+
+def _opaque(driver: Field) -> Field:
+    return Field("opaque", "opaque", (optional_pointer,), (Shape((driver,)),))
+
+
+_class_name: Final = Field("device_class_name", "deviceClassName", (required,), (_long_name,))
+_selectors: Final = _list("selectors", "selectors", limit=limits.SELECTORS)
+_allocation_mode: Final = Field(
+    "allocation_mode", "allocationMode", (optional,), (one_of(*deviceclaim.ALLOCATION_MODES),)
+)
+_tolerations: Final = _list("tolerations", "tolerations", each(_toleration))
+_derived_attributes: Final = _list(
+    "derived_attributes",
+    "derivedAttributes",
+    each(
+        Shape(
+            (
+                Field("name", "name", (required,), (_fully_qualified_name,)),
+                Field("expression", "expression", (required,)),
+            )
+        )
+    ),
+    limit=limits.DERIVED_ATTRIBUTES,
+)
+_exact_request: Final = Shape((_selectors, _allocation_mode, _tolerations, _derived_attributes))
+_subrequest: Final = Shape((_class_name, _selectors, _allocation_mode, _tolerations, _derived_attributes))
+_by_name: Final = key_of("name")
+_first_available: Final = _list(
+    "first_available",
+    "firstAvailable",
+    unique(_by_name),
+    each(_subrequest, key=_by_name),
+    limit=limits.FIRST_AVAILABLE,
+)
+_request: Final = Shape((Field("exactly", "exactly", (optional_pointer,), (_exact_request,)), _first_available))
+_flat_request: Final = Shape((_selectors, _allocation_mode, _first_available, _tolerations, _derived_attributes))
+_constraint: Final = Shape(
+    (
+        _names_of_requests,
+        Field("match_attribute", "matchAttribute", (optional_pointer,), (_fully_qualified_name,)),
+        Field("distinct_attribute", "distinctAttribute", (optional_pointer,), (_fully_qualified_name,)),
+    )
+)
+
+
+def _claim_spec(request: Shape, driver: Field) -> Shape:
+    config = Shape((_names_of_requests, _opaque(driver)))
+    device_claim = Shape(
+        (
+            _list("requests", "requests", unique(_by_name), each(request, key=_by_name), limit=limits.REQUESTS),
+            _list("constraints", "constraints", each(_constraint), limit=limits.CONSTRAINTS),
+            _list("config", "config", each(config), limit=limits.CONFIGS),
+        )
+    )
+    return Shape((Field("devices", "devices", (), (device_claim,)),))
+
+
+def _claim_status(driver: Field) -> Shape:
+    result = Shape(
+        (
+            _driver(_caseless_name, _driver_length),
+            Field("pool", "pool", (required,), (_pool_name,)),
+            _tolerations,
+            *_binding,
+            Field("share_id", "shareID", (optional_pointer,), (_uuid,)),
+            _operations,
+        )
+    )
+    source = Field("source", "source", (required,), (one_of(*allocation.SOURCES),))
+    config = Shape((source, _names_of_requests, _opaque(driver)))
+    devices = Shape(
+        (
+            _list("results", "results", each(result), limit=limits.RESULTS),
+            _list("config", "config", each(config), limit=limits.ALLOCATION_CONFIGS),
+        )
+    )
+    by_device = key_of("driver", "device", "pool", "share_id")
+    return Shape(
+        (
+            Field(
+                "allocation",
+                "allocation",
+                (optional_pointer, no_modify),
+                (Shape((Field("devices", "devices", (), (devices,)),)),),
+            ),
+            _list("reserved_for", "reservedFor", unique(key_of("uid")), limit=limits.RESERVED_FOR),
+            _list("devices", "devices", unique(by_device), each(_device_status, key=by_device)),
+        )
+    )
+
+
+_network_data: Final = Shape(
+    (
+        Field(
+            "interface_name",
+            "interfaceName",
+            (optional,),
+            (max_length(limits.INTERFACE_NAME_BYTES, unit="byte", origin="maxBytes"),),
+        ),
+        _list("ips", "ips", unique(itself), limit=limits.IPS),
+        Field(
+            "hardware_address",
+            "hardwareAddress",
+            (optional,),
+            (max_length(limits.HARDWARE_ADDRESS_BYTES, unit="byte", origin="maxBytes"),),
+        ),
+    )
+)
+_device_status: Final = Shape(
+    (
+        Field("share_id", "shareID", (optional_pointer,), (_uuid,)),
+        Field("network_data", "networkData", (optional_pointer,), (_network_data,)),
+    )
+)
+
+
+def _claim(request: Shape, driver: Field) -> Shape:
+    return Shape(
+        (
+            Field("spec", "spec", (immutable,), (_claim_spec(request, driver),)),
+            Field("status", "status", (), (_claim_status(driver),)),
+        )
+    )
+
+
+def _template(request: Shape, driver: Field) -> Shape:
+    spec = Field("spec", "spec", (), (_claim_spec(request, driver),))
+    return Shape((Field("spec", "spec", (), (Shape((spec,)),)),))
+
+
+def _class(driver: Field) -> Shape:
+    config = _list("config", "config", each(Shape((_opaque(driver),))), limit=limits.CONFIGS)
+    extended = Field("extended_resource_name", "extendedResourceName", (optional_pointer,), (_extended_resource,))
+    name = Field("name", "name", (optional,), (_long_name,))
+    return Shape(
+        (
+            Field("metadata", "metadata", (), (Shape((name,)),)),
+            Field("spec", "spec", (), (Shape((_selectors, config, extended)),)),
+        )
+    )
+
+
+_attribute: Final = Shape(
+    rules=(
+        union(
+            (
+                ("int_value", "int"),
+                ("bool_value", "bool"),
+                ("string_value", "string"),
+                ("version_value", "version"),
+                ("int_values", "ints"),
+                ("bool_values", "bools"),
+                ("string_values", "strings"),
+                ("version_values", "versions"),
+            )
+        ),
+    )
+)
+_counters: Final = Field("counters", "counters", (required,), (each_key(_short_name),))
+_counter_set: Final = Shape((Field("name", "name", (required,), (_short_name,)), _counters))
+_consumption: Final = Shape(
+    (
+        Field("counter_set", "counterSet", (required,), (_short_name,)),
+        _counters,
+        Field(
+            "compatibility_groups",
+            "compatibilityGroups",
+            (max_items(limits.COMPATIBILITY_GROUPS), optional),
+            (each(_short_name, key=itself), unique(itself)),
+        ),
+    )
+)
+_mapping: Final = Shape(rules=(union((("capacity_key", "capacityKey"), ("device_multiplier", "deviceMultiplier"))),))
+_node_allocatable: Final = Shape((Field("mapping", "mapping", (optional_pointer,), (_mapping,)),))
+_by_counter_set: Final = key_of("counter_set")
+_device: Final = Shape(
+    (
+        _list("attributes", "attributes", each_value(_attribute)),
+        _list(
+            "consumes_counters",
+            "consumesCounters",
+            unique(_by_counter_set),
+            each(_consumption, key=_by_counter_set),
+            limit=limits.COUNTER_CONSUMPTIONS,
+        ),
+        _list("taints", "taints", each(_taint)),
+        *_binding,
+        _list("node_allocatable_resources", "nodeAllocatableResources", each_value(_node_allocatable)),
+    )
+)
+_device_with_basic: Final = Shape((Field("basic", "basic", (optional_pointer,), (_device,)),))
+
+
+def _slice(device: Shape, gates: feature.Gates) -> Shape:
+    def gated(values: Values, at: Path) -> list[fielderror.FieldError] | None:
+        if values.new is None or gates.on(feature.Gate.PARTITIONABLE_DEVICES_TYPE):
+            return optional_pointer(values, at)
+        return [fielderror.forbidden(at, "")]
+
+    spec = Shape(
+        (
+            _list("devices", "devices", each(device)),
+            _list(
+                "shared_counters",
+                "sharedCounters",
+                unique(_by_name),
+                each(_counter_set, key=_by_name),
+                limit=limits.COUNTER_SETS,
+            ),
+            Field("partition_type_attribute", "partitionTypeAttribute", (gated,), (_fully_qualified_name,)),
+            _operations,
+        )
+    )
+    return Shape((Field("spec", "spec", (), (spec,)),))
+
+
+_taint_rule: Final = Shape((Field("spec", "spec", (), (Shape((Field("taint", "taint", (), (_taint,)),)),)),))
+_mapped: Final = Shape((Field("name", "name", (required,)), Field("amount", "quantity", (_required_pointer,))))
+_overhead: Final = Shape((Field("name", "name", (required,)),))
+_pod_claim: Final = Shape(
+    (
+        Field("resource_claim_name", "resourceClaimName", (required,)),
+        _list("containers", "containers", unique(itself)),
+        _list("mapping", "mapping", unique(_by_name), each(_mapped, key=_by_name)),
+        _list("overhead", "overhead", unique(_by_name), each(_overhead, key=_by_name)),
+    )
+)
+_by_claim: Final = key_of("resource_claim_name")
+_pod_claims: Final = _list(
+    "node_allocatable_resource_claim_statuses",
+    "nodeAllocatableResourceClaimStatuses",
+    unique(_by_claim),
+    each(_pod_claim, key=_by_claim),
+)
+_pod: Final = Shape((Field("status", "status", (), (Shape((_pod_claims,)),)),))
+# The order of the two rules, and so of their messages, differs between versions.
+_driver_v1: Final = _driver(_caseless_name, _driver_length)
+_driver_beta: Final = _driver(_driver_length, _caseless_name)
+
+
+@functools.lru_cache(maxsize=64)
+def find(kind: str, version: str, *, gates: feature.Gates) -> Shape:
+    """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape."""
+    driver = _driver_v1 if version == "v1" else _driver_beta
+    is_flat = version == "v1beta1"
+    match kind:
+        case "ResourceClaim":
+            return _claim(_flat_request if is_flat else _request, driver)
+        case "ResourceClaimTemplate":
+            return _template(_flat_request if is_flat else _request, driver)
+        case "DeviceClass":
+            return _class(driver)
+        case "ResourceSlice":
+            return _slice(_device_with_basic if is_flat else _device, gates)
+        case "DeviceTaintRule":
+            return _taint_rule
+        case "Pod":
+            return _pod
+        case _:
+            return Shape()

@@ -1,0 +1,51 @@
+"""Status documents for refused writes, with upstream's messages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from drachma.validation.fielderror import FieldError
+from drachma.values import quotation
+
+
+def invalid(errors: Sequence[FieldError], *, group: str, kind: str, name: str) -> dict[str, Any]:
+    """The Status of a 422: every error is a cause, and the message has each once."""
+    subject = f"{qualified(kind, group)} {quotation.quote(name)} is invalid"
+    details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
+    details["causes"] = [{"reason": error.type, "message": error.body, "field": str(error.field)} for error in errors]
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": f"{subject}: {aggregate(errors)}",
+        "reason": "Invalid",
+        "details": {key: value for key, value in details.items() if value},
+        "code": 422,
+    }
+
+
+def forbidden(detail: str, *, group: str, plural: str, name: str) -> dict[str, Any]:
+    """The Status of a 403 by admission, which speaks of the resource and not of its kind."""
+    details = {"name": name, "group": group, "kind": plural}
+    subject = f"{qualified(plural, group)} {quotation.quote(name)}" if name else qualified(plural, group)
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": f"{subject} is forbidden: {detail}",
+        "reason": "Forbidden",
+        "details": {key: value for key, value in details.items() if value},
+        "code": 403,
+    }
+
+
+def aggregate(errors: Sequence[FieldError]) -> str:
+    """All errors in one line, each message once; brackets where there is more than one."""
+    messages = list(dict.fromkeys(map(str, errors)))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
+
+
+def qualified(name: str, group: str) -> str:
+    """``name.group``, or the name alone in the core group."""
+    return f"{name}.{group}" if group else name

@@ -1,0 +1,158 @@
+"""A write from beginning to end, as far as rules decide it: prepare the object, check it, say what is wrong.
+
+The server calls this between decoding (with defaults) and storing; ``drachma validate`` calls it for files. Kinds
+without rules of their own get those that hold for all metadata.
+"""
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import msgspec
+
+from drachma.api import (
+    conversion,
+    deviceclass,
+    devicetaintrule,
+    meta,
+    pod,
+    resourceclaim,
+    resourceclaimtemplate,
+    resourceslice,
+    scheme,
+)
+from drachma.validation import (
+    authorization,
+    declared,
+    fielderror,
+    metadata,
+    preparation,
+    shapes,
+)
+from drachma.validation import deviceclass as class_rules
+from drachma.validation import devicetaintrule as taint_rules
+from drachma.validation import pod as pod_rules
+from drachma.validation import resourceclaim as claim_rules
+from drachma.validation import resourceclaimtemplate as template_rules
+from drachma.validation import resourceslice as slice_rules
+from drachma.validation.context import Context
+from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.path import ROOT
+from drachma.values import quotation
+
+_ObjectT = TypeVar("_ObjectT", bound=meta.Object)
+
+
+class Verdict(msgspec.Struct, Generic[_ObjectT], frozen=True):
+    """The object as it may be stored if there are no errors, and what to tell the client."""
+
+    object: _ObjectT
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def create(given: _ObjectT, context: Context) -> Verdict[_ObjectT]:
+    """A new object, decoded and defaulted, its name generated."""
+    prepared = preparation.for_create(given, context)
+    written = list(_check(prepared, context))
+    if not written:
+        written = list(_common(prepared))
+    return _verdict(prepared, written, None, context)
+
+
+def update(given: _ObjectT, old: _ObjectT, context: Context) -> Verdict[_ObjectT]:
+    """A changed object, decoded and defaulted; ``old`` is what is stored."""
+    prepared = preparation.for_update(given, old, context)
+    written = [*_common_update(prepared, old), *_check_update(prepared, old, context)]
+    return _verdict(prepared, written, old, context)
+
+
+def update_status(given: _ObjectT, old: _ObjectT, context: Context) -> Verdict[_ObjectT]:
+    """An object with a changed status."""
+    prepared = preparation.for_status_update(given, old, context)
+    written = [*_common_update(prepared, old), *_check_status(prepared, old, context)]
+    return _verdict(prepared, written, old, context)
+
+
+def allows_unconditional_update(model: type[meta.Object], api_version: str) -> bool:
+    """Whether an update may come without a resourceVersion; DeviceTaintRule wants one since v1."""
+    return model is not devicetaintrule.DeviceTaintRule or not api_version.endswith("/v1")
+
+
+def _verdict(
+    prepared: _ObjectT, written: list[FieldError], old: _ObjectT | None, context: Context
+) -> Verdict[_ObjectT]:
+    errors = fielderror.merge(written, list(_declared(prepared, old, context)))
+    return Verdict(prepared, errors, () if errors else tuple(_warnings(prepared)))
+
+
+def _declared(given: meta.Object, old: meta.Object | None, context: Context) -> Errors:
+    """The rules on the types of the version that the client wrote."""
+    kind = scheme.of(type(given))
+    api_version = context.api_version or kind.api_versions[0]
+    shape = shapes.find(kind.name, api_version.rpartition("/")[2], gates=context.gates)
+    new_wire = conversion.to_wire(given, api_version)
+    old_wire = conversion.to_wire(old, api_version) if old is not None else None
+    yield from shape(declared.Values(new_wire, old_wire, old is not None), ROOT)
+
+
+def _common(given: meta.Object) -> Errors:
+    """What holds for every kind."""
+    namespaced = scheme.of(type(given)).namespaced
+    yield from metadata.check(given.metadata, namespaced=namespaced, name_rule=metadata.path_segment)
+
+
+def _common_update(given: meta.Object, old: meta.Object) -> Errors:
+    yield from _common(given)
+    yield from metadata.check_update(given.metadata, old.metadata)
+
+
+def _check(given: meta.Object, context: Context) -> Errors:
+    match given:
+        case deviceclass.DeviceClass():
+            yield from class_rules.check(given, context)
+        case resourceclaim.ResourceClaim():
+            yield from authorization.check_admin_access(given.spec.devices, context)
+            yield from claim_rules.check(given, context)
+        case resourceclaimtemplate.ResourceClaimTemplate():
+            yield from authorization.check_admin_access(given.spec.spec.devices, context)
+            yield from template_rules.check(given, context)
+        case resourceslice.ResourceSlice():
+            yield from slice_rules.check(given, context)
+        case devicetaintrule.DeviceTaintRule():
+            yield from taint_rules.check(given)
+        case pod.Pod():
+            yield from pod_rules.check(given)
+
+
+def _check_update(given: meta.Object, old: meta.Object, context: Context) -> Errors:
+    match given, old:
+        case deviceclass.DeviceClass(), deviceclass.DeviceClass():
+            yield from class_rules.check_update(given, old, context)
+        case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
+            yield from claim_rules.check_update(given, old)
+        case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
+            yield from template_rules.check(given, context)
+            yield from template_rules.check_update(given, old)
+        case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
+            yield from slice_rules.check_update(given, old, context)
+        case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
+            yield from taint_rules.check_update(given, old)
+        case pod.Pod(), pod.Pod():
+            yield from pod_rules.check_update(given, old)
+
+
+def _check_status(given: meta.Object, old: meta.Object, context: Context) -> Errors:
+    match given, old:
+        case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
+            yield from authorization.check_status(given, old, context)
+            yield from claim_rules.check_status(given, old, context)
+        case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
+            yield from taint_rules.check_status(given, old)
+        case pod.Pod(), pod.Pod():
+            yield from pod_rules.check_status(given, old)
+
+
+def _warnings(given: meta.Object) -> Iterator[str]:
+    if isinstance(given, resourceslice.ResourceSlice) and given.spec.driver != given.spec.driver.lower():
+        shown = quotation.quote(given.spec.driver)
+        yield f"spec.driver: driver names should be lowercase; {shown} contains uppercase characters"
