@@ -9,6 +9,7 @@ from __future__ import annotations
 from drachma import errors
 
 OVERLOAD = "no such overload"
+INTERRUPTED = "operation interrupted"
 
 
 class Fault(errors.CelError):
@@ -32,8 +33,3 @@ def internal(detail: str) -> Abort:
 def cost_limit() -> Abort:
     """The evaluation has used up its budget."""
     return Abort("operation cancelled: actual cost limit exceeded")
-
-
-def interrupted(cause: str) -> Abort:
-    """The caller asked to stop, or its time is over."""
-    return Abort(f"operation interrupted: {cause}")

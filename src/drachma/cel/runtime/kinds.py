@@ -27,6 +27,7 @@ NAMES: Final[dict[type, str]] = {
     values.DefaultMap: "map",
     values.Duration: types.DURATION.name,
     values.Growing: "list",
+    values.GrowingMap: "map",
     values.Optional: types.OPTIONAL_NAME,
     values.Timestamp: types.TIMESTAMP.name,
     values.TypeValue: "type",
@@ -54,6 +55,7 @@ _GO_NAMES: Final[dict[type, str]] = {
     values.DefaultMap: "cel.mapper",
     values.Duration: "types.Duration",
     values.Growing: "*types.mutableList",
+    values.GrowingMap: "*types.mutableMap",
     values.Optional: "*types.Optional",
     values.Timestamp: "types.Timestamp",
     values.TypeValue: "*types.Type",
@@ -68,7 +70,7 @@ _GO_NAMES: Final[dict[type, str]] = {
 }
 
 LISTS: Final = frozenset((list, tuple, values.Concat, values.Growing))
-MAPS: Final = frozenset((dict, values.DefaultMap))
+MAPS: Final = frozenset((dict, values.DefaultMap, values.GrowingMap))
 ITERABLE: Final = LISTS | MAPS
 SIZED: Final = ITERABLE | {str, bytes}
 NUMBERS: Final = frozenset((int, values.UInt, float))

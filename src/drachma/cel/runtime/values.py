@@ -4,12 +4,12 @@
 int        ``int``; uint ``ast.UInt``; bool ``bool``; double ``float``; null ``None``
 string     ``str``; bytes ``bytes``
 list       ``list`` or ``tuple``; :class:`Concat` and :class:`Growing` behave a little differently
-map        ``dict`` with keys made by :func:`encode_key`; :class:`DefaultMap` answers for every key
+map        ``dict`` with keys made by :func:`encode_key`; :class:`DefaultMap`, :class:`GrowingMap`
 others     :class:`Duration`, :class:`Timestamp`, :class:`Optional`, :class:`TypeValue`, and the Kubernetes types
 =========  ==========================================================================================
 
 Called by every other module of the runtime. Values are never changed after they are made, except by the fold that
-makes a :class:`Growing`.
+makes a :class:`Growing` or a :class:`GrowingMap`.
 """
 
 from __future__ import annotations
@@ -108,6 +108,12 @@ class Concat(list[Any]):
 
 class Growing(list[Any]):
     """The accumulator of a fold that started with an empty list: adding to it changes it."""
+
+    __slots__ = ()
+
+
+class GrowingMap(dict[Any, Any]):
+    """The accumulator of a fold that started with an empty map: inserting changes it."""
 
     __slots__ = ()
 

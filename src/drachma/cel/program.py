@@ -1,0 +1,180 @@
+"""Programs: compiled expressions, evaluated against devices.
+
+``compile_expression`` is what validation, the allocator and the tools call. A program evaluates with generated code and
+falls back to the stepwise machine wherever that has no answer; both give the same result at the same cost. Programs are
+immutable and may be shared between threads.
+
+Refused when compiling, with upstream's texts: what does not parse or type-check, what does not evaluate to a bool, and
+constants that cannot be converted.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import resourceslice
+from drachma.cel import checker, device, environment, estimate, parser, plan, source, steps, stepwise, types
+from drachma.cel.runtime import faults, kinds, values
+from drachma.cel.stepwise import machine
+
+COST_LIMIT: Final = 1_000_000
+"""What one evaluation of a selector may cost."""
+
+_TO_BOOL: Final = {
+    "int": "unsupported type conversion from 'int' to bool",
+    "uint": "unsupported type conversion from 'uint' to bool",
+    "string": "unsupported native conversion from string to 'bool'",
+    "bytes": "type conversion error from Bytes to 'bool'",
+    "double": "type conversion error from Double to 'bool'",
+    "list": "type conversion error from list to 'bool'",
+    "map": "type conversion error from map to 'bool'",
+    "null_type": "type conversion error from 'null_type' to 'bool'",
+    "type": "type conversion not supported for 'type'",
+    types.DURATION.name: "type conversion error from 'Duration' to 'bool'",
+    types.TIMESTAMP.name: "type conversion error from 'Timestamp' to 'bool'",
+    types.QUANTITY.name: "type conversion error from 'Quantity' to 'bool'",
+    types.SEMVER.name: "type conversion error from 'Semver' to 'bool'",
+    types.URL.name: "type conversion error from 'URL' to 'bool'",
+    types.IP.name: "type conversion error from 'IP' to 'bool'",
+    types.CIDR.name: "type conversion error from 'CIDR' to 'bool'",
+    types.NAMED_FORMAT.name: "type conversion error from 'Format' to 'bool'",
+}
+
+
+class CompilationError(errors.CelError):
+    """An expression is refused. ``internal`` tells upstream's two kinds of refusal apart."""
+
+    def __init__(self, message: str, *, internal: bool = False) -> None:
+        super().__init__(message)
+        self.internal = internal
+
+
+class EvaluationError(errors.CelError):
+    """An evaluation ended without a result; ``cost`` is None where it did not start."""
+
+    def __init__(self, message: str, cost: int | None) -> None:
+        super().__init__(message)
+        self.cost = cost
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The answer of a selector: ``match``, or the ``error``, and what it cost (None if it did not start)."""
+
+    match: bool | None
+    error: str | None
+    cost: int | None
+
+
+class Program:
+    """A compiled expression. ``result`` is its type as the checker knows it."""
+
+    def __init__(
+        self, expression: str, *, checked: checker.Checked, env: environment.Environment, planned: steps.Node
+    ) -> None:
+        self.expression = expression
+        self.result: types.Type = checked.result
+        self._checked = checked
+        self._env = env
+        self._plan = planned
+
+    @functools.cached_property
+    def max_cost(self) -> int:
+        """The most that an evaluation can cost, as estimated from the sizes that the API allows."""
+        return estimate.estimate(self._checked, self._env).max
+
+    @functools.cached_property
+    def _code(self) -> machine.Code:
+        return stepwise.assemble(self._plan)
+
+    def evaluate(
+        self, subject: device.Device, *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
+    ) -> Outcome:
+        """Whether the device matches; errors are part of the outcome."""
+        try:
+            value, cost = self._run(subject, interrupt, limit)
+        except EvaluationError as error:
+            return Outcome(None, str(error), error.cost)
+        if value is True or value is False:
+            return Outcome(value, None, cost)
+        return Outcome(None, _not_bool(value), cost)
+
+    def matches(
+        self, subject: device.Device, *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
+    ) -> bool:
+        """The same for callers that care for the match only; raises EvaluationError."""
+        value, cost = self._run(subject, interrupt, limit)
+        if value is True or value is False:
+            return bool(value)
+        raise EvaluationError(_not_bool(value), cost)
+
+    def derive(
+        self, subject: device.Device, *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
+    ) -> resourceslice.DeviceAttribute:
+        """The attribute that a derived attribute's expression gives a device; raises EvaluationError."""
+        value, cost = self._run(subject, interrupt, limit)
+        try:
+            return device.to_attribute(value)
+        except errors.CelError as error:
+            raise EvaluationError(str(error), cost) from None
+
+    def evaluate_variables(self, variables: Mapping[str, Any], *, limit: int = COST_LIMIT) -> stepwise.Result:
+        """The value of an expression over other variables than a device; errors are values."""
+        return stepwise.run(self._code, variables, limit=limit)
+
+    def _run(self, subject: device.Device, interrupt: machine.Interrupt | None, limit: int) -> tuple[Any, int]:
+        if subject.problem is not None:
+            raise EvaluationError(subject.problem, None)
+        result = stepwise.run(self._code, subject.variables, limit=limit, interrupt=interrupt)
+        value = result.value
+        if isinstance(value, faults.Fault | faults.Abort):
+            message = str(value)
+            if message == faults.INTERRUPTED and result.interrupted:
+                message = f"{message}: {result.interrupted}"
+            raise EvaluationError(message, result.cost)
+        return value, result.cost
+
+
+def _not_bool(value: Any) -> str:
+    name = kinds.name(value)
+    if name == types.OPTIONAL_NAME:
+        detail = "optional.none() dereference" if value is values.NONE else _TO_BOOL[kinds.name(value.value)]
+    else:
+        detail = _TO_BOOL[name]
+    return f"CEL result of type {name} could not be converted to bool: {detail}"
+
+
+def compile_expression(expression: str, env: environment.Environment, *, derived: bool = False) -> Program:
+    """The program of an expression; raises CompilationError.
+
+    In a device environment the expression must give a bool or, if it is for a ``derived`` attribute, a value that an
+    attribute can have.
+    """
+    try:
+        checked = checker.check(parser.parse(expression, env.macros), env)
+    except source.CompileError as error:
+        raise CompilationError(f"compilation failed: {error}") from None
+    if env.attribute is not None:
+        _check_result(checked.result, env.attribute, derived=derived)
+    try:
+        planned = plan.build(checked, env)
+    except plan.PlanError as error:
+        raise CompilationError(f"program instantiation failed: {error}", internal=True) from None
+    return Program(expression, checked=checked, env=env, planned=planned)
+
+
+def _check_result(result: types.Type, attribute: types.Type, *, derived: bool) -> None:
+    if derived:
+        lists = attribute.kind is types.Kind.DYN
+        element = result.params[0] if lists and result.kind is types.Kind.LIST else result
+        if element.is_dynamic or element in (types.BOOL, types.INT, types.STRING, types.SEMVER):
+            return
+        allowed = "a primitive scalar (string, integer, boolean, semver)"
+        allowed += " or a list of these scalars" if lists else ""
+        raise CompilationError(f"must evaluate to {allowed}, not {result.declared_name}")
+    if result not in (types.BOOL, attribute):
+        raise CompilationError(f"must evaluate to bool or the unknown type, not {result.declared_name}")
