@@ -86,13 +86,6 @@ class _Checker:
         self.todo: list[_Step] = []
         # Joined type so far of the list or map literals that are being checked: elements, or keys and values.
         self.joined: dict[int, list[Type | None]] = {}
-        self.visits: dict[type, Callable[[ast.Node, int], None]] = {
-            ast.Select: self.visit_select,
-            ast.Call: self.visit_call,
-            ast.ListLiteral: self.visit_list,
-            ast.MapLiteral: self.visit_map,
-            ast.Comprehension: self.visit_comprehension,
-        }
 
     def run(self) -> None:
         self.visit(self.root)
@@ -100,10 +93,10 @@ class _Checker:
         while todo:
             step, node, stage = todo.pop()
             step(node, stage)
-        apply = self.known.apply
+        memory: dict[Type, Type] = {}
         for id_, type_ in self.types.items():
             if type_.open:
-                self.types[id_] = apply(type_, free=types.DYN)
+                self.types[id_] = self.known.close(type_, memory)
 
     def replacement(self, node: ast.Node, below: tuple[ast.Node, ...]) -> ast.Node:
         """The node under its resolved name, over its resolved children."""
@@ -120,7 +113,7 @@ class _Checker:
         elif cls is ast.Ident:
             self.check_ident(node)
         else:
-            self.todo.append((self.visits[cls], node, 0))
+            self.todo.append((_VISITS[cls].__get__(self), node, 0))
 
     def report(self, node_id: int, message: str) -> None:
         self.issues.append(source.Issue(self.positions[node_id], message))
@@ -345,7 +338,7 @@ class _Checker:
         resolution = self.resolution(function, args, member=target is not None)
         if resolution is None:
             self.types[node.id] = types.ERROR
-            spelled = [str(self.known.apply(arg, free=types.DYN)) for arg in args]
+            spelled = [str(self.known.close(arg)) for arg in args]
             receiver = "" if target is None else f"{spelled.pop(0)}."
             signature = f"{receiver}({', '.join(spelled)})"
             self.report(node.id, f"found no matching overload for '{function.name}' applied to '{signature}'")
@@ -499,3 +492,12 @@ class _Checker:
         found = self.types[node.id]
         if not self.known.assign(expected, found):
             self.mismatch(node.id, expected=expected, found=found)
+
+
+_VISITS: dict[type, Callable[[_Checker, ast.Node, int], None]] = {
+    ast.Select: _Checker.visit_select,
+    ast.Call: _Checker.visit_call,
+    ast.ListLiteral: _Checker.visit_list,
+    ast.MapLiteral: _Checker.visit_map,
+    ast.Comprehension: _Checker.visit_comprehension,
+}

@@ -52,13 +52,6 @@ class _Walk:
         self.scopes: dict[str, list[_Variable]] = {}
         self.operands: dict[int, list[Operand]] = {}
         self.todo: list[tuple[Callable[[ast.Node, int], None], ast.Node, int]] = []
-        self.visits: dict[type, Callable[[ast.Node, int], None]] = {
-            ast.Select: self.visit_select,
-            ast.Call: self.visit_call,
-            ast.ListLiteral: self.visit_list,
-            ast.MapLiteral: self.visit_map,
-            ast.Comprehension: self.visit_comprehension,
-        }
 
     def run(self) -> Range:
         self.visit(self.root)
@@ -77,7 +70,7 @@ class _Walk:
             self.paths[node.id] = self.path(node)
             self.costs[node.id] = ONE
         else:
-            self.todo.append((self.visits[cls], node, 0))
+            self.todo.append((_VISITS[cls].__get__(self), node, 0))
 
     def visit_later(self, node: ast.Node) -> None:
         """Estimate the node after the steps that are added next."""
@@ -365,6 +358,13 @@ class _Walk:
         self.copy_sizes(node, node.result)
 
 
+_VISITS: dict[type, Callable[[_Walk, ast.Node, int], None]] = {
+    ast.Select: _Walk.visit_select,
+    ast.Call: _Walk.visit_call,
+    ast.ListLiteral: _Walk.visit_list,
+    ast.MapLiteral: _Walk.visit_map,
+    ast.Comprehension: _Walk.visit_comprehension,
+}
 _INDEXED = {"index_list": "@items", "index_map": "@values"}
 
 

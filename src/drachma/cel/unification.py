@@ -86,16 +86,32 @@ class Substitution:
                 return False
         return True
 
-    def apply(self, type_: Type, *, free: Type | None = None) -> Type:
-        """The type with bound variables replaced, and those that are free replaced by ``free`` if given."""
+    def apply(self, type_: Type) -> Type:
+        """The type with bound variables replaced."""
+        return self._apply(type_, None, {})
+
+    def close(self, type_: Type, memory: dict[Type, Type] | None = None) -> Type:
+        """The type with bound variables replaced, and free ones by dyn.
+
+        ``memory`` saves work where many types are closed with nothing bound in between.
+        """
+        return self._apply(type_, types.DYN, {} if memory is None else memory)
+
+    def _apply(self, type_: Type, free: Type | None, memory: dict[Type, Type]) -> Type:
         if not type_.open:
             return type_
-        if type_.kind is Kind.TYPE_PARAM:
-            known = self._known.get(type_.name)
-            if known is not None:
-                return self.apply(known, free=free)
-            return type_ if free is None else free
-        return types.with_params(type_, tuple([self.apply(param, free=free) for param in type_.params]))
+        result = memory.get(type_)
+        if result is None:
+            if type_.kind is Kind.TYPE_PARAM:
+                known = self._known.get(type_.name)
+                result = (free or type_) if known is None else self._apply(known, free, memory)
+            else:
+                params = []
+                for param in type_.params:
+                    params.append(self._apply(param, free, memory))  # noqa: PERF401 - one frame a level
+                result = types.with_params(type_, tuple(params))
+            memory[type_] = result
+        return result
 
     def _assign(self, first: Type, second: Type) -> bool:
         kind1, kind2 = first.kind, second.kind

@@ -13,32 +13,47 @@ from drachma.cel import ast, formatcheck, source, tree, types
 from drachma.cel.runtime import faults, instants, regex
 
 
+Report = Callable[[int, str], None]
+
+_ORDER = ("lists", "maps", "duration", "timestamp", "matches", "format")
+
+
 def validate(root: ast.Node, known: dict[int, types.Type], positions: list[int]) -> list[source.Issue]:
-    """What is wrong with the literals of a checked tree, given the types of its nodes."""
-    issues: list[source.Issue] = []
+    """What is wrong with the literals of a checked tree, given the types of its nodes, in upstream's order."""
+    found: dict[str, list[source.Issue]] = {name: [] for name in _ORDER}
 
-    def report(node_id: int, message: str) -> None:
-        issues.append(source.Issue(positions[node_id], message))
+    def reporter(name: str) -> Report:
+        return lambda node_id, message: found[name].append(source.Issue(positions[node_id], message))
 
+    for node, in_format in reversed(_inner_nodes(root)):
+        if type(node) is ast.Call:
+            if node.function in _VALID:
+                _check_argument(node, reporter(node.function))
+            elif node.function == "format":
+                formatcheck.check_call(node, known, reporter("format"))
+        elif type(node) is ast.ListLiteral and not in_format:
+            parts = [(e, known[e.id], i in node.optional) for i, e in enumerate(node.elements)]
+            _check_uniform(parts, reporter("lists"), only_first=True)
+        elif type(node) is ast.MapLiteral and not in_format:
+            keys = [(e.key, known[e.key.id], False) for e in node.entries]
+            values = [(e.value, known[e.value.id], e.optional) for e in node.entries]
+            _check_uniform(keys, reporter("maps"), only_first=False)
+            _check_uniform(values, reporter("maps"), only_first=False)
+    return [issue for name in _ORDER for issue in found[name]]
+
+
+def _inner_nodes(root: ast.Node) -> list[tuple[ast.Node, bool]]:
+    """Every node but leaves, a node before those below it, with whether it stands under a call of ``format``."""
     todo = [(root, False)]
+    result: list[tuple[ast.Node, bool]] = []
     while todo:
         node, in_format = todo.pop()
-        if type(node) is ast.Call:
-            _check_argument(node, report)
-            if node.function == "format":
-                formatcheck.check_call(node, known, report)
-                in_format = True
-        elif type(node) is ast.ListLiteral and not in_format:
-            pairs = enumerate(node.elements)
-            _check_uniform(((e, known[e.id], i in node.optional) for i, e in pairs), report, only_first=True)
-        elif type(node) is ast.MapLiteral and not in_format:
-            entries = node.entries
-            _check_uniform(((e.key, known[e.key.id], False) for e in entries), report, only_first=False)
-            _check_uniform(((e.value, known[e.value.id], e.optional) for e in entries), report, only_first=False)
+        result.append((node, in_format))
+        below = in_format or (type(node) is ast.Call and node.function == "format")
         for child in tree.children(node):
             if type(child) is not ast.Literal and type(child) is not ast.Ident:
-                todo.append((child, in_format))  # noqa: PERF401 - the list is being consumed
-    return issues
+                todo.append((child, below))  # noqa: PERF401 - the list is being consumed
+    return result
 
 
 def _valid_duration(value: object) -> bool:
@@ -68,7 +83,7 @@ _VALID: dict[str, Callable[[object], bool]] = {
 }
 
 
-def _check_argument(call: ast.Call, report: Callable[[int, str], None]) -> None:
+def _check_argument(call: ast.Call, report: Report) -> None:
     valid = _VALID.get(call.function)
     if valid is None or not call.args:
         return
@@ -77,9 +92,7 @@ def _check_argument(call: ast.Call, report: Callable[[int, str], None]) -> None:
         report(argument.id, f"invalid {call.function} argument")
 
 
-def _check_uniform(
-    parts: Iterable[tuple[ast.Node, types.Type, bool]], report: Callable[[int, str], None], *, only_first: bool
-) -> None:
+def _check_uniform(parts: Iterable[tuple[ast.Node, types.Type, bool]], report: Report, *, only_first: bool) -> None:
     """Report the parts of a literal whose type is not that of the first part."""
     expected: types.Type | None = None
     for node, found, optional in parts:
