@@ -1,0 +1,59 @@
+"""Plain JSON documents: copies, and the ways Go prints them in messages that upstream's clients know.
+
+A document is what the JSON decoder gives: dicts, lists, strings, numbers, booleans, None. Documents of the store are
+shared, so whoever changes one copies it first. Public: ``copy``, ``without_nulls``, ``same``, ``printed``.
+"""
+
+from typing import Any
+
+
+def copy(value: Any) -> Any:
+    """A deep copy of a document; scalars are shared."""
+    if isinstance(value, dict):
+        return {key: copy(item) if isinstance(item, dict | list) else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy(item) if isinstance(item, dict | list) else item for item in value]
+    return value
+
+
+def without_nulls(value: Any) -> Any:
+    """The document without the fields that are null, as a decoder of typed objects sees it; lists keep their nulls."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two documents are equal as JSON: true is not 1, and 1.0 is."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    return bool(left == right)
+
+
+def printed(value: Any) -> str:
+    """What Go's ``%v`` makes of a decoded document: ``map[a:1 b:[x y]]``."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{printed(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(printed, value)) + "]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def number(value: float) -> str:
+    """A float in Go's shortest form."""
+    text = repr(value)
+    if "e" not in text and abs(value) < 1e21:
+        return text.removesuffix(".0")
+    mantissa, _, exponent = f"{value:e}".partition("e")
+    digits = repr(float(repr(value).partition("e")[0])) if "e" in text else mantissa.rstrip("0").rstrip(".")
+    return f"{digits.removesuffix('.0')}e{exponent}"
