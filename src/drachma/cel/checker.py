@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from drachma.cel import ast, declarations, environment, parser, source, tree, types, unification, validators
+from drachma.cel import ast, declarations, environment, overloads, parser, source, tree, types, unification, validators
 from drachma.cel.types import Kind, Type
 
 
@@ -80,8 +80,8 @@ class _Checker:
         self.types: dict[int, Type] = {}
         self.references: dict[int, Reference] = {}
         self.replaced: dict[int, Callable[[tuple[ast.Node, ...]], ast.Node]] = {}
-        self.known = unification.Substitution()
-        self.variables = 0
+        self.overloads = overloads.Overloads(env)
+        self.known = self.overloads.known
         self.scopes: list[dict[str, Type]] = []
         self.todo: list[_Step] = []
         # Joined type so far of the list or map literals that are being checked: elements, or keys and values.
@@ -123,11 +123,6 @@ class _Checker:
 
     def undeclared(self, node_id: int, name: str) -> None:
         self.report(node_id, f"undeclared reference to '{name}' (in container '{self.env.container}')")
-
-    def variable(self) -> Type:
-        """A fresh type variable."""
-        self.variables += 1
-        return types.type_param(f"_var{self.variables - 1}")
 
     def local(self, name: str) -> Type | None:
         for scope in reversed(self.scopes):
@@ -335,7 +330,7 @@ class _Checker:
         elif function.name in ("_&&_", "_||_"):
             self.resolve_logical(node, function, args)
             return
-        resolution = self.resolution(function, args, member=target is not None)
+        resolution = self.overloads.resolve(function, args, member=target is not None)
         if resolution is None:
             self.types[node.id] = types.ERROR
             spelled = [str(self.known.close(arg)) for arg in args]
@@ -343,8 +338,8 @@ class _Checker:
             signature = f"{receiver}({', '.join(spelled)})"
             self.report(node.id, f"found no matching overload for '{function.name}' applied to '{signature}'")
             return
-        ids, self.types[node.id], _ = resolution
-        self.references[node.id] = Reference(overload_ids=ids)
+        self.types[node.id] = resolution.result
+        self.references[node.id] = Reference(overload_ids=resolution.ids)
 
     def resolve_logical(self, node: ast.Call, function: declarations.Function, args: tuple[Type, ...]) -> None:
         self.types[node.id] = types.BOOL
@@ -353,38 +348,6 @@ class _Checker:
             if not self.known.assign(type_, types.BOOL):
                 self.mismatch(arg.id, expected=types.BOOL, found=type_)
                 self.types[node.id] = types.ERROR
-
-    def resolution(
-        self, function: declarations.Function, args: tuple[Type, ...], *, member: bool
-    ) -> environment.Resolution | None:
-        """The overloads that fit and their common result; a result that depends on the types alone is remembered."""
-        key = (function.name, member, args)
-        known = self.env.recall(key)
-        if known is not None:
-            self.variables += known[2]
-            return known
-        before = self.variables
-        ids: list[str] = []
-        result: Type | None = None
-        for overload in self.env.called(function, member=member):
-            fresh = {name: self.variable() for name in overload.type_params}
-            if len(overload.params) != len(args):
-                continue
-            params = [unification.instantiate(param, fresh) for param in overload.params]
-            if not self.known.assign_all(args, params):
-                continue
-            ids.append(overload.id)
-            applied = self.known.apply(unification.instantiate(overload.result, fresh))
-            if result is None:
-                result = applied
-            elif not result.is_dynamic and applied != result:
-                result = types.DYN
-        if result is None:
-            return None
-        resolution = tuple(ids), result, self.variables - before
-        if not result.open and not any(arg.open for arg in args):
-            self.env.remember(key, resolution)
-        return resolution
 
     # Literals with elements: each element is checked and joined before the next one is looked at.
 
@@ -403,7 +366,7 @@ class _Checker:
             self.visit(elements[stage])
         else:
             (element_type,) = self.joined.pop(node.id)
-            self.types[node.id] = types.list_of(element_type or self.variable())
+            self.types[node.id] = types.list_of(element_type or self.overloads.variable())
 
     def visit_map(self, node: ast.Node, stage: int) -> None:
         assert isinstance(node, ast.MapLiteral)
@@ -422,7 +385,7 @@ class _Checker:
             self.visit(entry.value if stage % 2 else entry.key)
         else:
             key, value = self.joined.pop(node.id)
-            self.types[node.id] = types.map_of(key or self.variable(), value or self.variable())
+            self.types[node.id] = types.map_of(key or self.overloads.variable(), value or self.overloads.variable())
 
     # Comprehensions: range and initial value, then the loop in a scope of its own, then the result.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from drachma.cel import declarations, macros, sizes, types
 from drachma.cel.library import (
@@ -37,7 +38,13 @@ DEVICE = types.object_type("kubernetes.DRADevice")
 # How many results of overload resolution are remembered before starting afresh.
 _MEMORY = 4096
 
-Resolution = tuple[tuple[str, ...], types.Type, int]
+
+class Resolution(NamedTuple):
+    """What a call means: the overloads that may apply, their result, and how many type variables it took to see."""
+
+    ids: tuple[str, ...]
+    result: types.Type
+    variables: int
 
 
 class Expressions(enum.Enum):

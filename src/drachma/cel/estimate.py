@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from drachma.cel import ast, callcost, checker, costs, environment, macros, sizes, types
-from drachma.cel.callcost import Entries, Operand
+from drachma.cel import ast, callcost, calls, checker, costs, environment, macros, sizes, types
+from drachma.cel.calls import Entries, Operand
 from drachma.cel.costs import NOTHING, ONE, UNKNOWN, ZERO, Range
 from drachma.cel.types import Kind
 
@@ -214,7 +214,7 @@ class _Walk:
         worst = NOTHING
         result: Range | None = None
         for overload in self.references[node.id].overload_ids:
-            cost, size = self.overload_cost(callcost.Call(node, overload, target, args, self))
+            cost, size = self.overload_cost(calls.Call(node, overload, target, args, self))
             worst = worst.union(cost)
             if size is not None:
                 result = size if result is None else result.union(size)
@@ -228,7 +228,7 @@ class _Walk:
             self.sizes[node.id] = result
         self.costs[node.id] = own.plus(worst)
 
-    def overload_cost(self, call: callcost.Call) -> callcost.Estimate:
+    def overload_cost(self, call: calls.Call) -> calls.Estimate:
         """The cost of one overload with its arguments; operators that skip an argument add them up differently."""
         node = call.node
         given = [self.costs[arg.id] for arg in node.args]

@@ -24,6 +24,14 @@ UINT = "NUM_UINT"
 # Words that the grammar reserves; they are never identifiers nor field names.
 KEYWORDS = frozenset({"in", "true", "false", "null"})
 
+# Words that the language keeps for itself: no variables or functions, but field names if they are no keywords.
+# fmt: off
+RESERVED = frozenset({
+    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
+    "namespace", "null", "package", "return", "true", "var", "void", "while",
+})
+# fmt: on
+
 _ESCAPE = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
 _QUOTED = "|".join(
     (

@@ -12,62 +12,29 @@ Message literals have no place in the tree: they parse to a placeholder that the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
 
 import msgspec
 
 from drachma import errors
-from drachma.cel import ast, lexer, literals, macros, source, tree
+from drachma.cel import ast, lexer, literals, machine, macros, source
 
 MAX_CODE_POINTS = 100_000
-MAX_DEPTH = 250
-# Macros that copy their target double it each time; a tree this large is refused before it fills the memory.
-MAX_NODES = 50_000
 
-# Words that are no identifiers though the grammar would have them; as field names they are fine.
-RESERVED = frozenset(
-    {
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "namespace",
-        "null",
-        "package",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    }
-)
-
-# Precedence of what waits on the stack; brackets and the halves of a conditional wait below every operator.
-_BRACKET, _CONDITIONAL, _OR, _AND, _RELATION, _SUM, _PRODUCT, _SIGN = range(8)
 _BINARY = {
-    "<": (_RELATION, "_<_"),
-    "<=": (_RELATION, "_<=_"),
-    ">": (_RELATION, "_>_"),
-    ">=": (_RELATION, "_>=_"),
-    "==": (_RELATION, "_==_"),
-    "!=": (_RELATION, "_!=_"),
-    "in": (_RELATION, "@in"),
-    "+": (_SUM, "_+_"),
-    "-": (_SUM, "_-_"),
-    "*": (_PRODUCT, "_*_"),
-    "/": (_PRODUCT, "_/_"),
-    "%": (_PRODUCT, "_%_"),
+    "<": (machine.RELATION, "_<_"),
+    "<=": (machine.RELATION, "_<=_"),
+    ">": (machine.RELATION, "_>_"),
+    ">=": (machine.RELATION, "_>=_"),
+    "==": (machine.RELATION, "_==_"),
+    "!=": (machine.RELATION, "_!=_"),
+    "in": (machine.RELATION, "@in"),
+    "+": (machine.SUM, "_+_"),
+    "-": (machine.SUM, "_-_"),
+    "*": (machine.PRODUCT, "_*_"),
+    "/": (machine.PRODUCT, "_/_"),
+    "%": (machine.PRODUCT, "_%_"),
 }
-_CHAIN = {"||": (_OR, "_||_"), "&&": (_AND, "_&&_")}
+_CHAIN = {"||": (machine.OR, "_||_"), "&&": (machine.AND, "_&&_")}
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -88,60 +55,18 @@ def parse(text: str, known_macros: macros.Macros) -> Parsed:
     parser = _Parser(origin, known_macros)
     try:
         root = parser.run()
-    except _RefusedError as refused:
+    except machine.RefusedError as refused:
         raise source.CompileError(origin, [*parser.issues, refused.issue]) from None
     if parser.issues:
         raise source.CompileError(origin, parser.issues)
     return Parsed(root, origin, parser.positions, parser.messages)
 
 
-class _RefusedError(Exception):
-    def __init__(self, issue: source.Issue) -> None:
-        super().__init__(issue.message)
-        self.issue = issue
-
-
-class _Waiting:
-    """An operator waiting for its right operand, or an open bracket waiting for its end.
-
-    ``kind`` is the bracket or operator; ``base`` the number of finished operands that are not its own.
-    """
-
-    __slots__ = ("base", "function", "id", "kind", "more", "optional", "precedence", "target")
-
-    def __init__(self, precedence: int, kind: str, id_: int, *, function: str = "", base: int = 0) -> None:
-        self.precedence = precedence
-        self.kind = kind
-        self.id = id_
-        self.function = function
-        self.base = base
-        self.target: ast.Node | None = None
-        # Ids of a chain's further operators, or of a map's entries; and which elements or entries are optional.
-        self.more: list[int] = []
-        self.optional: set[int] = set()
-
-
-class _Parser:
-    """One run over the tokens: ``at`` is the next token, ``operands`` the finished nodes, ``stack`` what waits."""
-
-    def __init__(self, origin: source.Source, known_macros: macros.Macros) -> None:
-        self.kinds, self.texts, self.offsets, self.lexical = lexer.tokenize(origin.text)
-        self.macros = known_macros
-        self.issues: list[source.Issue] = []
-        self.positions = [source.NOWHERE]
-        self.messages: dict[int, str] = {}
-        self.at = 0
-        self.operands: list[ast.Node] = []
-        self.stack = [_Waiting(_BRACKET, lexer.END, 0)]
-        # How many of upstream's grammar rules are open here, by the rules that can nest.
-        self.expressions = self.relations = self.sums = 1
-        # Nested operators by node id, as upstream's visitor counts them; kept only where the limit can be reached.
-        self.heights: dict[int, int] | None = {} if len(self.kinds) > MAX_DEPTH else None
-        # Where the nodes of the macro being expanded stand.
-        self.macro_offset = 0
+class _Parser(machine.Machine):
+    """One run over the tokens, which decides what each of them means."""
 
     def run(self) -> ast.Node:
-        """The root of the tree. Raises ``_RefusedError`` at the first syntax error or exceeded limit."""
+        """The root of the tree. Raises ``RefusedError`` at the first syntax error or exceeded limit."""
         value_next = True
         while self.stack:
             at = self.at
@@ -152,157 +77,6 @@ class _Parser:
             self.at = at + 1
             value_next = action(self, at)
         return self.operands[0]
-
-    # Reports
-
-    def unexpected(self, at: int) -> NoReturn:
-        """Refuse the token; text that is no token, standing at the end of the tokens, was refused before it."""
-        if self.kinds[at] == lexer.END and self.lexical is not None:
-            raise _RefusedError(self.lexical)
-        shown = self.texts[at].replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-        message = f"Syntax error: mismatched input '{shown}'"
-        raise _RefusedError(source.Issue(self.offsets[at], message))
-
-    def report(self, offset: int, message: str) -> None:
-        self.issues.append(source.Issue(offset, message))
-
-    # Nodes
-
-    def number(self, offset: int) -> int:
-        """The id of a new node at an offset."""
-        positions = self.positions
-        if len(positions) > MAX_NODES:
-            message = f"expression expands to more than {MAX_NODES} nodes"
-            raise _RefusedError(source.Issue(source.NOWHERE, message))
-        positions.append(offset)
-        return len(positions) - 1
-
-    def fresh(self) -> int:
-        return self.number(self.macro_offset)
-
-    def copy(self, node: ast.Node) -> ast.Node:
-        positions = self.positions
-        return tree.rebuild(
-            node, lambda old, below: tree.with_children(old, below, lambda id_: self.number(positions[id_]))
-        )
-
-    def raise_height(self, node: ast.Node, below: list[ast.Node], *, by: int) -> None:
-        """Note how many operators nest in a node; upstream gives up at the limit but still reports syntax errors."""
-        heights = self.heights
-        if heights is None:
-            return
-        height = by + max((heights.get(child.id, 0) for child in below), default=0)
-        heights[node.id] = height
-        if height == MAX_DEPTH + 1:
-            self.report(source.NOWHERE, "max recursion depth exceeded")
-            self.heights = None
-
-    def finish_call(self, id_: int, function: str, *, target: ast.Node | None, args: list[ast.Node]) -> None:
-        below = args if target is None else [target, *args]
-        node: ast.Node | None = None
-        expand = self.macros.get((function, len(args), target is not None))
-        if expand is not None:
-            self.macro_offset = self.positions[id_]
-            try:
-                node = expand(self, target, args)
-            except macros.MacroError as error:
-                self.report(self.positions[error.argument.id], str(error))
-                node = ast.Literal(id_, None)
-        if node is None:
-            node = ast.Call(id_, function, tuple(args), target)
-        if self.heights is not None:
-            self.raise_height(node, below, by=0 if target is None else 1)
-        self.operands.append(node)
-
-    # The stack
-
-    def wait(self, entry: _Waiting) -> None:
-        """Put an operator on the stack; one more rule of the grammar is open until its right operand is read."""
-        if entry.precedence == _RELATION:
-            self.relations += 1
-        elif entry.precedence >= _SUM and entry.precedence != _SIGN:
-            self.sums += 1
-        self.check_rules()
-        self.stack.append(entry)
-
-    def open(self, kind: str, id_: int, *, function: str = "") -> _Waiting:
-        """Put a bracket on the stack; an expression is open inside it."""
-        self.expressions += 1
-        self.relations += 1
-        self.sums += 1
-        self.check_rules()
-        entry = _Waiting(_BRACKET, kind, id_, function=function, base=len(self.operands))
-        self.stack.append(entry)
-        return entry
-
-    def close(self) -> list[ast.Node]:
-        """Take the bracket at the top off the stack; the operands read inside it."""
-        entry = self.stack.pop()
-        self.expressions -= 1
-        self.relations -= 1
-        self.sums -= 1
-        inside = self.operands[entry.base :]
-        del self.operands[entry.base :]
-        return inside
-
-    def check_rules(self) -> None:
-        if max(self.expressions, self.relations, self.sums) > MAX_DEPTH:
-            self.issues.clear()
-            message = f"expression recursion limit exceeded: {MAX_DEPTH}"
-            raise _RefusedError(source.Issue(source.NOWHERE, message))
-
-    def reduce(self, precedence: int) -> None:
-        """Build the nodes of all operators at the top of the stack that bind at least this tightly."""
-        stack = self.stack
-        operands = self.operands
-        while (entry := stack[-1]).precedence >= precedence:
-            stack.pop()
-            level = entry.precedence
-            if level == _SIGN:
-                operand = operands[-1]
-                operands[-1] = node = ast.Call(entry.id, entry.function, (operand,))
-                self.raise_height(node, [operand], by=0)
-            elif level >= _RELATION:
-                right = operands.pop()
-                left = operands[-1]
-                operands[-1] = node = ast.Call(entry.id, entry.function, (left, right))
-                if level == _RELATION:
-                    self.relations -= 1
-                else:
-                    self.sums -= 1
-                if self.heights is not None:
-                    self.raise_height(node, [left, right], by=1)
-            else:
-                terms = operands[entry.base :]
-                del operands[entry.base :]
-                ids = [entry.id, *entry.more]
-                operands.append(self.balance(entry.function, terms, ids))
-
-    def balance(self, function: str, terms: list[ast.Node], ids: list[int]) -> ast.Node:
-        if len(terms) == 1:
-            return terms[0]
-        middle = len(ids) // 2
-        left = self.balance(function, terms[: middle + 1], ids[:middle])
-        right = self.balance(function, terms[middle + 1 :], ids[middle + 1 :])
-        node = ast.Call(ids[middle], function, (left, right))
-        self.raise_height(node, [left, right], by=0)
-        return node
-
-    def end_expression(self, at: int) -> _Waiting:
-        """Build everything back to the innermost bracket, and return that bracket."""
-        self.reduce(_OR)
-        stack = self.stack
-        while (entry := stack[-1]).precedence == _CONDITIONAL:
-            if entry.kind == "?":
-                self.unexpected(at)
-            stack.pop()
-            self.expressions -= 1
-            parts = self.operands[-3:]
-            del self.operands[-3:]
-            node = ast.Call(entry.id, "_?_:_", tuple(parts))
-            self.raise_height(node, parts, by=1)
-            self.operands.append(node)
-        return stack[-1]
 
     # What a token means where a value comes next. All return whether a value comes next again.
 
@@ -317,7 +91,7 @@ class _Parser:
 
     def name(self, at: int, *, dot: str, start: int) -> bool:
         word = self.texts[at]
-        if word in RESERVED:
+        if word in lexer.RESERVED:
             self.report(self.offsets[start], f"reserved identifier: {word}")
         if self.kinds[self.at] == "(":
             return self.arguments(dot + word, target=None)
@@ -371,7 +145,7 @@ class _Parser:
             return self.literal(end, negative=True)
         if (end - at) % 2:
             function = "!_" if symbol == "!" else "-_"
-            self.stack.append(_Waiting(_SIGN, symbol, self.number(self.offsets[at]), function=function))
+            self.stack.append(machine.Waiting(machine.SIGN, symbol, self.number(self.offsets[at]), function=function))
         self.at = end
         if kinds[end] == "-" and kinds[end + 1] in (lexer.INT, lexer.FLOAT):
             self.at = end + 2
@@ -411,7 +185,7 @@ class _Parser:
             self.unexpected(at)
         return False
 
-    def element(self, entry: _Waiting) -> None:
+    def element(self, entry: machine.Waiting) -> None:
         """Step over what stands before the value of an element, entry, index or field."""
         at = self.at
         if self.kinds[at] == "?":
@@ -475,7 +249,7 @@ class _Parser:
         if type(node) is not ast.Ident or kinds[start] != lexer.IDENT:
             self.unexpected(at)
         names.append(node.name)
-        if self.issues and names[-1].removeprefix(".") in RESERVED:
+        if self.issues and names[-1].removeprefix(".") in lexer.RESERVED:
             # Reserved words are only refused as variables and functions.
             self.issues.pop()
         self.operands.pop()
@@ -490,7 +264,7 @@ class _Parser:
     def binary(self, at: int) -> bool:
         precedence, function = _BINARY[self.kinds[at]]
         self.reduce(precedence)
-        self.wait(_Waiting(precedence, "", self.number(self.offsets[at]), function=function))
+        self.wait(machine.Waiting(precedence, "", self.number(self.offsets[at]), function=function))
         return True
 
     def chain(self, at: int) -> bool:
@@ -502,18 +276,18 @@ class _Parser:
             top.more.append(id_)
         else:
             base = len(self.operands) - 1
-            self.stack.append(_Waiting(precedence, "", id_, function=function, base=base))
+            self.stack.append(machine.Waiting(precedence, "", id_, function=function, base=base))
         return True
 
     def question(self, at: int) -> bool:
-        self.reduce(_OR)
+        self.reduce(machine.OR)
         if self.stack[-1].kind == "?":
             self.unexpected(at)
-        self.stack.append(_Waiting(_CONDITIONAL, "?", self.number(self.offsets[at])))
+        self.stack.append(machine.Waiting(machine.CONDITIONAL, "?", self.number(self.offsets[at])))
         return True
 
     def colon(self, at: int) -> bool:
-        self.reduce(_OR)
+        self.reduce(machine.OR)
         top = self.stack[-1]
         if top.kind == "?":
             top.kind = ":"
@@ -570,7 +344,7 @@ class _Parser:
         self.operands.append(node)
         return False
 
-    def entries(self, top: _Waiting, inside: list[ast.Node]) -> tuple[ast.MapEntry, ...]:
+    def entries(self, top: machine.Waiting, inside: list[ast.Node]) -> tuple[ast.MapEntry, ...]:
         parts = enumerate(zip(top.more, inside[::2], inside[1::2], strict=True))
         return tuple(ast.MapEntry(id_, key, value, i in top.optional) for i, (id_, key, value) in parts)
 

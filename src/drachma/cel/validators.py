@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from drachma.cel import ast, formatcheck, source, tree, types
 from drachma.cel.runtime import faults, instants, regex
 
-
 Report = Callable[[int, str], None]
 
 _ORDER = ("lists", "maps", "duration", "timestamp", "matches", "format")
