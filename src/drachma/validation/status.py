@@ -9,7 +9,6 @@ from drachma.values import quotation
 
 def invalid(errors: Sequence[FieldError], *, group: str, kind: str, name: str) -> dict[str, Any]:
     """The Status of a 422: every error is a cause, and the message has each once."""
-    subject = f"{qualified(kind, group)} {quotation.quote(name)} is invalid"
     details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     details["causes"] = [{"reason": error.type, "message": error.body, "field": str(error.field)} for error in errors]
     return {
@@ -17,7 +16,7 @@ def invalid(errors: Sequence[FieldError], *, group: str, kind: str, name: str) -
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": f"{subject}: {aggregate(errors)}",
+        "message": message(errors, group=group, kind=kind, name=name),
         "reason": "Invalid",
         "details": {key: value for key, value in details.items() if value},
         "code": 422,
@@ -38,6 +37,11 @@ def forbidden(detail: str, *, group: str, plural: str, name: str) -> dict[str, A
         "details": {key: value for key, value in details.items() if value},
         "code": 403,
     }
+
+
+def message(errors: Sequence[FieldError], *, group: str, kind: str, name: str) -> str:
+    """The message of a 422."""
+    return f"{qualified(kind, group)} {quotation.quote(name)} is invalid: {aggregate(errors)}"
 
 
 def aggregate(errors: Sequence[FieldError]) -> str:
