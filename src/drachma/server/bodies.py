@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from drachma import errors
-from drachma.api import codec, manifest, meta
-from drachma.server import jsonsyntax, negotiation, options, resources, status, strictness, typemismatch
+from drachma.api import codec, manifest, meta, scheme
+from drachma.server import jsonsyntax, negotiation, options, resources, schema, status, strictness, typemismatch
 from drachma.values import quotation
 
 _SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
@@ -56,7 +56,7 @@ def read(data: bytes, media_type: str, *, wanted: Target, validation: options.Fi
         document, problems = _read_json(data, wanted, is_checked=is_checked)
     _check_type(document, wanted)
     if is_checked:
-        unknown = strictness.unknown_fields(document, wanted.resource, version=wanted.version)
+        unknown = strictness.unknown_fields(document, schema.of(wanted.api_version, wanted.kind))
         problems = [*unknown, *problems]
     return Given(document, problems)
 
@@ -64,23 +64,23 @@ def read(data: bytes, media_type: str, *, wanted: Target, validation: options.Fi
 def enforce(given: Given, *, wanted: Target, validation: options.FieldValidation) -> Sequence[str]:
     """The warnings that a document earns; under Strict a 400 in their place. To be called once it is decoded."""
     if given.problems and validation == "Strict":
-        raise _unfit(wanted, f"strict decoding error: {', '.join(given.problems)}")
+        raise unfit(wanted, f"strict decoding error: {', '.join(given.problems)}")
     return given.problems
 
 
-def decode(document: dict[str, Any], *, wanted: Target) -> meta.Object:
-    """The object in its v1 form; a 400 names the first value of a wrong type."""
-    assert wanted.resource.model is not None, "only kinds with a Python type are decoded"
+def decode(document: dict[str, Any], kind: scheme.Kind) -> meta.Object:
+    """The object in its v1 form; a DecodeError names the first value of a wrong type, in Go's words."""
     try:
         return codec.decode(document)
     except errors.DecodeError as error:
-        raise _unfit(wanted, mismatch(document, error, wanted=wanted)) from None
+        problem = typemismatch.explain(document, schema.of(document["apiVersion"], kind.name))
+        raise errors.DecodeError(problem or str(error)) from None
 
 
-def mismatch(document: dict[str, Any], error: errors.DecodeError, *, wanted: Target) -> str:
-    """Why a document does not decode, in Go's words where they are known."""
-    assert wanted.resource.model is not None, "only kinds with a Python type are decoded"
-    return typemismatch.explain(document, wanted.api_version, kind=wanted.resource.model) or str(error)
+def unfit(wanted: Target, problem: str) -> status.StatusError:
+    """A document that cannot be handled as its kind."""
+    version = wanted.api_version.rpartition("/")[2]
+    return status.bad_request(f'{wanted.kind} in version "{version}" cannot be handled as a {wanted.kind}: {problem}')
 
 
 def plain_json(data: bytes) -> Any:
@@ -156,11 +156,6 @@ def _refuse_type(api_version: str, kind: str, wanted: Target) -> None:
 def _package(wanted: Target) -> str:
     """Go's package for the internal types of a group."""
     return wanted.resource.group.partition(".")[0] or "core"
-
-
-def _unfit(wanted: Target, problem: str) -> status.StatusError:
-    version = wanted.api_version.rpartition("/")[2]
-    return status.bad_request(f'{wanted.kind} in version "{version}" cannot be handled as a {wanted.kind}: {problem}')
 
 
 def _unrecognized(data: bytes, wanted: Target, problem: str) -> status.StatusError:

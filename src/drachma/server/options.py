@@ -12,10 +12,11 @@ import msgspec
 
 from drachma import errors
 from drachma.api import struct
-from drachma.server import fieldselector, labelselector, resources, status
+from drachma.server import fieldselector, resources, status
 from drachma.validation import fielderror, metadata, printed
 from drachma.validation.path import Path
-from drachma.values import quotation
+from drachma.values import label_syntax, quotation
+from drachma.values import labels as label_values
 
 Query = Mapping[str, Sequence[str]]
 """Query parameters by name, each with its values in order."""
@@ -28,6 +29,9 @@ EXACT: Final = "Exact"
 BACKGROUND: Final = "Background"
 FOREGROUND: Final = "Foreground"
 ORPHAN: Final = "Orphan"
+
+EVERY_LABEL: Final = label_values.Selector()
+"""Selects whatever labels there are."""
 
 _DRY_RUN_ALL: Final = ("All",)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
@@ -56,7 +60,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What to list or watch, from when, and how much of it."""
 
-    labels: labelselector.LabelSelector = labelselector.EVERYTHING
+    labels: label_values.Selector = EVERY_LABEL
     fields: fieldselector.FieldSelector = fieldselector.EVERYTHING
     resource_version: str = ""
     resource_version_match: str = ""
@@ -66,6 +70,11 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     allows_bookmarks: bool = False
     sends_initial_events: bool | None = None
     timeout_seconds: int | None = None
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether some objects of the collection may be left out."""
+        return bool(self.fields) or bool(self.labels.requirements)
 
 
 _PLAIN_WRITE: Final = WriteOptions()
@@ -104,7 +113,7 @@ def for_list(query: Query, resource: resources.Resource, *, version: str) -> Lis
     if not query:
         return ListOptions()
     try:
-        labels = labelselector.parse(_first(query, "labelSelector"))
+        labels = _labels(_first(query, "labelSelector"))
         options = ListOptions(
             labels=labels,
             fields=fieldselector.parse(_first(query, "fieldSelector"), resource, version=version),
@@ -264,6 +273,10 @@ def _dry_run_problems(values: Sequence[str]) -> list[fielderror.FieldError]:
 def _refuse(problems: list[fielderror.FieldError], kind: str) -> None:
     if problems:
         raise status.invalid(kind, "", group=META_GROUP, causes=problems)
+
+
+def _labels(text: str) -> label_values.Selector:
+    return label_syntax.parse(text) if text else EVERY_LABEL
 
 
 def _first(query: Query, name: str) -> str:

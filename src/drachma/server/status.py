@@ -41,8 +41,9 @@ def failure(code: int, reason: str, message: str, *, details: Mapping[str, Any] 
         "metadata": {},
         "status": "Failure",
         "message": message,
-        "reason": reason,
     }
+    if reason:
+        document["reason"] = reason
     if details is not None:
         document["details"] = {key: value for key, value in details.items() if value}
     document["code"] = code
