@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import resourceslice, struct
-from drachma.cel.runtime import quantities, values, versions
+from drachma.cel.runtime import kinds, quantities, values, versions
 from drachma.values import quantity
 
 SEPARATOR: Final = "\0"
@@ -135,9 +135,9 @@ def _parse_version(text: str) -> versions.SemVer:
 
 def to_attribute(value: Any) -> resourceslice.DeviceAttribute:
     """The attribute that a derived attribute's value becomes; raises CelError for values that cannot be one."""
-    make = _SCALARS.get(value.__class__)
-    if make is not None:
-        return make(value)
+    field = _SCALARS.get(value.__class__)
+    if field is not None:
+        return _make_attribute(field, str(value) if value.__class__ is versions.SemVer else value)
     if isinstance(value, list | tuple):
         return _to_list_attribute(value)
     raise errors.CelError(f"unsupported CEL return type: {_native_name(value)}")
@@ -155,14 +155,18 @@ def _to_list_attribute(elements: Any) -> resourceslice.DeviceAttribute:
         if element.__class__ is not kind:
             raise errors.CelError(f"expected list element at index {index} to be {name}, got {_native_name(element)}")
     native = tuple(str(element) if kind is versions.SemVer else element for element in elements)
-    return resourceslice.DeviceAttribute(**{field: native})
+    return _make_attribute(field, native)
 
 
-_SCALARS: Final[dict[type, Any]] = {
-    bool: lambda value: resourceslice.DeviceAttribute(bool_value=value),
-    int: lambda value: resourceslice.DeviceAttribute(int_value=value),
-    str: lambda value: resourceslice.DeviceAttribute(string_value=value),
-    versions.SemVer: lambda value: resourceslice.DeviceAttribute(version_value=str(value)),
+def _make_attribute(field: str, value: Any) -> resourceslice.DeviceAttribute:
+    return resourceslice.DeviceAttribute(**{field: value})
+
+
+_SCALARS: Final[dict[type, str]] = {
+    bool: "bool_value",
+    int: "int_value",
+    str: "string_value",
+    versions.SemVer: "version_value",
 }
 _ELEMENTS: Final = {
     bool: ("bool_values", "bool"),
@@ -193,4 +197,4 @@ _NATIVE: Final[dict[type, str]] = {
 
 def _native_name(value: Any) -> str:
     """The name that upstream's messages print for the Go form of a value."""
-    return _NATIVE.get(value.__class__, value.__class__.__name__)
+    return _NATIVE.get(value.__class__) or kinds.go_name(value)

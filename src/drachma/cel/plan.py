@@ -89,7 +89,8 @@ class _Planner:
             return steps.Constant(node_id, reference.constant)
         name = reference.name or name
         if self.types[node_id].kind is types.Kind.TYPE:
-            if self.env.variables.get(name, types.DYN).kind is not types.Kind.TYPE:
+            declared = self.env.variables.get(name, types.DYN).kind is types.Kind.TYPE
+            if not declared or name in self.env.objects:
                 raise PlanError(f"reference to undefined type: {name}")
             return steps.Constant(node_id, values.TypeValue(name))
         return steps.Attribute(node_id, steps.Variable(name))

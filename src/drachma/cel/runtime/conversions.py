@@ -60,9 +60,25 @@ def _uint_from_string(text: str) -> values.UInt:
     raise refused(text, "uint")
 
 
+def _separates_digits(text: str) -> bool:
+    """Whether underscores stand between digits only; one may follow the prefix of a hexadecimal number."""
+    if "_" not in text:
+        return True
+    number = text.lstrip("+-")
+    hexadecimal = number[:2].lower() == "0x"
+    digits = "0123456789abcdefABCDEF" if hexadecimal else "0123456789"
+    padded = f" {number} "
+    for position, character in enumerate(padded):
+        if character == "_":
+            after_prefix = hexadecimal and position == 3
+            if not (after_prefix or padded[position - 1] in digits) or padded[position + 1] not in digits:
+                return False
+    return True
+
+
 def _double_from_string(text: str) -> float:
-    if text.isascii():
-        plain = text.replace("_", "x")
+    if text.isascii() and _separates_digits(text):
+        plain = text.replace("_", "")
         if _FLOAT(plain):
             number = float(plain)
             if math.isfinite(number) or "n" in plain.lower():
@@ -90,9 +106,11 @@ def _duration_from_string(text: str) -> values.Duration:
 
 
 def _timestamp_from_string(text: str) -> values.Timestamp:
-    moment = instants.parse_timestamp(text)
+    moment = instants.read_timestamp(text)
     if moment is None:
         raise refused(text, types.TIMESTAMP.name)
+    if not instants.is_in_range(moment):
+        raise faults.Fault("timestamp overflow")
     return moment
 
 

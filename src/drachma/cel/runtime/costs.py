@@ -141,8 +141,8 @@ def _output(args: Sequence[Any], result: Any) -> int:
 def _flatten(args: Sequence[Any], result: Any) -> int:
     levels = 1
     if len(args) == 2:
-        if isinstance(args[1], faults.Fault):
-            raise faults.internal("interface conversion: ref.Val is *types.Err, not types.Int")
+        if args[1].__class__ is not int:
+            raise faults.internal(f"interface conversion: ref.Val is {_go_name(args[1])}, not types.Int")
         levels = args[1] if args[1] >= 0 else 1
     return kinds.size_through(args[0]) * levels + 1 + LIST
 
@@ -150,12 +150,18 @@ def _flatten(args: Sequence[Any], result: Any) -> int:
 def _self_compare(position: int) -> Charge:
     def charge(args: Sequence[Any], result: Any) -> int:
         elements = args[position]
-        if isinstance(elements, faults.Fault):
-            raise faults.internal("interface conversion: *types.Err is not traits.Lister: missing method Add")
+        if elements.__class__ not in kinds.LISTS:
+            method = "Contains" if elements.__class__ in kinds.ADDABLE else "Add"
+            name = _go_name(elements)
+            raise faults.internal(f"interface conversion: {name} is not traits.Lister: missing method {method}")
         factor = 2.1 if elements and elements[0].__class__ in (str, bytes) else 2.0
         return int(float(len(elements) * len(elements)) * factor) + 1 + LIST
 
     return charge
+
+
+def _go_name(value: Any) -> str:
+    return "*types.Err" if isinstance(value, faults.Fault) else kinds.go_name(value)
 
 
 def _sets(factor: int) -> Charge:

@@ -80,7 +80,18 @@ def _fraction(digits: str, unit: int) -> int:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """The moment spelled by ``text`` in RFC 3339; None where it is not one, a Fault where it is out of range."""
+    """The moment spelled by ``text`` in RFC 3339; None where it is not one, or outside years 1 to 9999."""
+    moment = read_timestamp(text)
+    return moment if moment is not None and is_in_range(moment) else None
+
+
+def is_in_range(moment: Timestamp) -> bool:
+    """Whether a moment lies in years 1 to 9999."""
+    return _MIN_SECONDS <= moment.nanos // SECOND <= _MAX_SECONDS
+
+
+def read_timestamp(text: str) -> Timestamp | None:
+    """The same without a look at the range."""
     match = _MOMENT(text)
     if match is None:
         return None
@@ -98,8 +109,6 @@ def parse_timestamp(text: str) -> Timestamp | None:
         offset = -offset if sign == "-" else offset
     days = _days_since_epoch(year, month, day)
     seconds = days * _DAY + hour * 3600 + minute * 60 + second - offset
-    if not _MIN_SECONDS <= seconds <= _MAX_SECONDS:
-        raise faults.Fault("timestamp overflow")
     nanos = int((fraction or "0")[:9].ljust(9, "0"))
     return Timestamp(seconds * SECOND + nanos, offset)
 

@@ -267,6 +267,14 @@ def _contains_ip(cidr: CIDR, ip: IP) -> bool:
     return cidr.network(cidr.length) == ip.number >> (ip.bits - cidr.length)
 
 
+def _contains_ip_text(cidr: CIDR, text: str) -> bool:
+    try:
+        return _contains_ip(cidr, parse_ip(text))
+    except faults.Fault:
+        # Upstream loses what was wrong with the text.
+        raise faults.no_such_overload() from None
+
+
 def _contains_cidr(cidr: CIDR, other: CIDR) -> bool:
     if cidr.address.version != other.address.version or cidr.length > other.length:
         return False
@@ -291,7 +299,7 @@ IMPLEMENTATIONS: Final[dict[str, Any]] = {
     "is_ip": _is_ip,
     "string_to_cidr": parse_cidr,
     "cidr_to_string": str,
-    "cidr_contains_ip_string": lambda cidr, text: _contains_ip(cidr, parse_ip(text)),
+    "cidr_contains_ip_string": _contains_ip_text,
     "cidr_contains_ip_ip": _contains_ip,
     "cidr_contains_cidr_string": lambda cidr, text: _contains_cidr(cidr, parse_cidr(text)),
     "cidr_contains_cidr": _contains_cidr,

@@ -172,6 +172,9 @@ class _Assembler:
     def open(self, node: steps.Attribute, scope: _Scope, out: int, flag: int, end: Label) -> None:
         """The value of an attribute before it is wrapped; the flag tells whether an optional was on the way."""
         base, pieces = node.base, list[_Piece]()
+        if scope and isinstance(base, steps.Variable) and base.name.startswith("."):
+            self.open_muted(node, out, flag, end)
+            return
         if isinstance(base, steps.Branch):
             condition, otherwise, joined = self.register(), Label(), Label()
             pieces += (
@@ -191,6 +194,20 @@ class _Assembler:
             pieces.append((self.add, (instructions.open_base, out, flag, end)))
         pieces += [(self.qualifier, (qualifier, scope, out, flag, end)) for qualifier in node.qualifiers]
         self.then(*pieces)
+
+    def open_muted(self, node: steps.Attribute, out: int, flag: int, end: Label) -> None:
+        """Past a local variable of the same name upstream looks at the input only, and counts nothing."""
+        point, broken, done = self.register(), Label(), Label()
+        self.then(
+            (self.add, (instructions.mute, point)),
+            (self.open, (node, {}, out, flag, broken)),
+            (self.add, (instructions.unmute, point)),
+            (self.goto, (done,)),
+            (self.here, (broken,)),
+            (self.add, (instructions.unmute, point)),
+            (self.goto, (end,)),
+            (self.here, (done,)),
+        )
 
     def goto(self, label: Label) -> None:
         self.code.append(instructions.jump(label))

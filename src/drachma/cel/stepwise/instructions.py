@@ -500,6 +500,26 @@ def finish(register: int, out: int, frame: int, following: int) -> machine.Instr
     return run
 
 
+def mute(register: int, following: int) -> machine.Instruction:
+    """From here on nothing counts."""
+
+    def run(state: machine.State) -> int:
+        state.registers[register] = state.ledger.mark()
+        return following
+
+    return run
+
+
+def unmute(register: int, following: int) -> machine.Instruction:
+    """Everything counts again."""
+
+    def run(state: machine.State) -> int:
+        state.ledger.rewind(state.registers[register])
+        return following
+
+    return run
+
+
 def stop(state: machine.State) -> int:
     """The end of the code."""
     return -1

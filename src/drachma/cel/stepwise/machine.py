@@ -67,6 +67,17 @@ class Ledger:
         found.reverse()
         return found
 
+    def mark(self) -> tuple[int, int]:
+        """A point to go back to."""
+        return self.cost, len(self._ids)
+
+    def rewind(self, point: tuple[int, int]) -> None:
+        """Goes back to a point, as if nothing had been noted since."""
+        self.cost, length = point
+        while len(self._ids) > length:
+            self._counts[self._ids.pop()] -= 1
+            self._values.pop()
+
     def _take(self, node_id: int) -> Any:
         ids, counts = self._ids, self._counts
         while True:
