@@ -4,13 +4,16 @@ Whoever watches slices and taint rules calls :meth:`Catalog.put` and :meth:`Cata
 :meth:`Catalog.view`. A change invalidates the views and blocks of the pool it belongs to and nothing else: the next
 question from a node that sees that pool rebuilds them, all other nodes keep theirs.
 
+A slice is known by a handle, which is its name unless the caller says otherwise: names are unique in a cluster, but a
+list of slices from elsewhere may have one twice, and then both count.
+
 Taint rules are applied here, as slices come in, so that everything behind sees devices with all their taints.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from drachma.allocator import features as gates
@@ -28,10 +31,10 @@ class Catalog:
         *,
         taint_rules: Iterable[devicetaintrule.DeviceTaintRule] = (),
     ) -> None:
-        self._published: dict[str, resourceslice.ResourceSlice] = {}
-        self._records: dict[str, pool.SliceRecord] = {}
-        self._by_node: dict[str, dict[str, pool.SliceRecord]] = {}
-        self._by_pool: dict[identity.PoolID, dict[str, pool.SliceRecord]] = {}
+        self._published: dict[Hashable, resourceslice.ResourceSlice] = {}
+        self._records: dict[Hashable, pool.SliceRecord] = {}
+        self._by_node: dict[str, dict[Hashable, pool.SliceRecord]] = {}
+        self._by_pool: dict[identity.PoolID, dict[Hashable, pool.SliceRecord]] = {}
         self._blocks: dict[identity.PoolID, dict[Any, pool.Block]] = {}
         self._revisions: dict[identity.PoolID | str, int] = {}
         self._rules: dict[str, devicetaintrule.DeviceTaintRule] = {}
@@ -41,19 +44,20 @@ class Catalog:
         """Grows with every change."""
         for rule in taint_rules:
             self._rules[rule.metadata.name] = rule
-        for published in slices:
-            self.put(published)
+        for number, published in enumerate(slices):
+            name = str(published.metadata.name)
+            self.put(published, handle=(name, number) if name in self._records else name)
 
-    def put(self, published: resourceslice.ResourceSlice) -> None:
-        """Take in a slice, in place of the one of the same name if there is one."""
-        name = str(published.metadata.name)
-        self._published[name] = published
-        self._replace(name, pool.SliceRecord(taints.apply_rules(published, self._rules.values())))
+    def put(self, published: resourceslice.ResourceSlice, *, handle: Hashable = None) -> None:
+        """Take in a slice, in place of the one with the same handle if there is one."""
+        handle = str(published.metadata.name) if handle is None else handle
+        self._published[handle] = published
+        self._replace(handle, pool.SliceRecord(taints.apply_rules(published, self._rules.values())))
 
-    def remove(self, name: str) -> None:
-        """Forget a slice by name; nothing happens if there is none."""
-        self._published.pop(name, None)
-        self._replace(name, None)
+    def remove(self, handle: Hashable) -> None:
+        """Forget a slice by its handle; nothing happens if there is none."""
+        self._published.pop(handle, None)
+        self._replace(handle, None)
 
     def put_rule(self, rule: devicetaintrule.DeviceTaintRule) -> None:
         """Apply a taint rule, in place of the one of the same name if there is one."""
@@ -119,30 +123,33 @@ class Catalog:
             found = blocks[key] = pool.Block(pool_id, targeting, elsewhere=elsewhere, partitionable=partitionable)
         return found
 
-    def _replace(self, name: str, record: pool.SliceRecord | None) -> None:
-        before = self._records.pop(name, None)
+    def _replace(self, handle: Hashable, record: pool.SliceRecord | None) -> None:
+        before = self._records.pop(handle, None)
         if before is None and record is None:
             return
         self.revision = next(self._clock)
         if before is not None:
-            self._drop(before, kept=record)
+            self._touch(before)
+            # A slice that stays where it is keeps its place in the order.
+            if record is None or record.node_name != before.node_name:
+                self._forget(self._by_node, before.node_name, handle=handle)
+            if record is None or record.pool_id != before.pool_id:
+                self._forget(self._by_pool, before.pool_id, handle=handle)
         if record is not None:
-            self._records[name] = record
-            self._by_node.setdefault(record.node_name, {})[name] = record
-            self._by_pool.setdefault(record.pool_id, {})[name] = record
+            self._records[handle] = record
+            self._by_node.setdefault(record.node_name, {})[handle] = record
+            self._by_pool.setdefault(record.pool_id, {})[handle] = record
             self._touch(record)
 
-    def _drop(self, record: pool.SliceRecord, *, kept: pool.SliceRecord | None) -> None:
-        self._touch(record)
-        # A slice that stays where it is keeps its place in the order.
-        if kept is None or kept.node_name != record.node_name:
-            self._forget(self._by_node, record.node_name, name=record.name)
-        if kept is None or kept.pool_id != record.pool_id:
-            self._forget(self._by_pool, record.pool_id, name=record.name)
-
-    def _forget(self, index: dict[Any, dict[str, pool.SliceRecord]], key: identity.PoolID | str, *, name: str) -> None:
+    def _forget(
+        self,
+        index: dict[Any, dict[Hashable, pool.SliceRecord]],
+        key: identity.PoolID | str,
+        *,
+        handle: Hashable,
+    ) -> None:
         entries = index[key]
-        del entries[name]
+        del entries[handle]
         if not entries:
             # What is not there has revision 0, which no view that saw it has.
             del index[key], self._revisions[key]
@@ -152,7 +159,7 @@ class Catalog:
         self._blocks.pop(record.pool_id, None)
 
     def _reapply(self, *rules: devicetaintrule.DeviceTaintRule) -> None:
-        for name, record in list(self._records.items()):
+        for handle, record in list(self._records.items()):
             driver, pool_name = record.pool_id
             if any(taints.means_pool(rule, driver=driver, pool=pool_name) for rule in rules):
-                self.put(self._published[name])
+                self.put(self._published[handle], handle=handle)

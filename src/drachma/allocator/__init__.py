@@ -1,0 +1,26 @@
+"""The allocator: which devices satisfy a claim, as kube-scheduler would choose. Pure: no clock, chance or I/O."""
+
+from drachma.allocator.allocated import AllocatedState
+from drachma.allocator.allocator import Allocator
+from drachma.allocator.budget import Limits
+from drachma.allocator.catalog import Catalog
+from drachma.allocator.classes import Classes
+from drachma.allocator.features import Features
+from drachma.allocator.identity import DeviceID
+from drachma.allocator.outcome import Allocated, DoesNotFit, GaveUp, Outcome
+from drachma.allocator.placement import Node
+
+__all__ = [
+    "Allocated",
+    "AllocatedState",
+    "Allocator",
+    "Catalog",
+    "Classes",
+    "DeviceID",
+    "DoesNotFit",
+    "Features",
+    "GaveUp",
+    "Limits",
+    "Node",
+    "Outcome",
+]

@@ -1,0 +1,91 @@
+"""Allocator: the front door. Which devices of a node satisfy all claims of a pod, chosen as kube-scheduler would.
+
+Called by the scheduler for one node after the other, by queueing, by simulations and by the command line. It keeps
+what it compiled and computed, so the same allocator should serve all claims of a cluster; the catalog, the classes and
+the allocated state are its caller's, and are read as they are at the time of a call. Nothing that is passed in is ever
+changed.
+
+Errors are :class:`drachma.errors.AllocationError` with upstream's messages, about what upstream reports. "Does not
+fit" and "gave up" are values: see :mod:`drachma.allocator.outcome`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from drachma import errors
+from drachma.allocator import allocated, budget, catalog, expressions, outcome, placement, result, screening, search
+from drachma.allocator import claim as claims
+from drachma.allocator import classes as deviceclasses
+from drachma.allocator import features as gates
+from drachma.allocator import problem as problems
+from drachma.api import resourceclaim
+
+_CLAIMS_REMEMBERED: Final = 10_000
+_NO_LIMITS: Final = budget.Limits()
+
+
+class Allocator:
+    """Allocates from a catalog of slices, with one set of features."""
+
+    def __init__(
+        self,
+        slices: catalog.Catalog,
+        *,
+        classes: deviceclasses.Classes,
+        allocated: allocated.AllocatedState,
+        compiler: expressions.Compiler,
+        features: gates.Features,
+        share_ids: Callable[[], str],
+    ) -> None:
+        """``share_ids`` gives a new ID for every share of a device; the compiler is for the same features."""
+        self._catalog = slices
+        self._classes = classes
+        self._allocated = allocated
+        self._features = features
+        self._share_ids = share_ids
+        self._screener = screening.Screener(compiler, features)
+        self._claims: dict[int, claims.Claim] = {}
+
+    def allocate(
+        self,
+        node: placement.Node,
+        wanted: Iterable[resourceclaim.ResourceClaim],
+        *,
+        limits: budget.Limits = _NO_LIMITS,
+    ) -> outcome.Outcome:
+        """Results for all claims together on the node, or why not.
+
+        Raises AllocationError for claims, classes and slices that upstream refuses, and its subclass InvalidPoolError
+        where nothing fits and the node has invalid pools.
+        """
+        spent = budget.Budget(limits)
+        try:
+            problem = self.problem(node, wanted, spent=spent)
+            solution = search.search(problem, spent)
+        except budget.ExhaustedError as error:
+            return outcome.GaveUp(str(error), steps=spent.steps)
+        if solution is None:
+            if problem.view.invalid:
+                raise errors.InvalidPoolError("invalid resource pools were encountered")
+            return outcome.DoesNotFit(steps=spent.steps)
+        results = result.build(problem, solution, features=self._features, share_ids=self._share_ids)
+        return outcome.Allocated(results, steps=spent.steps)
+
+    def problem(
+        self, node: placement.Node, wanted: Iterable[resourceclaim.ResourceClaim], *, spent: budget.Budget
+    ) -> problems.Problem:
+        """What a search would have to decide; for those who want to know more than whether it fits."""
+        shown = self._catalog.view(node, self._features)
+        setting = problems.Setting(self._classes, self._allocated, self._screener, spent)
+        return problems.Problem(shown, tuple([self._compiled(claim) for claim in wanted]), setting)
+
+    def _compiled(self, claim: resourceclaim.ResourceClaim) -> claims.Claim:
+        # The compiled claim keeps the spec alive, so its identity cannot pass to another one.
+        known = self._claims.get(id(claim.spec))
+        if known is None or known.metadata is not claim.metadata:
+            if len(self._claims) >= _CLAIMS_REMEMBERED:
+                self._claims.clear()
+            known = self._claims[id(claim.spec)] = claims.Claim(claim, self._features)
+        return known

@@ -1,0 +1,35 @@
+"""Device classes by name, kept up to date one by one; what a request's class name means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from drachma.api import deviceclass
+
+
+def not_found(name: str) -> str:
+    """What a Kubernetes client says about a class that does not exist."""
+    return f'deviceclass.resource.k8s.io "{name}" not found'
+
+
+class Classes:
+    """The device classes of a cluster."""
+
+    def __init__(
+        self, classes: Iterable[deviceclass.DeviceClass] = (), *, missing: Callable[[str], str] = not_found
+    ) -> None:
+        """``missing`` says why there is no class of a name; it becomes a part of an error message."""
+        self._classes = {str(entry.metadata.name): entry for entry in classes}
+        self.missing = missing
+
+    def get(self, name: str) -> deviceclass.DeviceClass | None:
+        """The class of this name, if there is one."""
+        return self._classes.get(name)
+
+    def put(self, entry: deviceclass.DeviceClass) -> None:
+        """Take in a class, in place of the one of the same name if there is one."""
+        self._classes[str(entry.metadata.name)] = entry
+
+    def remove(self, name: str) -> None:
+        """Forget a class; nothing happens if there is none."""
+        self._classes.pop(name, None)

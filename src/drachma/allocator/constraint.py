@@ -1,0 +1,119 @@
+"""Constraints as a search applies them: one integer for what was chosen so far, one for each device's value.
+
+Of a match constraint the integer holds the elements that all devices so far have in common; it starts with all. Of a
+distinct constraint it holds the elements that any device has; it starts with none (KEP-4381, "matchAttribute" and
+"distinctAttribute").
+"""
+
+from __future__ import annotations
+
+from drachma import errors
+from drachma.allocator import attributes, budget, screening
+from drachma.allocator import claim as claims
+from drachma.allocator import view as views
+
+ALL_ELEMENTS = -1
+NO_ELEMENTS = 0
+
+
+class Check:
+    """A constraint as it applies to the devices of one option."""
+
+    __slots__ = ("_screener", "attribute", "bits", "derived", "distinct", "failing", "number", "untyped")
+
+    def __init__(self, number: int, constraint: claims.Constraint, screener: screening.Screener) -> None:
+        self._screener = screener
+        self.number = number
+        """Which of the claim's constraints it is."""
+        self.attribute = constraint.attribute
+        self.distinct = constraint.distinct
+        self.derived = ""
+        """The expression that computes the attribute for this option, if there is one."""
+        self.bits: list[int] = []
+        """The value of each position; 0 where a device has none that can be compared."""
+        self.failing = 0
+        """Devices whose derived attribute cannot be computed."""
+        self.untyped = 0
+        """Devices with a value of no known type; of those only the first device of a distinct constraint may be."""
+
+    def extend(self, chosen: int, position: int) -> int | None:
+        """What was chosen, and this device too; None if they do not go together. Not for failing devices."""
+        bits = self.bits[position]
+        if not self.distinct:
+            return chosen & bits or None
+        if not bits or chosen & bits or (chosen and self.untyped >> position & 1):
+            return None
+        return chosen | bits
+
+    def failure(self, shown: views.View, position: int) -> errors.AllocationError:
+        """The error of a device whose derived attribute cannot be computed."""
+        block, place = shown.locate(position)
+        try:
+            derivation = self._screener.derivation(self.derived)
+        except errors.CelError as error:
+            return errors.AllocationError(f"compile derived attribute {self.attribute} failed: {error}")
+        try:
+            derivation.derive(block.devices[place], driver=block.pool_id.driver)
+        except errors.CelError as error:
+            subject = f"evaluate derived attribute {self.attribute} on device {block.device_id(place)}"
+            return errors.AllocationError(f"{subject} failed: {error}")
+        raise AssertionError(f"derived attribute {self.attribute} of {block.device_id(place)} did not fail again")
+
+    def derive(self, shown: views.View, expression: str, *, among: int, spent: budget.Budget) -> None:
+        """Take the values from an expression instead of from what drivers publish, for these devices."""
+        self.derived = expression
+        lists = self._screener.features.list_type_attributes
+        column = shown.column(self.attribute, lists=lists)
+        numbering = column.numbering
+        self.bits = bits = [0] * len(column.bits)
+        try:
+            derivation = self._screener.derivation(expression)
+        except errors.CelError:
+            self.failing = among
+            return
+        for position in views.positions(among):
+            block, place = shown.locate(position)
+            spent.step()
+            try:
+                attribute = derivation.derive(block.devices[place], driver=block.pool_id.driver)
+            except errors.CelError:
+                self.failing |= 1 << position
+                continue
+            value = attributes.elements(attribute, lists=lists)
+            if isinstance(value, attributes.Untyped):
+                self.untyped |= 0 if lists else 1 << position
+                bits[position] = 0 if lists else numbering.unique()
+            elif value is not None:
+                bits[position] = numbering.of(value)
+
+
+def checks(
+    constraints: tuple[claims.Constraint, ...],
+    way: claims.Alternative,
+    *,
+    shown: views.View,
+    among: int,
+    screener: screening.Screener,
+    spent: budget.Budget,
+) -> tuple[Check, ...]:
+    """The constraints of a claim that apply to one way to satisfy a request, for these devices."""
+    if not constraints:
+        return ()
+    found: list[Check] = []
+    for number, constraint in enumerate(constraints):
+        if not constraint.covers(way):
+            continue
+        check = Check(number, constraint, screener)
+        if constraint.attribute in way.derived:
+            check.derive(shown, way.derived[constraint.attribute], among=among, spent=spent)
+        else:
+            column = shown.column(constraint.attribute, lists=screener.features.list_type_attributes)
+            check.bits = column.bits
+            check.untyped = column.untyped
+        found.append(check)
+    return tuple(found)
+
+
+def start(constraints: tuple[claims.Constraint, ...]) -> tuple[int, ...]:
+    """What was chosen before anything was."""
+    return tuple(NO_ELEMENTS if constraint.distinct else ALL_ELEMENTS for constraint in constraints)

@@ -1,0 +1,281 @@
+"""Outlook: bounds that tell, before trying, that a part of a search leads nowhere.
+
+Made once per careful search. All bounds are relaxations: they say no only where nothing can be found. They look ahead
+and so know nothing of errors that a search would meet on its way; therefore they are used only from a level on from
+which no error can be met any more (:attr:`Outlook.quiet`).
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from drachma.allocator import constraint, counters, matching
+from drachma.allocator import problem as problems
+from drachma.allocator import view as views
+
+_ELEMENTS_LOOKED_AT = 1024
+_ROUNDS = 3
+
+
+class Outlook:
+    """What can be known about a problem without searching."""
+
+    def __init__(self, problem: problems.Problem) -> None:
+        self.problem = problem
+        self._options = [option for level in problem.levels for option in level.options]
+        self.candidates = {option: option.candidates for option in self._options}
+        """For each option, what is worth trying."""
+        self.quiet = _quiet_levels(problem)
+        """For each level, whether neither it nor any later level can end the search with an error."""
+        self._holders: dict[tuple[int, int], int] = {}
+        for number in range(len(problem.claims)):
+            self._prune(number)
+        self.draws = _scarce_draws(problem, self._options)
+        """What candidates draw from those counters that cannot satisfy everybody."""
+        self._least = _least_draws(problem, self.candidates, draws=self.draws) if self.draws else {}
+        self._demands = [self._demand(level) for level in problem.levels]
+        self._later = self._later_demands()
+        self.hopeless = bool(problem.levels) and self.quiet[0] and not self._can_start()
+        """Whether it is certain that nothing fits."""
+
+    def promising(self, option: problems.Option, rest: int, *, more: int, taken: int, chosen: tuple[int, ...]) -> bool:
+        """Whether what an option still needs, and all levels after it, can be served as far as numbers go.
+
+        ``rest`` are the devices that the option may still choose ``more`` from. Only for quiet levels.
+        """
+        demands: list[matching.Demand] = []
+        if more and option.listed is None:
+            rest = self._in_common(option, rest, chosen)
+            if option.way.admin_access or rest & self.problem.shared:
+                if rest.bit_count() < more:
+                    return False
+            else:
+                demands.append((rest & ~taken, more))
+        levels = self.problem.levels
+        depth = option.level + 1
+        while depth < len(levels) and levels[depth].claim == option.claim:
+            demand = self._demands[depth]
+            if demand is not None:
+                units, needed = demand
+                if not levels[depth].is_choice:
+                    units = self._in_common(levels[depth].options[0], units, chosen)
+                demands.append((units & ~taken, needed))
+            depth += 1
+        demands += ((units & ~taken, needed) for units, needed in self._later[depth])
+        return matching.can_serve(demands)
+
+    def affordable(self, option: problems.Option, left: tuple[int, ...], *, more: int) -> bool:
+        """Whether scarce counters last for what an option still needs and all levels after it. For quiet levels."""
+        if not self._least:
+            return True
+        return all(left[counter] >= needed for counter, needed in self._least[option][more].items())
+
+    def _can_start(self) -> bool:
+        first = self.problem.levels[0]
+        taken = self.problem.taken
+        for level in self.problem.levels:
+            if not any(
+                (self.candidates[option] & (-1 if option.way.admin_access else ~taken)).bit_count() >= option.count
+                and (option.count > 0 or option.listed is None)
+                for option in level.options
+            ):
+                return False
+        if self._least and not any(
+            self.affordable(option, self.problem.left, more=option.count) for option in first.options
+        ):
+            return False
+        if not all(self._has_distinct_values(number) for number in range(len(self.problem.claims))):
+            return False
+        return matching.can_serve((units & ~taken, needed) for units, needed in self._later[0])
+
+    def _has_distinct_values(self, claim: int) -> bool:
+        """Whether there are enough different values for every distinct constraint of a claim."""
+        demands: dict[int, list[matching.Demand]] = {}
+        for level in self.problem.levels:
+            if level.claim != claim or level.is_choice:
+                continue
+            option = level.options[0]
+            for check in option.checks:
+                if check.distinct:
+                    elements = self._elements(check, self.candidates[option])
+                    demands.setdefault(check.number, []).append((elements, option.count))
+        return all(matching.can_serve(wanted) for wanted in demands.values())
+
+    def _prune(self, claim: int) -> None:
+        """Drop the candidates whose value in a match constraint not all requests can agree on."""
+        depths = [depth for depth, level in enumerate(self.problem.levels) if level.claim == claim]
+        numbers = range(len(self.problem.claims[claim].constraints))
+        for _ in range(_ROUNDS):
+            changes = [self._prune_by(number, depths) for number in numbers]
+            if not any(changes):
+                break
+
+    def _prune_by(self, number: int, depths: list[int]) -> bool:
+        covered = [
+            (option, check)
+            for depth in depths
+            for option in self.problem.levels[depth].options
+            for check in option.checks
+            if check.number == number and not check.distinct
+        ]
+        everything = 0
+        for option, check in covered:
+            everything |= self._elements(check, self.candidates[option])
+        if not covered or everything.bit_count() > _ELEMENTS_LOOKED_AT:
+            return False
+        agreed = 0
+        for place in views.positions(everything):
+            if self._can_agree(number, 1 << place, depths):
+                agreed |= 1 << place
+        changed = False
+        for option, check in covered:
+            if self.quiet[option.level]:
+                kept = self.candidates[option] & self._holding(check, agreed)
+                changed = changed or kept != self.candidates[option]
+                self.candidates[option] = kept
+        return changed
+
+    def _can_agree(self, number: int, element: int, depths: list[int]) -> bool:
+        """Whether all requests of a claim could have this element of an attribute in common."""
+        demands: list[matching.Demand] = []
+        for depth in depths:
+            level = self.problem.levels[depth]
+            supplies: list[int] = []
+            for option in level.options:
+                units = self.candidates[option]
+                if not option.way.admin_access:
+                    units &= ~self.problem.taken
+                for check in option.checks:
+                    if check.number == number:
+                        units &= self._holding(check, element)
+                supplies.append(units)
+                if option.listed is not None or units.bit_count() >= option.count:
+                    break
+            else:
+                return False
+            only = level.options[0]
+            if not level.is_choice and self._is_countable(only):
+                demands.append((supplies[0], only.count))
+        return matching.can_serve(demands)
+
+    def _in_common(self, option: problems.Option, units: int, chosen: tuple[int, ...]) -> int:
+        for check in option.checks:
+            common = chosen[check.number]
+            if not check.distinct and common != constraint.ALL_ELEMENTS:
+                units &= self._holding(check, common)
+        return units
+
+    def _holding(self, check: constraint.Check, elements: int) -> int:
+        """The devices that have one of these elements."""
+        key = (id(check.bits), elements)
+        found = self._holders.get(key)
+        if found is None:
+            found = 0
+            for position, bits in enumerate(check.bits):
+                if bits & elements:
+                    found |= 1 << position
+            self._holders[key] = found
+        return found
+
+    @staticmethod
+    def _elements(check: constraint.Check, units: int) -> int:
+        found = 0
+        for position in views.positions(units):
+            found |= check.bits[position]
+        return found
+
+    def _is_countable(self, option: problems.Option) -> bool:
+        """Whether the option takes devices away from others, one each time."""
+        return not option.way.admin_access and not self.candidates[option] & self.problem.shared
+
+    def _demand(self, level: problems.Level) -> matching.Demand | None:
+        units = 0
+        for option in level.options:
+            if not self._is_countable(option):
+                return None
+            units |= self.candidates[option]
+        return units, min(option.count for option in level.options)
+
+    def _later_demands(self) -> list[list[matching.Demand]]:
+        """For each level, and for the end: the demands of it and of all levels after it, equal ones added up."""
+        later: list[list[matching.Demand]] = [[]]
+        total: dict[int, int] = {}
+        for demand in reversed(self._demands):
+            if demand is not None:
+                total[demand[0]] = total.get(demand[0], 0) + demand[1]
+            later.append(list(total.items()))
+        return later[::-1]
+
+
+def _quiet_levels(problem: problems.Problem) -> list[bool]:
+    quiet: list[bool] = []
+    silent = True
+    for level in reversed(problem.levels):
+        silent = silent and not any(_is_loud(problem, option) for option in level.options)
+        quiet.append(silent)
+    return quiet[::-1]
+
+
+def _is_loud(problem: problems.Problem, option: problems.Option) -> bool:
+    if option.listed is not None and option.checks:
+        # "All" devices that a constraint keeps apart are an error, and not just no solution.
+        return True
+    in_reach = -1 if option.way.admin_access else ~problem.taken
+    return bool(option.errors & in_reach) or any(check.failing & in_reach for check in option.checks)
+
+
+def _scarce_draws(problem: problems.Problem, options: list[problems.Option]) -> dict[int, counters.Draws]:
+    """What devices draw, without the counters that would last even if everybody drew from them."""
+    relevant = 0
+    for option in options:
+        relevant |= option.candidates
+    drawn = [0] * len(problem.left)
+    for position, draws in problem.draws.items():
+        if relevant >> position & 1:
+            for counter, amount in draws:
+                drawn[counter] += amount
+    scarce = {counter for counter, total in enumerate(drawn) if total > problem.left[counter]}
+    if not scarce:
+        return {}
+    return {
+        position: tuple(entry for entry in draws if entry[0] in scarce) for position, draws in problem.draws.items()
+    }
+
+
+def _least_draws(
+    problem: problems.Problem, candidates: dict[problems.Option, int], *, draws: dict[int, counters.Draws]
+) -> dict[problems.Option, list[dict[int, int]]]:
+    """For each option and number of devices still to choose: the least that it and all later levels can draw."""
+    scarce = sorted({counter for entry in draws.values() for counter, _ in entry})
+    after = dict.fromkeys(scarce, 0)
+    found: dict[problems.Option, list[dict[int, int]]] = {}
+    for level in reversed(problem.levels):
+        for option in level.options:
+            sums = {
+                counter: _cheapest(problem, option, candidates[option], amounts=_amounts(draws, counter))
+                for counter in scarce
+            }
+            found[option] = [
+                {counter: sums[counter][more] + after[counter] for counter in scarce}
+                for more in range(option.count + 1)
+            ]
+        after = {counter: min(found[option][option.count][counter] for option in level.options) for counter in scarce}
+    return found
+
+
+def _amounts(draws: dict[int, counters.Draws], counter: int) -> dict[int, int]:
+    return {position: amount for position, entry in draws.items() for number, amount in entry if number == counter}
+
+
+def _cheapest(problem: problems.Problem, option: problems.Option, units: int, *, amounts: dict[int, int]) -> list[int]:
+    """The least that 0, 1, 2 ... devices of an option can draw from a counter."""
+    if option.listed is not None:
+        # Devices come in a fixed order; what is still to come is the end of the list.
+        costs = [amounts.get(position, 0) for position in reversed(option.listed)]
+    else:
+        # A further share of a device draws nothing.
+        costs = sorted(amounts.get(position, 0) for position in views.positions(units & ~problem.shared))
+        if units & problem.shared:
+            costs = [0] * option.count + costs
+    costs += [0] * (option.count - len(costs))
+    return [0, *itertools.accumulate(costs[: option.count])]

@@ -1,0 +1,279 @@
+"""Problem: what one search has to decide, laid out for it: levels of options over the positions of a view.
+
+Every request of every claim is a level, in upstream's order; every way to satisfy it is an option. Building a problem
+is also where requests are checked and ``All`` is resolved, in upstream's order, because that decides which error is
+reported. After that the only errors left are those that depend on where a search goes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from drachma import errors
+from drachma.allocator import allocated, budget, capacity, constraint, counters, screening
+from drachma.allocator import claim as claims
+from drachma.allocator import classes as deviceclasses
+from drachma.allocator import view as views
+from drachma.api import deviceclass
+
+Amounts = tuple[int, ...]
+
+
+class Option:
+    """One way to satisfy a request."""
+
+    __slots__ = (
+        "candidates",
+        "checks",
+        "claim",
+        "count",
+        "errors",
+        "found_class",
+        "level",
+        "listed",
+        "number",
+        "shape",
+        "short",
+        "way",
+    )
+
+    def __init__(
+        self,
+        way: claims.Alternative,
+        found_class: deviceclass.DeviceClass,
+        *,
+        shape: screening.RequestShape,
+        screen: screening.Screen,
+        claim: int,
+    ) -> None:
+        self.way = way
+        self.found_class = found_class
+        self.shape = shape
+        self.claim = claim
+        self.level = 0
+        """Which level it belongs to."""
+        self.number = 0
+        """Which of the level's options it is."""
+        self.candidates = screen.candidates
+        """What may be allocated, as far as that can be told before searching."""
+        self.errors = screen.errors
+        """What ends the search when it is looked at."""
+        self.count = way.count
+        self.listed: tuple[int, ...] | None = None
+        """With ``All``: every device wanted, candidate or not."""
+        self.short = 0
+        """With ``All``: candidates of which others have consumed too much."""
+        self.checks: tuple[constraint.Check, ...] = ()
+        if way.everything:
+            self.listed = tuple(views.positions(screen.selected))
+            self.count = len(self.listed)
+            self.errors = 0
+
+    @property
+    def is_tame(self) -> bool:
+        """Whether looking at its devices cannot end the search with an error."""
+        return not self.errors and not any(check.failing for check in self.checks)
+
+
+class Level(NamedTuple):
+    """One request of one claim."""
+
+    claim: int
+    options: tuple[Option, ...]
+    is_choice: bool
+
+
+class Setting(NamedTuple):
+    """Where a problem comes from."""
+
+    classes: deviceclasses.Classes
+    state: allocated.AllocatedState
+    screener: screening.Screener
+    spent: budget.Budget
+
+
+class Problem:
+    """Everything a search needs to know. Searches read it and change nothing in it."""
+
+    __slots__ = (
+        "_in_part",
+        "_rooms",
+        "_setting",
+        "bonds",
+        "claims",
+        "draws",
+        "groups",
+        "has_admin_access",
+        "left",
+        "levels",
+        "shared",
+        "starts",
+        "taken",
+        "view",
+    )
+
+    def __init__(self, shown: views.View, wanted: tuple[claims.Claim, ...], setting: Setting) -> None:
+        """Raises AllocationError for what upstream refuses before it searches."""
+        self.view = shown
+        self.claims = wanted
+        self._setting = setting
+        self._rooms: dict[tuple[screening.RequestShape, int], tuple[Amounts, Amounts]] = {}
+        features = setting.screener.features
+        self.shared = shown.shared if features.consumable_capacity else 0
+        """Devices that several requests may have a share of."""
+        self.taken = self._in_part = 0
+        for block, offset in zip(shown.blocks, shown.offsets, strict=True):
+            self.taken |= setting.state.taken(block) << offset
+            self._in_part |= setting.state.in_part(block) << offset
+        self.levels = tuple(level for number, claim in enumerate(wanted) for level in self._levels(claim, number))
+        self.starts = [constraint.start(claim.constraints) for claim in wanted]
+        """For each claim, what its constraints hold before the first device."""
+        self.has_admin_access = any(option.way.admin_access for level in self.levels for option in level.options)
+        self.left: Amounts = ()
+        """What is left of all counters that candidates draw from."""
+        self.draws: dict[int, counters.Draws] = {}
+        """What candidates draw from ``left``."""
+        self.groups: Amounts = ()
+        self.bonds: dict[int, counters.Bonds] = {}
+        if features.partitionable_devices and shown.special:
+            self._take_in_counters()
+        for depth, level in enumerate(self.levels):
+            for number, option in enumerate(level.options):
+                option.level, option.number = depth, number
+                if option.candidates & self._in_part and features.consumable_capacity:
+                    self._take_in_capacity(option)
+                option.checks = constraint.checks(
+                    wanted[option.claim].constraints,
+                    option.way,
+                    shown=shown,
+                    among=option.candidates,
+                    screener=setting.screener,
+                    spent=setting.spent,
+                )
+
+    def failure(self, option: Option, position: int) -> errors.AllocationError:
+        """The error of a device that is among the option's errors."""
+        return screening.failure(
+            option.shape,
+            self.view,
+            position,
+            claim=self.claims[option.claim].label,
+            request=option.way.name,
+            device=str(self.view.device_id(position)),
+        )
+
+    def room(self, option: Option, position: int) -> tuple[Amounts, Amounts]:
+        """For a device: what the option takes of each capacity, and how much of it is left."""
+        key = (option.shape, position)
+        found = self._rooms.get(key)
+        if found is None:
+            device = self.view.device(position)
+            amounts = option.shape.amounts(device) or {}
+            consumed = self._setting.state.consumed(self.view.device_id(position))
+            left = tuple(
+                capacity.value_of(device.capacity[name]).nanos - (consumed[name].nanos if name in consumed else 0)
+                for name in amounts
+            )
+            found = self._rooms[key] = (tuple(amount.nanos for amount in amounts.values()), left)
+        return found
+
+    def _levels(self, claim: claims.Claim, number: int) -> list[Level]:
+        found: list[Level] = []
+        least = 0
+        for request in claim.requests:
+            if request.problem:
+                raise errors.AllocationError(request.problem)
+            options = tuple(self._option(way, claim, number) for way in request.alternatives)
+            least += min(option.count for option in options)
+            found.append(Level(number, options, request.first_available))
+        if least > claims.MAX_RESULTS:
+            raise errors.AllocationError(
+                f"claim {claim.label}: number of requested devices {least} "
+                f"exceeds the claim limit of {claims.MAX_RESULTS}"
+            )
+        if claim.late_problem:
+            raise errors.AllocationError(claim.late_problem)
+        return found
+
+    def _option(self, way: claims.Alternative, claim: claims.Claim, number: int) -> Option:
+        if way.problem:
+            raise errors.AllocationError(way.problem)
+        classes = self._setting.classes
+        found = classes.get(way.class_name)
+        if found is None:
+            raise errors.AllocationError(
+                f"claim {claim.label}, request {way.name}: could not retrieve device class {way.class_name}: "
+                f"{classes.missing(way.class_name)}"
+            )
+        if way.late_problem:
+            raise errors.AllocationError(way.late_problem)
+        shape = way.shape(found, self._setting.screener)
+        screen = shape.screen(self.view, self._setting.spent)
+        if way.everything:
+            self._check_all(way, claim, failing=screen.errors, shape=shape)
+        return Option(way, found, shape=shape, screen=screen, claim=number)
+
+    def _check_all(
+        self, way: claims.Alternative, claim: claims.Claim, *, failing: int, shape: screening.RequestShape
+    ) -> None:
+        """Refuse ``All`` where some pool is not to be trusted (KEP-4381), or a device cannot be looked at."""
+        subject = f"claim {claim.label}, request {way.name}: asks for all devices, but resource pool"
+        offset = 0
+        for gathered in self.view.pools:
+            block = gathered.block
+            if block is None:
+                raise errors.AllocationError(f"{subject} {gathered.pool_id} is currently being updated")
+            if block.invalid:
+                raise errors.AllocationError(f"{subject} {gathered.pool_id} is currently invalid")
+            for place in views.positions(failing >> offset & block.everything):
+                raise screening.failure(
+                    shape,
+                    self.view,
+                    place + offset,
+                    claim=claim.label,
+                    request=way.name,
+                    device=block.devices[place].name,
+                )
+            offset += len(block.devices)
+
+    def _take_in_counters(self) -> None:
+        wanted = 0
+        for level in self.levels:
+            for option in level.options:
+                wanted |= option.candidates
+        left: list[int] = []
+        groups: list[int] = []
+        blocked = 0
+        for block, offset in zip(self.view.blocks, self.view.offsets, strict=True):
+            # A further share of a device that is in use draws nothing more.
+            drawing = (wanted & ~(self._in_part & self.shared)) >> offset & block.consuming
+            table = block.counters
+            if table is None or not drawing:
+                continue
+            available = self._setting.state.counters_left(block)
+            if min(available, default=0) < 0:
+                # Too much is allocated already: upstream then rejects whatever draws from the pool.
+                blocked |= drawing << offset
+                continue
+            grouped = self._setting.screener.features.compatibility_groups and table.uses_groups
+            for place in views.positions(drawing):
+                self.draws[place + offset] = tuple((entry + len(left), amount) for entry, amount in table.draws[place])
+                if grouped:
+                    bonds = tuple((entry + len(groups), bits) for entry, bits in table.bonds[place])
+                    self.bonds[place + offset] = bonds
+            left += available
+            groups += self._setting.state.groups_left(block) if grouped else ()
+        self.left = tuple(left)
+        self.groups = tuple(groups)
+        for level in self.levels:
+            for option in level.options:
+                option.candidates &= ~blocked
+
+    def _take_in_capacity(self, option: Option) -> None:
+        for position in views.positions(option.candidates & self._in_part):
+            amounts, left = self.room(option, position)
+            if any(amount > rest for amount, rest in zip(amounts, left, strict=True)):
+                if option.listed is None:
+                    option.candidates &= ~(1 << position)
+                else:
+                    option.short |= 1 << position

@@ -1,0 +1,281 @@
+"""Screening: which devices of a view a request could be given, looking at each device by itself.
+
+A :class:`RequestShape` is all of a request that decides this: selectors of class and request, capacity asked for,
+tolerations. Requests of the same shape, in whatever claim, share one; and a view, or a block shown to many nodes, is
+screened once per shape. What devices are in use, and what goes together, is the business of the search.
+
+:func:`first_obstacle` tells for a single device what stands in its way, in the order in which upstream looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Final, NamedTuple
+
+from drachma import errors
+from drachma.allocator import budget, capacity, expressions, pool, taints
+from drachma.allocator import features as gates
+from drachma.allocator import view as views
+from drachma.api import deviceclass, devices, resourceclaim, resourceslice
+from drachma.values import quantity
+
+_NO_KEY_HINT: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
+_SHAPES_REMEMBERED: Final = 4096
+_CACHED_IN_A_VIEW: Final = 1024
+
+
+class Screen(NamedTuple):
+    """Sets of devices of a view."""
+
+    candidates: int
+    """What could be allocated."""
+    selected: int
+    """What is selected and has the capacity; ``All`` wants every one of these, candidate or not."""
+    errors: int
+    """What cannot be looked at without an error."""
+
+
+class _BlockScreen(NamedTuple):
+    selected: int
+    failed: int
+    fitting: int
+    unfit: int
+    allowed: int
+
+
+class RequestShape:
+    """How devices are screened for a request. Made by :class:`Screener`, one for all requests that are alike."""
+
+    __slots__ = ("_amounts", "_features", "capacity", "class_judges", "class_name", "request_judges", "tolerations")
+
+    def __init__(
+        self,
+        class_name: str,
+        *,
+        class_judges: tuple[expressions.Judge, ...],
+        request_judges: tuple[expressions.Judge, ...],
+        capacity: resourceclaim.CapacityRequirements | None,
+        tolerations: tuple[devices.DeviceToleration, ...],
+        features: gates.Features,
+    ) -> None:
+        self.class_name = class_name
+        self.class_judges = class_judges
+        self.request_judges = request_judges
+        self.capacity = capacity
+        self.tolerations = tolerations
+        self._features = features
+        self._amounts: dict[Hashable, dict[str, quantity.Quantity] | None] = {}
+
+    def screen(self, shown: views.View, spent: budget.Budget) -> Screen:
+        """The devices of a view, screened."""
+        found: Screen | None = shown.cache.get(self)
+        if found is None:
+            found = self._screen(shown, spent)
+            if len(shown.cache) >= _CACHED_IN_A_VIEW:
+                shown.cache.clear()
+            shown.cache[self] = found
+        return found
+
+    def amounts(self, device: resourceslice.Device) -> dict[str, quantity.Quantity] | None:
+        """What the request takes of the device's capacities, None if it cannot; raises CapacityError."""
+        if self.capacity is None and not any(entry.request_policy for entry in device.capacity.values()):
+            key: Hashable = None
+        else:
+            key = _spelled(device.capacity)
+            if key in self._amounts:
+                return self._amounts[key]
+        found = capacity.consumption(
+            self.capacity, device.capacity, fractional=self._features.fractional_capacity_range
+        )
+        if key is not None:
+            self._amounts[key] = found
+        return found
+
+    def fits_empty(self, device: resourceslice.Device) -> bool:
+        """Whether the device has what the request takes if nobody else takes anything; raises CapacityError."""
+        taken = self.amounts(device)
+        return taken is not None and all(
+            amount <= capacity.value_of(device.capacity[name]) for name, amount in taken.items()
+        )
+
+    def _screen(self, shown: views.View, spent: budget.Budget) -> Screen:
+        selected = failed = fitting = unfit = allowed = 0
+        for block, offset in zip(shown.blocks, shown.offsets, strict=True):
+            part = self._on_block(block, spent)
+            selected |= part.selected << offset
+            failed |= part.failed << offset
+            fitting |= part.fitting << offset
+            unfit |= part.unfit << offset
+            allowed |= part.allowed << offset
+        for position in shown.placement_errors:
+            failed |= selected & (1 << position)
+        selected &= ~(shown.misplaced | failed)
+        failed |= selected & unfit
+        selected &= fitting
+        if shown.skipping and not self._may_skip(shown):
+            allowed &= ~shown.skipping
+        return Screen(selected & allowed, selected, failed)
+
+    def _may_skip(self, shown: views.View) -> bool:
+        declared = gates.OPTIONAL_NODE_OPERATIONS in shown.node.declared_features
+        return self._features.optional_node_operations and declared
+
+    def _on_block(self, block: pool.Block, spent: budget.Budget) -> _BlockScreen:
+        found: _BlockScreen | None = block.cache.get(self)
+        if found is None:
+            found = block.cache[self] = self._screen_block(block, spent)
+        return found
+
+    def _screen_block(self, block: pool.Block, spent: budget.Budget) -> _BlockScreen:
+        selected = block.everything
+        if not self._features.device_binding:
+            selected &= ~block.conditional
+        failed = 0
+        for judge in (*self.class_judges, *self.request_judges):
+            if not selected:
+                break
+            yes, errs = judge.on_block(block, spent)
+            failed |= selected & errs
+            selected &= yes
+        fitting, unfit = self._capacity_masks(block, selected)
+        allowed = block.everything
+        if not self._features.partitionable_devices:
+            allowed &= ~block.consuming
+        if self._features.device_taints:
+            for place in views.positions(block.tainted & selected):
+                if taints.preventing(block.devices[place].taints, self.tolerations) is not None:
+                    allowed &= ~(1 << place)
+        return _BlockScreen(selected, failed, fitting, unfit, allowed)
+
+    def _capacity_masks(self, block: pool.Block, selected: int) -> tuple[int, int]:
+        """Of the devices selected, those with enough capacity and those with which one cannot compute."""
+        if not self._features.consumable_capacity:
+            return selected, 0
+        fitting = unfit = 0
+        for place in views.positions(selected):
+            try:
+                if self.fits_empty(block.devices[place]):
+                    fitting |= 1 << place
+            except capacity.CapacityError:
+                unfit |= 1 << place
+        return fitting, unfit
+
+
+class Screener:
+    """Makes shapes and judges, one for all that are alike, for one compiler and set of features."""
+
+    def __init__(self, compiler: expressions.Compiler, features: gates.Features) -> None:
+        self._compiler = compiler
+        self.features = features
+        self._judges: dict[str, expressions.Judge] = {}
+        self._shapes: dict[Hashable, RequestShape] = {}
+        self._derivations: dict[str, expressions.Derivation | errors.CelError] = {}
+
+    def shape(
+        self,
+        found: deviceclass.DeviceClass,
+        selectors: tuple[devices.DeviceSelector, ...],
+        *,
+        capacity: resourceclaim.CapacityRequirements | None,
+        tolerations: tuple[devices.DeviceToleration, ...],
+    ) -> RequestShape:
+        """The shape of a request; AllocationError for a class with a selector of a type that is not known."""
+        wanted = None
+        if capacity is not None:
+            wanted = frozenset((name, amount.nanos, amount.text) for name, amount in capacity.requests.items())
+        key = (found.metadata.name, found.spec.selectors, selectors, wanted, tolerations)
+        known = self._shapes.get(key)
+        if known is None:
+            for number, selector in enumerate(found.spec.selectors):
+                if selector.cel is None:
+                    raise errors.AllocationError(
+                        f"class {found.metadata.name}: selector #{number}: "
+                        "CEL expression empty (unsupported selector type?)"
+                    )
+            if len(self._shapes) >= _SHAPES_REMEMBERED:
+                self._shapes.clear()
+                self._judges.clear()
+            known = self._shapes[key] = RequestShape(
+                str(found.metadata.name),
+                class_judges=self._judges_of(found.spec.selectors),
+                request_judges=self._judges_of(selectors),
+                capacity=capacity,
+                tolerations=tolerations,
+                features=self.features,
+            )
+        return known
+
+    def derivation(self, expression: str) -> expressions.Derivation:
+        """A derived attribute's expression, compiled; CelError where it does not compile."""
+        known = self._derivations.get(expression)
+        if known is None:
+            try:
+                known = self._compiler.derivation(expression)
+            except errors.CelError as error:
+                known = error
+            self._derivations[expression] = known
+        if isinstance(known, errors.CelError):
+            raise known
+        return known
+
+    def _judges_of(self, selectors: tuple[devices.DeviceSelector, ...]) -> tuple[expressions.Judge, ...]:
+        texts = [str(selector.cel.expression) for selector in selectors if selector.cel is not None]
+        for text in texts:
+            if text not in self._judges:
+                self._judges[text] = expressions.Judge(text, self._compiler)
+        return tuple(self._judges[text] for text in texts)
+
+
+def failure(
+    shape: RequestShape, shown: views.View, position: int, *, claim: str, request: str, device: str
+) -> errors.AllocationError:
+    """The error that looking at a device gives, where :attr:`Screen.errors` says that there is one.
+
+    ``claim`` and ``request`` name what the device was looked at for; ``device`` is how a message about its capacity
+    calls it.
+    """
+    block, place = shown.locate(position)
+    for owner, judges in ((f"class {shape.class_name}", shape.class_judges), (f"claim {claim}", shape.request_judges)):
+        for number, judge in enumerate(judges):
+            if judge.problem:
+                return errors.AllocationError(f"{owner}: selector #{number}: CEL compile error: {judge.problem}")
+            try:
+                judge.verdict(block, place)
+            except errors.CelError as error:
+                subject = f"{owner}: selector #{number} on device {shown.device_id(position)}"
+                return errors.AllocationError(f"{subject}: CEL runtime error: {_with_hint(str(error))}")
+    if position in shown.placement_errors:
+        return errors.AllocationError(shown.placement_errors[position])
+    try:
+        shape.fits_empty(block.devices[place])
+    except capacity.CapacityError as error:
+        return errors.AllocationError(
+            f"claim {claim}, request {request}: checking capacity for device {device}: {error}"
+        )
+    raise AssertionError(f"device {shown.device_id(position)} was screened as an error, and is none")
+
+
+def _spelled(capacities: Mapping[str, resourceslice.DeviceCapacity]) -> Hashable:
+    """Capacities as a key; amounts in their spelling, because results repeat it."""
+    return tuple((name, *map(_texts, (entry.value, entry.request_policy))) for name, entry in capacities.items())
+
+
+def _texts(
+    part: quantity.Quantity | resourceslice.CapacityRequestPolicy | resourceslice.CapacityRequestPolicyRange | None,
+) -> Hashable:
+    match part:
+        case quantity.Quantity():
+            return part.text
+        case resourceslice.CapacityRequestPolicy():
+            return _texts(part.default), _texts(part.valid_range), tuple(map(_texts, part.valid_values))
+        case resourceslice.CapacityRequestPolicyRange():
+            return _texts(part.min), _texts(part.max), _texts(part.step)
+        case None:
+            return None
+
+
+def _with_hint(message: str) -> str:
+    return message + _NO_KEY_HINT if "no such key:" in message else message

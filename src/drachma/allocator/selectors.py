@@ -1,0 +1,53 @@
+"""Selectors: the allocator's view of :mod:`drachma.cel`, with everything compiled once.
+
+The default :class:`drachma.allocator.expressions.Compiler`.
+"""
+
+from __future__ import annotations
+
+from drachma.allocator import features as gates
+from drachma.allocator import projection
+from drachma.api import resourceslice
+from drachma.cel import device as celdevice
+from drachma.cel import environment, program
+
+
+class CompiledExpression:
+    """An expression over a device: selector or derived attribute, as it was compiled."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, compiled: program.Program) -> None:
+        self._program = compiled
+
+    @property
+    def reads(self) -> frozenset[projection.Path] | None:
+        """What the result can depend on; None where that cannot be told."""
+        return None
+
+    def matches(self, device: resourceslice.Device, *, driver: str) -> bool:
+        """Whether the device is selected; CelError where evaluating it fails."""
+        return self._program.matches(celdevice.Device.of(device, driver))
+
+    def derive(self, device: resourceslice.Device, *, driver: str) -> resourceslice.DeviceAttribute:
+        """The attribute computed; CelError where evaluating it fails."""
+        return self._program.derive(celdevice.Device.of(device, driver))
+
+
+class SelectorCompiler:
+    """Compiles in the environment that the features give, expressions as the API server stored them."""
+
+    def __init__(self, features: gates.Features) -> None:
+        self._environment = environment.device_environment(
+            consumable_capacity=features.consumable_capacity,
+            list_type_attributes=features.list_type_attributes,
+            expressions=environment.Expressions.STORED,
+        )
+
+    def selector(self, expression: str) -> CompiledExpression:
+        """A selector; CelError where it does not compile."""
+        return CompiledExpression(program.compile_expression(expression, self._environment))
+
+    def derivation(self, expression: str) -> CompiledExpression:
+        """A derived attribute; CelError where it does not compile."""
+        return CompiledExpression(program.compile_expression(expression, self._environment, derived=True))
