@@ -8,7 +8,7 @@ from drachma.api import resourceslice
 from drachma.validation import collection, fielderror, limits
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
-from drachma.values import quantity
+from drachma.values import notation, quantity
 
 _INT64_MAX: Final = quantity.Quantity.from_int(2**63 - 1)
 _ZERO: Final = quantity.Quantity.from_int(0)
@@ -168,8 +168,9 @@ def _is_fraction(bound: quantity.Quantity) -> bool:
 
 
 def _decimal(option: quantity.Quantity) -> str:
-    """The amount as plain decimal digits, as upstream tells options apart."""
+    """The amount in decimal digits, by which upstream tells options apart: ``1`` and ``1000m`` are two of them."""
+    _, scale, *_ = notation.parse(option.text)
     whole, fraction = divmod(abs(option.nanos), 10**9)
     sign = "-" if option.sign < 0 else ""
-    digits = f"{fraction:09}".rstrip("0")
+    digits = f"{fraction:09}"[: -scale if scale < 0 else 0]
     return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"

@@ -59,7 +59,7 @@ def _compile(expression: str, at: Path, *, gates: Gates, is_derived: bool) -> tu
 def _selector_problem(result: types.Type, env: environment.Environment) -> str | None:
     if result in (types.BOOL, env.attribute):
         return None
-    return f"must evaluate to {types.BOOL} or the unknown type, not {result}"
+    return f"must evaluate to {types.BOOL} or the unknown type, not {result.declared_name}"
 
 
 def _derived_problem(result: types.Type, *, with_lists: bool) -> str | None:
@@ -67,4 +67,4 @@ def _derived_problem(result: types.Type, *, with_lists: bool) -> str | None:
     if result in allowed:
         return None
     lists = " or a list of these scalars" if with_lists else ""
-    return f"must evaluate to a primitive scalar (string, integer, boolean, semver){lists}, not {result}"
+    return f"must evaluate to a primitive scalar (string, integer, boolean, semver){lists}, not {result.declared_name}"

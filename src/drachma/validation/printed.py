@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import devices, meta, resourceclaim, resourceclaimtemplate, resourceslice, v1beta1
-from drachma.api.struct import Struct
+from drachma.api.struct import Struct, is_absent
 from drachma.values import quantity
 
 
@@ -108,7 +108,7 @@ def _internal(value: object) -> str:
 
 def _item(owner: Struct, name: str, form: Any) -> str:
     value = getattr(owner, name)
-    if isinstance(value, tuple | Mapping) and not value:
+    if isinstance(value, tuple | Mapping) and is_absent(value):
         return "null"
     if value is None and isinstance(owner, resourceslice.Counter | resourceslice.DeviceCapacity) and name == "value":
         return '"0"'
