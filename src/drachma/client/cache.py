@@ -1,0 +1,127 @@
+"""The memory of an informer: typed objects by key, by namespace, and by whatever indexes its users want.
+
+Everything runs in one event loop, so between two ``await``s a reader sees one consistent state. Objects are immutable
+and shared. Lookups cost the size of their answer; a write costs the number of index values that change.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from drachma import errors
+from drachma.api import meta
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
+
+IndexFunction: TypeAlias = Callable[[ObjectT], Iterable[str]]
+"""The values under which an object is found in one index; it must depend on nothing but the object."""
+
+
+class Key(NamedTuple):
+    """The identity of an object among those of its kind; the namespace is empty for cluster scope."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def key_of(known: meta.Object) -> Key:
+    """The key of an object."""
+    return Key(known.metadata.namespace, known.metadata.name)
+
+
+class _Index(Generic[ObjectT]):
+    def __init__(self, function: IndexFunction[ObjectT]) -> None:
+        self._function: Final = function
+        self._buckets: Final[dict[str, dict[Key, ObjectT]]] = {}
+
+    def replace(self, key: Key, old: ObjectT | None, new: ObjectT | None) -> None:
+        before = tuple(self._function(old)) if old is not None else ()
+        after = tuple(self._function(new)) if new is not None else ()
+        if before != after:
+            for value in before:
+                bucket = self._buckets[value]
+                bucket.pop(key, None)
+                if not bucket:
+                    del self._buckets[value]
+        if new is not None:
+            for value in after:
+                self._buckets.setdefault(value, {})[key] = new
+
+    def bucket(self, value: str) -> Mapping[Key, ObjectT]:
+        return self._buckets.get(value, {})
+
+    def values(self) -> Iterable[str]:
+        return self._buckets.keys()
+
+
+class Cache(Generic[ObjectT]):
+    """The newest known state of a selection of one kind. Only its informer writes to it."""
+
+    def __init__(self) -> None:
+        self._objects: Final[dict[Key, ObjectT]] = {}
+        self._namespaces: Final[_Index[ObjectT]] = _Index(lambda known: (known.metadata.namespace,))
+        self._indexes: Final[dict[str, _Index[ObjectT]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[ObjectT]:
+        """All objects as they are now, in no particular order; the cache may change meanwhile."""
+        return iter(tuple(self._objects.values()))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._objects
+
+    def get(self, name: str, *, namespace: str = "") -> ObjectT | None:
+        """One object, or None where it is not known."""
+        return self._objects.get(Key(namespace, name))
+
+    def in_namespace(self, namespace: str) -> tuple[ObjectT, ...]:
+        """All objects of a namespace."""
+        return tuple(self._namespaces.bucket(namespace).values())
+
+    def by(self, index: str, value: str) -> tuple[ObjectT, ...]:
+        """All objects that an index has under a value."""
+        return tuple(self._index(index).bucket(value).values())
+
+    def values(self, index: str) -> tuple[str, ...]:
+        """All values that an index has objects for."""
+        return tuple(self._index(index).values())
+
+    def add_index(self, name: str, function: IndexFunction[ObjectT]) -> None:
+        """Keeps an index from now on, of what is there already too. A name can be taken only once."""
+        if name in self._indexes:
+            raise errors.InvalidValueError(f"index {name!r} exists already")
+        made = _Index(function)
+        for key, known in self._objects.items():
+            made.replace(key, None, known)
+        self._indexes[name] = made
+
+    def put(self, new: ObjectT) -> ObjectT | None:
+        """Remembers an object; returns what was known before."""
+        key = key_of(new)
+        old = self._objects.get(key)
+        self._objects[key] = new
+        self._reindex(key, old, new)
+        return old
+
+    def drop(self, key: Key) -> ObjectT | None:
+        """Forgets an object; returns what was known of it."""
+        old = self._objects.pop(key, None)
+        if old is not None:
+            self._reindex(key, old, None)
+        return old
+
+    def _reindex(self, key: Key, old: ObjectT | None, new: ObjectT | None) -> None:
+        self._namespaces.replace(key, old, new)
+        for index in self._indexes.values():
+            index.replace(key, old, new)
+
+    def _index(self, name: str) -> _Index[ObjectT]:
+        found = self._indexes.get(name)
+        if found is None:
+            known = ", ".join(sorted(self._indexes)) or "none"
+            raise errors.InvalidValueError(f"index {name!r} does not exist: there are {known}")
+        return found

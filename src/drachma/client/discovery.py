@@ -1,0 +1,120 @@
+"""What a server serves: the version to speak for a kind, and all resources for those who look after every kind.
+
+Asked once per group version and remembered, because a server's answers change only when it is replaced.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import meta
+from drachma.client import target, transport
+
+_NEEDED: Final = frozenset({"delete", "list", "watch"})
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    pass
+
+
+class _Resource(_Part, frozen=True, kw_only=True):
+    name: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ()
+
+
+class _ResourceList(_Part, frozen=True, kw_only=True):
+    resources: tuple[_Resource, ...] = ()
+
+
+class _Version(_Part, frozen=True, kw_only=True):
+    version: str
+
+
+class _Group(_Part, frozen=True, kw_only=True):
+    name: str
+    versions: tuple[_Version, ...] = ()
+    preferred_version: _Version | None = None
+
+
+class _GroupList(_Part, frozen=True, kw_only=True):
+    groups: tuple[_Group, ...] = ()
+
+
+class _CoreVersions(_Part, frozen=True, kw_only=True):
+    versions: tuple[str, ...] = ()
+
+
+class Discovery:
+    """The remembered answers of one server."""
+
+    def __init__(self, sender: transport.Transport) -> None:
+        self._transport: Final = sender
+        self._served: Final[dict[tuple[str, str], tuple[_Resource, ...]]] = {}
+        self._versions: Final[dict[tuple[str, str], str]] = {}
+        self._lock: Final = asyncio.Lock()
+
+    async def version(self, wanted: target.Target[Any]) -> str:
+        """The first of a target's versions that the server has; an ObjectNotFoundError where it has none."""
+        if len(wanted.versions) == 1:
+            return wanted.versions[0]
+        known = self._versions.get((wanted.group, wanted.plural))
+        if known is not None:
+            return known
+        async with self._lock:
+            for version in wanted.versions:
+                resources = await self._resources(wanted.group, version)
+                if any(resource.name == wanted.plural for resource in resources):
+                    return self._versions.setdefault((wanted.group, wanted.plural), version)
+            # The server may get it yet, for example when it is upgraded: not remembered.
+            for version in wanted.versions:
+                self._served.pop((wanted.group, version), None)
+        versions = ", ".join(wanted.api_version(version) for version in wanted.versions)
+        message = f"{wanted.qualified}: the server has it in none of {versions}"
+        raise errors.ObjectNotFoundError(
+            {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": "NotFound"}
+            | {"code": 404}
+        )
+
+    async def resources(self) -> Sequence[target.Target[meta.Object]]:
+        """All resources that can be listed, watched and deleted, each in the version the server prefers."""
+        core = await self._ask("/api", _CoreVersions)
+        groups = [_Group(name="", versions=tuple(_Version(version=version) for version in core.versions))]
+        groups += (await self._ask("/apis", _GroupList)).groups
+        found: dict[tuple[str, str], target.Target[meta.Object]] = {}
+        async with self._lock:
+            for group in groups:
+                # A sort keeps the server's order but for the preferred version, which comes first.
+                for version in sorted(group.versions, key=lambda each: each != group.preferred_version):
+                    for resource in await self._resources(group.name, version.version):
+                        if "/" not in resource.name and _NEEDED.issubset(resource.verbs):
+                            found.setdefault(
+                                (group.name, resource.name), _target(group.name, version.version, resource)
+                            )
+        return tuple(found.values())
+
+    async def _resources(self, group: str, version: str) -> tuple[_Resource, ...]:
+        known = self._served.get((group, version))
+        if known is None:
+            path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+            try:
+                known = (await self._ask(path, _ResourceList)).resources
+            except errors.ObjectNotFoundError:
+                known = ()
+            self._served[group, version] = known
+        return known
+
+    async def _ask(self, path: str, answer: type[Any]) -> Any:
+        data = await self._transport.send(transport.Request(method="GET", path=path, is_idempotent=True))
+        try:
+            return msgspec.json.decode(data, type=answer)
+        except msgspec.DecodeError as error:
+            raise errors.DecodeError(f"discovery at {path}: {error}") from None
+
+
+def _target(group: str, version: str, resource: _Resource) -> target.Target[meta.Object]:
+    return target.metadata_of(group, version, plural=resource.name, kind=resource.kind, namespaced=resource.namespaced)

@@ -1,0 +1,302 @@
+"""The client for any Kubernetes API server, over HTTP with aiohttp.
+
+``connect`` makes one from a kubeconfig or, inside a cluster, from the pod's service account. Kinds that are served in
+several versions are spoken in the newest that both sides know, and converted here.
+"""
+
+import os
+import pathlib
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, Self, TypeVar
+
+from drachma import errors
+from drachma.api import codec, meta, pod
+from drachma.client import (
+    access,
+    backoff,
+    bodies,
+    clock,
+    discovery,
+    httpwatch,
+    incluster,
+    kubeconfig,
+    patches,
+    protocol,
+    target,
+    transport,
+    wire,
+)
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
+
+WATCH_SECONDS: Final = (300, 600)
+"""Between which times a watch is ended by the server unless told; spread, so that not all come back at once."""
+
+_GRACE_SECONDS: Final = 30
+"""How long after its end a silent watch is taken for dead."""
+
+
+def find_access(path: pathlib.Path | None = None, *, context: str = "") -> access.Access:
+    """The kubeconfig named or found where kubectl looks; inside a cluster and without one, the service account."""
+    is_named = path is not None or context or os.environ.get("KUBECONFIG")
+    home = pathlib.Path.home()
+    if not is_named and incluster.is_inside(os.environ) and not (home / ".kube" / "config").exists():
+        return incluster.load(environment=os.environ)
+    return kubeconfig.load(path, context=context, environment=os.environ, home=home)
+
+
+class HttpClient:
+    """See ``protocol.Client`` for what it promises. ``manager`` owns the fields that this client writes."""
+
+    def __init__(
+        self,
+        reached: access.Access,
+        *,
+        manager: str = "drachma",
+        time: clock.Clock | None = None,
+        retries: backoff.Retries | None = None,
+        chance: random.Random | None = None,
+        timeout_seconds: float = 60.0,
+    ) -> None:
+        self.access: Final = reached
+        self._manager: Final = manager
+        self._chance: Final = chance or random.Random()
+        self._transport: Final = transport.Transport(
+            reached,
+            time=time or clock.SystemClock(),
+            retries=retries or backoff.Retries(),
+            chance=self._chance,
+            timeout_seconds=timeout_seconds,
+        )
+        self._discovery: Final = discovery.Discovery(self._transport)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    # Reading
+
+    async def get(self, kind: target.Of[ObjectT], name: str, *, namespace: str = "") -> ObjectT:
+        wanted, version = await self._resolve(kind)
+        path = _object_path(wanted, version, namespace, name=name)
+        data = await self._transport.send(
+            transport.Request(method="GET", path=path, accept=_accept(wanted), is_idempotent=True)
+        )
+        return wire.reader(wanted, version).object(data)
+
+    async def list(
+        self,
+        kind: target.Of[ObjectT],
+        selection: protocol.Selection = protocol.EVERYTHING,
+        *,
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> protocol.Listing[ObjectT]:
+        wanted, version = await self._resolve(kind)
+        query = _selected(wanted, selection)
+        if limit:
+            query["limit"] = str(limit)
+        if continue_token:
+            query["continue"] = continue_token
+        data = await self._transport.send(
+            transport.Request(
+                method="GET",
+                path=wanted.path(version, selection.namespace),
+                query=query,
+                accept=_accept(wanted, is_list=True),
+                is_idempotent=True,
+            )
+        )
+        return wire.reader(wanted, version).listing(data)
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        kind: target.Of[ObjectT],
+        selection: protocol.Selection = protocol.EVERYTHING,
+        *,
+        resource_version: str,
+        timeout_seconds: int | None = None,
+    ) -> AsyncIterator[protocol.Watch[ObjectT]]:
+        wanted, version = await self._resolve(kind)
+        seconds = timeout_seconds if timeout_seconds is not None else self._chance.randint(*WATCH_SECONDS)
+        query = {
+            **_selected(wanted, selection),
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(seconds),
+        }
+        path = wanted.path(version, selection.namespace)
+        request = transport.Request(method="GET", path=path, query=query, accept=_accept(wanted), is_idempotent=True)
+        async with self._transport.stream(request, idle_seconds=seconds + _GRACE_SECONDS) as body:
+            yield httpwatch.HttpWatch(body, wire.reader(wanted, version), address=self.access.server + path)
+
+    async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
+        wanted, version = await self._resolve(kind)
+        path = _object_path(wanted, version, namespace, name=name)
+        data = await self._transport.send(transport.Request(method="GET", path=path, is_idempotent=True))
+        return wire.document(data, wanted)
+
+    async def resources(self) -> Sequence[target.Target[meta.Object]]:
+        return await self._discovery.resources()
+
+    # Writing
+
+    async def create(self, made: ObjectT) -> ObjectT:
+        wanted, version = await self._resolve(type(made))
+        body = codec.encode_json(made, api_version=wanted.api_version(version))
+        data = await self._post(wanted, version, made.metadata.namespace, body=body)
+        return wire.reader(wanted, version).object(data)
+
+    async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> protocol.Document:
+        wanted, version = await self._resolve(kind)
+        namespace = bodies.namespace_of(document)
+        return wire.document(await self._post(wanted, version, namespace, body=bodies.encode(document)), wanted)
+
+    async def update(self, changed: ObjectT, *, subresource: str = "") -> ObjectT:
+        wanted, version = await self._resolve(type(changed))
+        bodies.check_update(wanted, changed)
+        body = codec.encode_json(changed, api_version=wanted.api_version(version))
+        at = _object_path(
+            wanted, version, changed.metadata.namespace, name=changed.metadata.name, subresource=subresource
+        )
+        return wire.reader(wanted, version).object(await self._put(at, body))
+
+    async def update_document(
+        self, kind: target.Of[Any], document: Mapping[str, Any], *, subresource: str = ""
+    ) -> protocol.Document:
+        wanted, version = await self._resolve(kind)
+        namespace, name = bodies.namespace_of(document), bodies.name_of(document)
+        at = _object_path(wanted, version, namespace, name=name, subresource=subresource)
+        return wire.document(await self._put(at, bodies.encode(document)), wanted)
+
+    async def patch(
+        self,
+        kind: target.Of[ObjectT],
+        name: str,
+        *,
+        patch: patches.Patch,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> ObjectT:
+        wanted, version = await self._resolve(kind)
+        if wanted.is_reshaped(version) and patch.touches_spec:
+            problem = (
+                f"spec cannot be patched: the server has {wanted.api_version(version)}, which is shaped differently"
+            )
+            raise errors.InvalidValueError(f"{wanted.qualified} {name!r}: {problem}; update the whole object")
+        query = self._managed
+        if patch.media_type == patches.APPLY:
+            patch = bodies.completed(patch, wanted, version, name=name)
+            query = {**query, "force": "true"} if patch.is_forced else query
+        data = await self._transport.send(
+            transport.Request(
+                method="PATCH",
+                path=_object_path(wanted, version, namespace, name=name, subresource=subresource),
+                query=query,
+                body=patch.data,
+                content_type=patch.media_type,
+                accept=_accept(wanted),
+                is_idempotent=patch.is_idempotent,
+            )
+        )
+        return wire.reader(wanted, version).object(data)
+
+    async def delete(
+        self,
+        kind: target.Of[Any],
+        name: str,
+        *,
+        namespace: str = "",
+        preconditions: patches.Preconditions = patches.NONE,
+        grace_period_seconds: int | None = None,
+        propagation: protocol.Propagation | None = None,
+    ) -> None:
+        wanted, version = await self._resolve(kind)
+        options = bodies.delete_options(preconditions, grace_period_seconds, propagation=propagation)
+        path = _object_path(wanted, version, namespace, name=name)
+        body = bodies.encode(options)
+        await self._transport.send(transport.Request(method="DELETE", path=path, body=body, is_idempotent=True))
+
+    async def delete_collection(
+        self, kind: target.Of[Any], selection: protocol.Selection, *, propagation: protocol.Propagation | None = None
+    ) -> None:
+        wanted, version = await self._resolve(kind)
+        await self._transport.send(
+            transport.Request(
+                method="DELETE",
+                path=wanted.path(version, selection.namespace),
+                query=_selected(wanted, selection),
+                body=bodies.encode(bodies.delete_options(patches.NONE, None, propagation=propagation)),
+                is_idempotent=True,
+            )
+        )
+
+    async def bind(self, bound: pod.Pod, *, node: str) -> None:
+        await self._post_below(bound, "binding", body=bodies.binding(bound, node))
+
+    async def evict(self, evicted: pod.Pod, *, grace_period_seconds: int | None = None) -> None:
+        await self._post_below(evicted, "eviction", body=bodies.eviction(evicted, grace_period_seconds))
+
+    # Both
+
+    @property
+    def _managed(self) -> dict[str, str]:
+        return {"fieldManager": self._manager}
+
+    async def _resolve(self, kind: target.Of[ObjectT]) -> tuple[target.Target[ObjectT], str]:
+        wanted = target.of(kind)
+        return wanted, await self._discovery.version(wanted)
+
+    async def _post(self, wanted: target.Target[Any], version: str, namespace: str, *, body: bytes) -> bytes:
+        bodies.check_create(wanted, namespace)
+        path = wanted.path(version, namespace)
+        return await self._transport.send(
+            transport.Request(method="POST", path=path, query=self._managed, body=body, is_idempotent=False)
+        )
+
+    async def _post_below(self, about: pod.Pod, subresource: str, *, body: protocol.Document) -> None:
+        wanted = target.of(pod.Pod)
+        path = _object_path(wanted, "v1", about.metadata.namespace, name=about.metadata.name, subresource=subresource)
+        await self._transport.send(
+            transport.Request(
+                method="POST",
+                path=path,
+                body=bodies.encode(body),
+                is_idempotent=False,
+                waits_when_throttled=subresource != "eviction",
+            )
+        )
+
+    async def _put(self, path: str, body: bytes) -> bytes:
+        # A repeated update whose first try was heard is refused as a conflict, so repeating does no harm.
+        return await self._transport.send(
+            transport.Request(method="PUT", path=path, query=self._managed, body=body, is_idempotent=True)
+        )
+
+
+def _object_path(wanted: target.Target[Any], version: str, namespace: str, *, name: str, subresource: str = "") -> str:
+    wanted.check_place(name, namespace)
+    return wanted.path(version, namespace, name=name, subresource=subresource)
+
+
+def _selected(wanted: target.Target[Any], selection: protocol.Selection) -> dict[str, str]:
+    wanted.check_scope(selection.namespace)
+    query = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
+    return {parameter: text for parameter, text in query.items() if text}
+
+
+def _accept(wanted: target.Target[Any], *, is_list: bool = False) -> str:
+    """Metadata only where no more is read, to spare the wire; whole objects from servers that cannot."""
+    if wanted.model is not meta.Object:
+        return "application/json"
+    form = "PartialObjectMetadataList" if is_list else "PartialObjectMetadata"
+    return f"application/json;as={form};g=meta.k8s.io;v=v1,application/json"

@@ -1,0 +1,125 @@
+"""Patches: changes to part of an object, of the four kinds that an API server takes, and their preconditions.
+
+Contents are plain JSON values, or structs of :mod:`drachma.api` anywhere inside. ``merge`` replaces lists whole and is
+the usual choice; ``strategic`` merges lists by Kubernetes' keys where the kind has them (core kinds); ``json`` edits by
+position; ``apply`` states the fields that a manager wants and owns.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import hooks, meta
+
+JSON: Final = "application/json-patch+json"
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+
+_encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
+
+
+class Preconditions(msgspec.Struct, frozen=True):
+    """What an object must be for a write to happen: this very one by its uid, this very version of it, or both."""
+
+    uid: str = ""
+    resource_version: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.uid or self.resource_version)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """As part of an object's metadata."""
+        parts = {"uid": self.uid, "resourceVersion": self.resource_version}
+        return {field: value for field, value in parts.items() if value}
+
+
+NONE: Final = Preconditions()
+
+
+def same(known: meta.Object) -> Preconditions:
+    """The object that has this one's uid, in whatever version."""
+    return Preconditions(uid=known.metadata.uid)
+
+
+def unchanged(known: meta.Object) -> Preconditions:
+    """The object exactly as it is known."""
+    return Preconditions(uid=known.metadata.uid, resource_version=known.metadata.resource_version)
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True):
+    """A patch ready to be sent; ``content`` is a plain JSON value. ``is_forced`` only says something about apply."""
+
+    media_type: str
+    content: Any
+    is_idempotent: bool
+    is_forced: bool = False
+
+    @property
+    def data(self) -> bytes:
+        """The content as JSON, which is YAML too."""
+        return _encode(self.content)
+
+    @property
+    def touches_spec(self) -> bool:
+        """Whether it changes the part of an object that is written differently in older versions of a kind."""
+        if self.media_type == JSON:
+            return any(str(step.get("path", "")).split("/")[1:2] == ["spec"] for step in self.content)
+        return "spec" in self.content
+
+
+def merge(content: Mapping[str, Any], preconditions: Preconditions = NONE) -> Patch:
+    """Fields to set, with None for those to remove; lists are replaced whole."""
+    return Patch(media_type=MERGE, content=_guarded(content, preconditions), is_idempotent=True)
+
+
+def strategic(content: Mapping[str, Any], preconditions: Preconditions = NONE) -> Patch:
+    """The same with lists merged by their keys, and Kubernetes' ``$patch`` directives."""
+    # A list without a merge key is replaced or, for some primitive ones, joined: repeating that is harmless only
+    # if the repetition is refused.
+    is_idempotent = bool(preconditions.resource_version)
+    return Patch(media_type=STRATEGIC, content=_guarded(content, preconditions), is_idempotent=is_idempotent)
+
+
+def json(steps: Sequence[Mapping[str, Any]], preconditions: Preconditions = NONE) -> Patch:
+    """The operations of RFC 6902, after tests of the preconditions."""
+    tests = [
+        {"op": "test", "path": f"/metadata/{field}", "value": value} for field, value in preconditions.metadata.items()
+    ]
+    is_idempotent = bool(preconditions.resource_version)
+    return Patch(media_type=JSON, content=_plain([*tests, *steps]), is_idempotent=is_idempotent)
+
+
+def apply(content: Mapping[str, Any], preconditions: Preconditions = NONE, *, force: bool = False) -> Patch:
+    """All fields that the client's field manager wants; ``force`` takes over those that others own.
+
+    The client adds apiVersion, kind and name.
+    """
+    return Patch(media_type=APPLY, content=_guarded(content, preconditions), is_idempotent=True, is_forced=force)
+
+
+def _guarded(content: Mapping[str, Any], preconditions: Preconditions) -> dict[str, Any]:
+    plain: dict[str, Any] = _plain(content)
+    if not preconditions:
+        return plain
+    metadata = plain.get("metadata") or {}
+    for field, value in preconditions.metadata.items():
+        if metadata.get(field, value) != value:
+            raise errors.InvalidValueError(f"patch: metadata.{field} is {metadata[field]!r}, precondition is {value!r}")
+    return {**plain, "metadata": {**metadata, **preconditions.metadata}}
+
+
+def _plain(value: Any) -> Any:
+    """Structs, tuples and quantities as JSON has them."""
+    return _listed(msgspec.to_builtins(value, enc_hook=hooks.encode))
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_listed(item) for item in value]
+    return value

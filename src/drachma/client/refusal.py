@@ -1,0 +1,48 @@
+"""From Status documents to the errors that callers catch.
+
+Both clients use it, so the same refusal is the same error on either. The reason decides; where there is none, or one
+that callers do not tell apart, the code does.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drachma import errors
+
+_BY_REASON: Final[Mapping[str, type[errors.RefusedError]]] = {
+    "AlreadyExists": errors.ObjectExistsError,
+    "BadRequest": errors.BadRequestError,
+    "Conflict": errors.ObjectConflictError,
+    "Expired": errors.HistoryGoneError,
+    "Forbidden": errors.ForbiddenError,
+    "Gone": errors.HistoryGoneError,
+    "Invalid": errors.InvalidObjectError,
+    "NotFound": errors.ObjectNotFoundError,
+    "TooManyRequests": errors.ThrottledError,
+    "Unauthorized": errors.UnauthorizedError,
+}
+_BY_CODE: Final[Mapping[int, type[errors.RefusedError]]] = {
+    400: errors.BadRequestError,
+    401: errors.UnauthorizedError,
+    403: errors.ForbiddenError,
+    404: errors.ObjectNotFoundError,
+    409: errors.ObjectConflictError,
+    410: errors.HistoryGoneError,
+    422: errors.InvalidObjectError,
+    429: errors.ThrottledError,
+}
+
+
+def error(document: Mapping[str, Any]) -> errors.RefusedError:
+    """The error that a Status of failure stands for."""
+    code = int(document.get("code") or 0)
+    fallback = errors.ServerFaultError if code >= 500 else errors.RefusedError
+    kind = _BY_REASON.get(str(document.get("reason") or "")) or _BY_CODE.get(code, fallback)
+    return kind(document)
+
+
+def without_status(code: int, text: str) -> errors.RefusedError:
+    """The error for an answer of failure that is not a Status, as proxies and health checks give."""
+    shown = " ".join(text.split())[:200]
+    message = f"the server answered with code {code}" + (f": {shown}" if shown else "")
+    return error({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code})
