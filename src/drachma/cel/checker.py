@@ -41,7 +41,10 @@ class Checked(msgspec.Struct, frozen=True):
 def check(parsed: parser.Parsed, env: environment.Environment) -> Checked:
     """The checked form of a parsed expression. Raises ``CompileError`` if it does not type-check."""
     checker = _Checker(parsed, env)
-    checker.run()
+    try:
+        checker.run()
+    except types.NestingError as error:
+        checker.issues.append(source.Issue(source.NOWHERE, str(error)))
     if checker.issues:
         raise source.CompileError(parsed.source, checker.issues)
     root = parsed.root

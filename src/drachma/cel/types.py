@@ -17,6 +17,10 @@ from drachma import errors
 MAX_DEPTH = 300
 
 
+class NestingError(errors.CelError):
+    """A type would be nested deeper than ``MAX_DEPTH``."""
+
+
 class Kind(enum.Enum):
     """The general category of a type."""
 
@@ -130,7 +134,7 @@ def _nested(kind: Kind, name: str, params: tuple[Type, ...]) -> Type:
             depth = param.depth
         is_open = is_open or param.open
     if depth >= MAX_DEPTH:
-        raise errors.CelError(f"type is nested more than {MAX_DEPTH} levels deep")
+        raise NestingError(f"type is nested more than {MAX_DEPTH} levels deep")
     return Type(kind, name, params, open=is_open, depth=depth + 1)
 
 
