@@ -6,10 +6,12 @@ from typing import Final
 from drachma.api import pod, struct
 from drachma.validation import fielderror, formats, metadata, nodeallocatable, printed
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import ROOT, SPEC, STATUS, Path
+from drachma.validation.path import SPEC, STATUS, Path
 from drachma.values import names
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+_NOWHERE: Final = Path("[]")
+"""How upstream prints a path without a name."""
 _UPDATABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
     "`spec.tolerations` (only additions to existing tolerations),"
@@ -46,7 +48,7 @@ def check_status(given: pod.Pod, old: pod.Pod) -> Errors:
 def _spec(given: pod.Pod) -> Errors:
     spec = given.spec
     if spec.resource_claims and MIRROR_ANNOTATION in given.metadata.annotations:
-        yield fielderror.forbidden(ROOT, "static pods do not support resource claims")
+        yield fielderror.forbidden(_NOWHERE, "static pods do not support resource claims")
     else:
         yield from _resource_claims(spec.resource_claims, SPEC.child("resourceClaims"))
     known = sorted({claim.name for claim in spec.resource_claims if claim.name})
