@@ -56,8 +56,8 @@ def consumption(
 
 
 def canonical(amounts: Amounts) -> dict[str, quantity.Quantity]:
-    """The same amounts in the spelling that allocation results have."""
-    return {name: quantity.Quantity.parse(str(amount)) for name, amount in amounts.items()}
+    """The same amounts in the spelling that allocation results have, which is that of a computed quantity."""
+    return {name: amount * 1 for name, amount in amounts.items()}
 
 
 def value_of(capacity: resourceslice.DeviceCapacity) -> quantity.Quantity:
@@ -74,6 +74,9 @@ def _consumed(
     if policy is None:
         return wanted
     if policy.valid_range is not None and policy.valid_range.min is not None:
+        if wanted < policy.valid_range.min:
+            # Differs from upstream: a default below the minimum, which no API server accepts, stays what it is.
+            return wanted if _is_default(wanted, policy) else policy.valid_range.min
         return _round_up(wanted, policy.valid_range, least=policy.valid_range.min, fractional=fractional)
     return next((value for value in policy.valid_values if wanted <= value), wanted)
 
@@ -86,8 +89,6 @@ def _round_up(
     fractional: bool,
 ) -> quantity.Quantity:
     """The least amount of the range that is not below ``wanted``; upstream's arithmetic is in int64."""
-    if wanted < least:
-        return least
     step = allowed.step
     if step is None:
         return wanted
@@ -119,14 +120,16 @@ def _next_step(wanted: int, *, start: int, step: int) -> int:
 def _violates(
     amount: quantity.Quantity, policy: resourceslice.CapacityRequestPolicy | None, *, fractional: bool
 ) -> bool:
-    if policy is None:
-        return False
-    # The default is always allowed, in its own spelling.
-    if policy.default is not None and amount == policy.default and amount.format is policy.default.format:
+    if policy is None or _is_default(amount, policy):
         return False
     if policy.valid_range is not None:
         return _outside(amount, policy.valid_range, fractional=fractional)
     return bool(policy.valid_values) and amount not in policy.valid_values
+
+
+def _is_default(amount: quantity.Quantity, policy: resourceslice.CapacityRequestPolicy) -> bool:
+    """Whether it is the default, in the same format too; that is always allowed."""
+    return policy.default is not None and amount == policy.default and amount.format is policy.default.format
 
 
 def _outside(amount: quantity.Quantity, allowed: resourceslice.CapacityRequestPolicyRange, *, fractional: bool) -> bool:

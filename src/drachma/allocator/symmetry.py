@@ -7,7 +7,7 @@ the same place. Called by careful searches, once.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from drachma.allocator import budget, counters
 from drachma.allocator import problem as problems
@@ -34,7 +34,9 @@ def twins(
     relevant = 0
     for members in sets:
         relevant |= members
-    groups = [relevant & ~problem.taken]
+    # Which of the devices that "All" wants breaks a constraint first decides about an error: there order counts.
+    ordered = _mask(position for option in options if option.checks for position in option.listed or ())
+    groups = [relevant & ~problem.taken & ~ordered]
     for members in sets:
         groups = [part for group in groups for part in (group & members, group & ~members) if part]
     if draws or relevant & problem.shared or any(option.checks for option in options):
@@ -73,7 +75,7 @@ def _split(
     return list(parts.values())
 
 
-def _mask(listed: tuple[int, ...]) -> int:
+def _mask(listed: Iterable[int]) -> int:
     mask = 0
     for position in listed:
         mask |= 1 << position
