@@ -37,8 +37,8 @@ class _Index(Generic[ObjectT]):
         self._buckets: Final[dict[str, dict[Key, ObjectT]]] = {}
 
     def replace(self, key: Key, old: ObjectT | None, new: ObjectT | None) -> None:
-        before = tuple(self._function(old)) if old is not None else ()
-        after = tuple(self._function(new)) if new is not None else ()
+        before = dict.fromkeys(self._function(old)) if old is not None else {}
+        after = dict.fromkeys(self._function(new)) if new is not None else {}
         if before != after:
             for value in before:
                 bucket = self._buckets[value]
