@@ -23,8 +23,8 @@ PIECES = [
     ".all(k, v, ", ".transformMap(k, v, ", ".optMap(x, ", "cel.bind(y, ", ".sortBy(x, ", "optional.of(", ".orValue(",
     "quantity(", ".compareTo(", "semver(", "ip(", ".format([", "dyn(", "type(", "size(", ".size()", ".split(", ".join(",
     "lists.range(", "sets.contains(", ".matches(", "duration(", "timestamp(", "int", "google.protobuf.Timestamp",
-    "a.b{", "for", "`q-r`", "// c\n", "\n", "\t", "é", "水", '"%s %d"', '"\\u00e9"', '"\\q"', "'''", '"""', "r'", "#", "0x",
-    "@", "__result__", "@result", "import", "exec('1')", "\x00", "\ud800", "9" * 30, "1e999",
+    "a.b{", "for", "`q-r`", "// c\n", "\n", "\t", "é", "水", '"%s %d"', '"\\u00e9"', '"\\q"', "'''", '"""', "r'", "#",
+    "0x", "@", "__result__", "@result", "import", "exec('1')", "\x00", "\ud800", "9" * 30, "1e999",
 ]
 # fmt: on
 
