@@ -18,11 +18,11 @@ import msgspec
 
 from drachma import errors
 from drachma.api import resourceslice
-from drachma.cel import checker, device, environment, estimate, parser, plan, source, steps, stepwise, types
+from drachma.cel import checker, codegen, device, environment, estimate, parser, plan, source, steps, stepwise, types
 from drachma.cel.runtime import faults, kinds, values
 from drachma.cel.stepwise import machine
 
-COST_LIMIT: Final = 1_000_000
+COST_LIMIT: Final = machine.LIMIT
 """What one evaluation of a selector may cost."""
 
 _TO_BOOL: Final = {
@@ -124,12 +124,46 @@ class Program:
 
     def evaluate_variables(self, variables: Mapping[str, Any], *, limit: int = COST_LIMIT) -> stepwise.Result:
         """The value of an expression over other variables than a device; errors are values."""
-        return stepwise.run(self._code, variables, limit=limit)
+        fast = self._fast
+        if fast is not None:
+            try:
+                value, cost = fast(variables, None)
+            except codegen.SURPRISES:
+                pass
+            else:
+                if cost <= limit:
+                    return stepwise.Result(value, cost)
+        return self.evaluate_stepwise(variables, limit=limit)
+
+    def evaluate_stepwise(
+        self, variables: Mapping[str, Any], *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
+    ) -> stepwise.Result:
+        """The same by the stepwise machine alone; tests compare the two."""
+        return stepwise.run(self._code, variables, limit=limit, interrupt=interrupt)
+
+    @functools.cached_property
+    def _fast(self) -> codegen.Function | None:
+        try:
+            return codegen.generate(self._plan, device=self._env.attribute is not None)
+        except codegen.Unsuitable:
+            return None
 
     def _run(self, subject: device.Device, interrupt: machine.Interrupt | None, limit: int) -> tuple[Any, int]:
         if subject.problem is not None:
             raise EvaluationError(subject.problem, None)
-        result = stepwise.run(self._code, subject.variables, limit=limit, interrupt=interrupt)
+        fast = self._fast
+        if fast is not None:
+            try:
+                result = fast(subject, interrupt)
+            except codegen.SURPRISES:
+                pass
+            else:
+                if result[1] <= limit:
+                    return result
+        return self._run_stepwise(subject, interrupt, limit)
+
+    def _run_stepwise(self, subject: device.Device, interrupt: machine.Interrupt | None, limit: int) -> tuple[Any, int]:
+        result = self.evaluate_stepwise(subject.variables, limit=limit, interrupt=interrupt)
         value = result.value
         if isinstance(value, faults.Fault | faults.Abort):
             message = str(value)

@@ -146,3 +146,36 @@ class Fold(msgspec.Struct):
 
 
 Node = Constant | Attribute | Presence | Logic | Call | Membership | Fallback | MakeList | MakeMap | Fold
+
+
+def children(node: Node | Attribute) -> list[Node | Attribute]:
+    """The nodes directly below a node, in the order of evaluation."""
+    match node:
+        case Constant():
+            return []
+        case Attribute():
+            return [*_base(node.base), *(q.key for q in node.qualifiers if q.source is not Source.CONSTANT)]
+        case Presence():
+            return [node.attribute]
+        case Logic() | Fallback():
+            return [node.left, node.right]
+        case Call():
+            return list(node.args)
+        case Membership():
+            return [node.arg]
+        case MakeList():
+            return list(node.elements)
+        case MakeMap():
+            return [part for key, value, _ in node.entries for part in (key, value)]
+        case Fold():
+            return [node.range, node.accu, node.condition, node.step, node.result]
+
+
+def _base(base: Variable | Operand | Branch) -> list[Node | Attribute]:
+    match base:
+        case Variable():
+            return []
+        case Operand():
+            return [base.node]
+        case Branch():
+            return [base.condition, base.truthy, base.falsy]

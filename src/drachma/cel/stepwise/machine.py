@@ -13,6 +13,9 @@ import msgspec
 
 from drachma.cel.runtime import faults
 
+LIMIT: Final = 1_000_000
+"""What one evaluation may cost unless the caller says otherwise."""
+
 CHECK_EVERY: Final = 100
 """How many iterations pass between two looks at the interrupt."""
 

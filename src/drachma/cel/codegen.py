@@ -1,0 +1,207 @@
+"""Code generation: a plan becomes one Python function of straight-line code, compiled by Python itself.
+
+Called by programs before their first evaluation. The function covers evaluation without errors: plain types, present
+attributes, no overflow. Wherever a value is not what the code was written for it raises, and the program has the
+stepwise machine evaluate the expression from the start; so the function must be right only when it returns.
+
+Plans that are large or deep, or that use rare features, are refused: the machine runs them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from drachma.cel import codegen_attributes, codegen_calls, codegen_folds, steps
+from drachma.cel.codegen_writer import Atom, Surprise, Unsuitable, Writer
+from drachma.cel.runtime import costs, faults, values
+
+__all__ = ["SURPRISES", "Unsuitable", "generate", "source"]
+
+MAX_NODES: Final = 1000
+MAX_DEPTH: Final = 40
+
+SURPRISES: Final = (
+    Surprise, faults.Fault, faults.Abort, KeyError, TypeError, AttributeError, IndexError, OverflowError
+)  # fmt: skip
+"""What generated code raises where the stepwise machine has to take over."""
+
+Function = Callable[[Any, Callable[[], str | None] | None], tuple[Any, int]]
+
+
+def generate(plan: steps.Node, *, device: bool) -> Function:
+    """The function of a plan; raises Unsuitable. With ``device`` its input is a Device, otherwise a mapping."""
+    writer, text = _write(plan, device=device)
+    namespace = writer.namespace
+    exec(compile(text, "<cel>", "exec", dont_inherit=True), namespace)
+    function: Function = namespace["f"]
+    return function
+
+
+def source(plan: steps.Node, *, device: bool) -> str:
+    """The text of the function, for tests and for the curious."""
+    return _write(plan, device=device)[1]
+
+
+def _write(plan: steps.Node, *, device: bool) -> tuple[Writer, str]:
+    _measure(plan)
+    writer = Writer()
+    emitter = Emitter(writer, device=device)
+    emitter.end(plan, {})
+    return writer, writer.source("f")
+
+
+def _measure(plan: steps.Node) -> None:
+    """Refuses plans that are too large or too deep for generated code, without recursion."""
+    todo: list[tuple[Any, int]] = [(plan, 1)]
+    nodes = 0
+    while todo:
+        node, depth = todo.pop()
+        nodes += 1
+        if nodes > MAX_NODES or depth > MAX_DEPTH:
+            raise Unsuitable
+        todo.extend((child, depth + 1) for child in steps.children(node))
+
+
+class Emitter:
+    """Writes the code of nodes; ``scope`` has the local variables by their CEL names."""
+
+    def __init__(self, writer: Writer, *, device: bool) -> None:
+        self.writer = writer
+        self.device = device
+        self.loops = 0
+
+    def end(self, node: steps.Node, scope: codegen_attributes.Scope, *, boolean: bool = False) -> None:
+        """Code that returns the value of a node, which may have to be a bool; decided paths return at once."""
+        writer = self.writer
+        if isinstance(node, steps.Logic):
+            left = self.emit(node.left, scope)
+            before = writer.counted
+            if left.sure is bool:
+                with writer.path(f"if {'' if node.decided_by else 'not '}{left.code}:"):
+                    writer.give(repr(node.decided_by))
+            else:
+                with writer.path(f"if {left.code} is {node.decided_by}:"):
+                    writer.give(repr(node.decided_by))
+                with writer.path(f"if {left.code} is not {not node.decided_by}:"):
+                    writer.line("raise Surprise")
+            writer.restore(counted=before)
+            self.end(node.right, scope, boolean=True)
+            return
+        if isinstance(node, steps.Attribute) and isinstance(node.base, steps.Branch) and not node.qualifiers:
+            condition = self.emit(node.base.condition, scope)
+            before = writer.counted
+            with writer.path(f"if {condition.code} is True:"):
+                self.end_resolved(node.base.truthy, scope, boolean=boolean)
+            writer.restore(counted=before)
+            if condition.sure is not bool:
+                with writer.path(f"if {condition.code} is not False:"):
+                    writer.line("raise Surprise")
+            self.end_resolved(node.base.falsy, scope, boolean=boolean)
+            return
+        self._give(self.emit(node, scope), boolean=boolean)
+
+    def _give(self, value: Atom, *, boolean: bool) -> None:
+        if boolean and value.sure is not bool:
+            self.writer.line(f"if {value.code}.__class__ is not bool: raise Surprise")
+        self.writer.give(value.code)
+
+    def end_resolved(self, attribute: steps.Attribute, scope: codegen_attributes.Scope, *, boolean: bool) -> None:
+        """The same for a branch of a conditional, which is not charged for being read."""
+        if isinstance(attribute.base, steps.Operand) and not attribute.qualifiers:
+            self.end(attribute.base.node, scope, boolean=boolean)
+            return
+        if isinstance(attribute.base, steps.Branch) and not attribute.qualifiers:
+            self.end(attribute, scope, boolean=boolean)
+            return
+        self._give(codegen_attributes.resolve(self, attribute, scope), boolean=boolean)
+
+    def emit(self, node: steps.Node, scope: codegen_attributes.Scope) -> Atom:
+        """Code that computes a node; the atom is its value."""
+        return _EMITTERS[node.__class__](self, node, scope)
+
+    def constant(self, node: steps.Constant, scope: codegen_attributes.Scope) -> Atom:
+        return self.writer.constant(node.value)
+
+    def logic(self, node: steps.Logic, scope: codegen_attributes.Scope) -> Atom:
+        writer = self.writer
+        left = self.emit(node.left, scope)
+        writer.need_counter()
+        out = writer.let(left.code, bool)
+        if left.sure is bool:
+            head = f"if {'not ' if node.decided_by else ''}{out.code}:"
+        else:
+            head = f"if {out.code} is not {node.decided_by}:"
+        with writer.block(head):
+            if left.sure is not bool:
+                writer.line(f"if {out.code} is not {not node.decided_by}: raise Surprise")
+            right = self.emit(node.right, scope)
+            writer.line(f"{out.code} = {right.code}")
+            if right.sure is not bool:
+                writer.line(f"if {out.code}.__class__ is not bool: raise Surprise")
+        return out
+
+    def membership(self, node: steps.Membership, scope: codegen_attributes.Scope) -> Atom:
+        writer = self.writer
+        value = self.emit(node.arg, scope)
+        members, slow = writer.use(node.members), writer.use(_is_member)
+        if value.sure is str or value.sure is int:
+            return writer.let(f"{value.code} in {members}", bool)
+        kind = writer.let(f"{value.code}.__class__")
+        test = f"{kind.code} is str or {kind.code} is int"
+        return writer.let(f"{value.code} in {members} if {test} else {slow}({value.code}, {members})", bool)
+
+    def fallback(self, node: steps.Fallback, scope: codegen_attributes.Scope) -> Atom:
+        writer = self.writer
+        if node.unwrap and isinstance(node.left, steps.Attribute):
+            found = codegen_attributes.emit_raw(self, node.left, scope)
+            if found is not None:
+                return self._instead(found, "MISSING", node.right, scope)
+        left = self.emit(node.left, scope)
+        writer.line(f"if {left.code}.__class__ is not Optional: raise Surprise")
+        if not node.unwrap:
+            return self._instead(writer.let(left.code, values.Optional), "NONE", node.right, scope)
+        out = writer.let(f"MISSING if {left.code} is NONE else {left.code}.value")
+        return self._instead(out, "MISSING", node.right, scope)
+
+    def _instead(self, out: Atom, missing: str, node: steps.Node, scope: codegen_attributes.Scope) -> Atom:
+        self.writer.need_counter()
+        with self.writer.block(f"if {out.code} is {missing}:"):
+            self.writer.line(f"{out.code} = {self.emit(node, scope).code}")
+        return Atom(out.code)
+
+    def make_list(self, node: steps.MakeList, scope: codegen_attributes.Scope) -> Atom:
+        if node.optional:
+            raise Unsuitable
+        elements = [self.emit(element, scope).code for element in node.elements]
+        self.writer.count(costs.LIST)
+        return self.writer.let(f"[{', '.join(elements)}]", list)
+
+    def make_map(self, node: steps.MakeMap, scope: codegen_attributes.Scope) -> Atom:
+        pairs = []
+        for key, value, optional in node.entries:
+            if optional:
+                raise Unsuitable
+            encoded = self.emit(key, scope)
+            code = encoded.code if encoded.sure is str else f"{self.writer.use(values.encode_key)}({encoded.code})"
+            pairs.append(f"{self.writer.let(code).code}: {self.emit(value, scope).code}")
+        self.writer.count(costs.MAP)
+        return self.writer.let(f"{{{', '.join(pairs)}}}", dict)
+
+
+def _is_member(value: Any, members: frozenset[Any]) -> bool:
+    return values.encode_key(value) in members
+
+
+_EMITTERS: Final[dict[type, Callable[..., Atom]]] = {
+    steps.Attribute: codegen_attributes.emit,
+    steps.Call: codegen_calls.emit,
+    steps.Constant: Emitter.constant,
+    steps.Fallback: Emitter.fallback,
+    steps.Fold: codegen_folds.emit,
+    steps.Logic: Emitter.logic,
+    steps.MakeList: Emitter.make_list,
+    steps.MakeMap: Emitter.make_map,
+    steps.Membership: Emitter.membership,
+    steps.Presence: codegen_attributes.emit_presence,
+}

@@ -1,0 +1,273 @@
+"""Generated code for calls: operators and functions, with the common cases written out.
+
+Part of code generation. A case is written out for the classes it is meant for, with a test of the class unless that is
+certain; all other arguments go to the runtime's implementation, which raises where CEL has an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from drachma.cel import plan, steps
+from drachma.cel.codegen_writer import Atom, Writer
+from drachma.cel.runtime import costs, equality, faults, library, values
+from drachma.values import quantity, semver
+
+if TYPE_CHECKING:
+    from drachma.cel import codegen, codegen_attributes
+
+Fault = faults.Fault
+
+_RESULTS: Final[dict[str, type]] = {
+    **dict.fromkeys(
+        (
+            "!_", "@in", "_<_", "_<=_", "_>_", "_>=_", "contains", "endsWith", "startsWith", "matches", "isGreaterThan",
+            "isLessThan", "isInteger", "isQuantity", "isSemver", "isIP", "isCIDR", "isURL", "isSorted", "hasValue",
+            "containsIP", "containsCIDR", "sets.contains", "sets.equivalent", "sets.intersects", "includes",
+        ),
+        bool,
+    ),
+    **dict.fromkeys(("size", "compareTo", "asInteger", "sign", "major", "minor", "patch", "indexOf"), int),
+    **dict.fromkeys(("lowerAscii", "upperAscii", "trim", "substring", "replace", "join", "charAt", "find"), str),
+    "semver": semver.SemVer,
+    "quantity": quantity.Quantity,
+}  # fmt: skip
+"""The class that the result of a function surely has."""
+
+_COMPUTED_ONCE: Final = frozenset(("quantity", "semver", "ip", "cidr", "url"))
+"""Functions of constants whose value generated code starts out with."""
+
+_INLINE: Final = frozenset((int, bool))
+_MAX_TABLE: Final = 10
+
+
+def emit(emitter: codegen.Emitter, node: steps.Call, scope: codegen_attributes.Scope) -> Atom:
+    """The value of a call, and its cost."""
+    binding, writer = node.binding, emitter.writer
+    args = [emitter.emit(arg, scope) for arg in node.args]
+    if binding is plan.EQUAL or binding is plan.DIFFERENT:
+        return _equality(writer, args[0], args[1], binding)
+    if binding is plan.NOT_STRICTLY_FALSE:
+        writer.count(1)
+        return args[0] if args[0].sure is bool else writer.let(f"{args[0].code} is not False", bool)
+    if binding.function in _COMPUTED_ONCE and args and all(arg.is_known for arg in args):
+        return _computed_once(writer, binding, [arg.known for arg in args])
+    special = _SPECIAL.get(binding.function)
+    out = special(writer, binding, args) if special is not None else None
+    if out is None:
+        out = _general(writer, binding, args)
+    return out
+
+
+def _general(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom:
+    codes = ", ".join(arg.code for arg in args)
+    out = writer.let(f"{writer.use(binding.run)}({codes})", _RESULTS.get(binding.function))
+    _charge(writer, binding, args, out)
+    return out
+
+
+def _charge(writer: Writer, binding: library.Binding, args: Sequence[Atom], out: Atom) -> None:
+    if isinstance(binding.charge, int):
+        writer.count(binding.charge)
+    else:
+        codes = "".join(f"{arg.code}, " for arg in args)
+        writer.count_value(f"{writer.use(binding.charge)}(({codes}), {out.code})")
+
+
+def _computed_once(writer: Writer, binding: library.Binding, known: list[Any]) -> Atom:
+    try:
+        value = binding.run(*known)
+    except Fault:
+        writer.line("raise Surprise")
+        return Atom("None")
+    writer.count(binding.charge if isinstance(binding.charge, int) else binding.charge(known, value))
+    return writer.constant(value)
+
+
+def _equality(writer: Writer, left: Atom, right: Atom, binding: library.Binding) -> Atom:
+    equal = binding is plan.EQUAL
+    operator = "==" if equal else "!="
+    slow = writer.use(_equal_slow if equal else _differ_slow)
+    for value, other in ((left, right), (right, left)):
+        if not other.is_known or value.is_known:
+            continue
+        kind = other.known.__class__
+        if kind is str or kind in _INLINE:
+            fast = f"{value.code} {operator} {other.literal}"
+            cost = _text_cost(value.code, other.known) if kind is str else "1"
+            if value.sure is kind:
+                result = writer.let(fast, bool)
+                _count_either(writer, cost)
+                return result
+            out = writer.name()
+            extra = writer.name()
+            # One statement decides both, so that the counter changes once.
+            writer.line(f"if {value.code}.__class__ is {kind.__name__}: {out} = {fast}; {extra} = {cost}")
+            writer.line(f"else: {out}, {extra} = {slow}({left.code}, {right.code})")
+            writer.count_value(extra)
+            return Atom(out, bool)
+    if equal and left.sure is quantity.Quantity and right.sure is quantity.Quantity:
+        writer.count(1)
+        return writer.let(f"{left.code}.nanos == {right.code}.nanos", bool)
+    out, extra = writer.name(), writer.name()
+    writer.line(f"{out}, {extra} = {slow}({left.code}, {right.code})")
+    writer.count_value(extra)
+    return Atom(out, bool)
+
+
+def _count_either(writer: Writer, cost: str) -> None:
+    if cost.isdigit():
+        writer.count(int(cost))
+    else:
+        writer.count_value(cost)
+
+
+def _text_cost(code: str, known: str) -> str:
+    """The cost of comparing a text with a known one: a tenth of the shorter."""
+    if not known:
+        return "0"
+    if len(known) <= _MAX_TABLE:
+        return f"(1 if {code} else 0)"
+    limit = costs.tenth(len(known))
+    return f"({limit} if len({code}) >= {len(known)} else -int(-len({code}) * 0.1 // 1))"
+
+
+def _equal_slow(left: Any, right: Any) -> tuple[bool, int]:
+    result = equality.equal(left, right)
+    return result, costs.equals((left, right), result)
+
+
+def _differ_slow(left: Any, right: Any) -> tuple[bool, int]:
+    return equality.differs(left, right), costs.smaller((left, right), None)
+
+
+def _relation(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    if not isinstance(binding.charge, int):
+        return None
+    writer.count(binding.charge)
+    left, right = args
+    fast = f"{left.literal} {binding.function[1:-1]} {right.literal}"
+    tests = [f"{arg.code}.__class__ is int" for arg in args if arg.sure is not int]
+    if any(arg.sure is not None and arg.sure is not int for arg in args):
+        return writer.let(f"{writer.use(binding.run)}({left.code}, {right.code})", bool)
+    if not tests:
+        return writer.let(fast, bool)
+    slow = f"{writer.use(binding.run)}({left.code}, {right.code})"
+    return writer.let(f"{fast} if {' and '.join(tests)} else {slow}", bool)
+
+
+def _arithmetic(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    if not isinstance(binding.charge, int) or any(arg.sure is not int for arg in args):
+        return None
+    writer.count(binding.charge)
+    out = writer.let(f"{args[0].literal} {binding.function[1:-1]} {args[1].literal}", int)
+    writer.line(f"if not {values.INT_MIN} <= {out.code} <= {values.INT_MAX}: raise Surprise")
+    return out
+
+
+def _not(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    writer.count(1)
+    if args[0].sure is not bool:
+        writer.line(f"if {args[0].code}.__class__ is not bool: raise Surprise")
+    return writer.let(f"not {args[0].code}", bool)
+
+
+def _size(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    if args[0].sure not in (str, list, dict):
+        return None
+    writer.count(1)
+    return writer.let(f"len({args[0].code})", int)
+
+
+def _dyn(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    writer.count(1)
+    return args[0]
+
+
+def _has_value(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    if args[0].sure is not values.Optional:
+        return None
+    writer.count(1)
+    return writer.let(f"{args[0].code} is not NONE", bool)
+
+
+def _prefix(method: str) -> Callable[[Writer, library.Binding, Sequence[Atom]], Atom | None]:
+    def write(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+        text, part = args
+        if not part.is_known or part.sure is not str:
+            return None
+        _require_text(writer, text)
+        writer.count(costs.tenth(len(part.known)))
+        return writer.let(f"{text.code}.{method}({part.literal})", bool)
+
+    return write
+
+
+def _require_text(writer: Writer, text: Atom) -> None:
+    if text.sure is not str:
+        writer.line(f"if {text.code}.__class__ is not str: raise Surprise")
+
+
+def _contains(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    text, part = args
+    if not part.is_known or part.sure is not str:
+        return None
+    _require_text(writer, text)
+    out = writer.let(f"{part.literal} in {text.code}", bool)
+    writer.count_value(f"{writer.use(costs.tenth)}(len({text.code})) * {costs.tenth(len(part.known))}")
+    return out
+
+
+def _matches(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    text, pattern = args
+    if not pattern.is_known or pattern.sure is not str or binding.overload == "":
+        return None
+    _require_text(writer, text)
+    out = writer.let(f"{writer.use(binding.run)}({text.code}, {pattern.code})", bool)
+    factor = math.ceil(len(pattern.known) * 0.25)
+    writer.count_value(f"{writer.use(costs.tenth)}(1.0 + len({text.code})) * {factor}")
+    return out
+
+
+def _comparison(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
+    """``isGreaterThan``, ``isLessThan`` and ``compareTo`` with a known version or quantity."""
+    target, other = args
+    if (
+        not other.is_known
+        or other.sure not in (semver.SemVer, quantity.Quantity)
+        or not isinstance(binding.charge, int)
+    ):
+        return None
+    writer.count(binding.charge)
+    kind = other.sure
+    attribute = ".nanos" if kind is quantity.Quantity else ""
+    known = writer.constant(other.known.nanos).literal if kind is quantity.Quantity else other.code
+    mine = f"{target.code}{attribute}"
+    slow = f"{writer.use(binding.run)}({target.code}, {other.code})"
+    if binding.function == "compareTo":
+        fast = f"({mine} > {known}) - ({mine} < {known})"
+    else:
+        fast = f"{mine} {'>' if binding.function == 'isGreaterThan' else '<'} {known}"
+    sure = int if binding.function == "compareTo" else bool
+    if target.sure is kind:
+        return writer.let(fast, sure)
+    return writer.let(f"{fast} if {target.code}.__class__ is {writer.use(kind)} else {slow}", sure)
+
+
+_Special = Callable[[Writer, library.Binding, Sequence[Atom]], Atom | None]
+
+_SPECIAL: Final[dict[str, _Special]] = {
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _relation),
+    **dict.fromkeys(("_+_", "_-_", "_*_"), _arithmetic),
+    **dict.fromkeys(("isGreaterThan", "isLessThan", "compareTo"), _comparison),
+    "!_": _not,
+    "size": _size,
+    "dyn": _dyn,
+    "hasValue": _has_value,
+    "startsWith": _prefix("startswith"),
+    "endsWith": _prefix("endswith"),
+    "contains": _contains,
+    "matches": _matches,
+}

@@ -1,0 +1,165 @@
+"""The writer of generated code: lines, names, constants, and the cost counter compiled in between.
+
+Used by the other ``codegen`` modules. Costs that are known in advance are added up while writing and appear as one
+constant where paths part or meet; a counter in the code exists only where a cost depends on values.
+
+Names in generated code are the writer's own. Text of an expression gets there as the literal of a constant only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+from drachma.cel.runtime import faults, kinds, values
+
+MAX_LITERAL: Final = 4096
+
+
+class Unsuitable(Exception):  # noqa: N818
+    """The plan has something that is not worth generating code for; the stepwise machine will run it."""
+
+
+class Surprise(Exception):  # noqa: N818
+    """Raised by generated code where it has no fast answer; the program turns to the stepwise machine."""
+
+
+class Atom:
+    """A value in generated code: a name or literal, the class its value surely has, and the value if it is known."""
+
+    __slots__ = ("code", "known", "sure")
+
+    def __init__(self, code: str, sure: type | None = None, known: Any = values.MISSING) -> None:
+        self.code = code
+        self.sure = sure
+        self.known = known
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the value is a constant."""
+        return self.known is not values.MISSING
+
+    @property
+    def literal(self) -> str:
+        """The value spelled out where that is faster than a name; never to be followed by a dot or an ``is``."""
+        kind = self.known.__class__
+        if kind is str and len(self.known) <= MAX_LITERAL:
+            return repr(self.known)
+        return f"({self.known})" if kind is int or kind is bool else self.code
+
+
+class Writer:
+    """Collects the body of one function."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._indent = 1
+        self._names = 0
+        self._counted = False
+        self.pending = 0
+        self.namespace: dict[str, Any] = {
+            "Surprise": Surprise, "Optional": values.Optional, "NONE": values.NONE, "MISSING": values.MISSING,
+            "LISTS": kinds.LISTS, "MAPS": kinds.MAPS, "Fault": faults.Fault, "UInt": values.UInt,
+        }  # fmt: skip
+
+    def source(self, name: str) -> str:
+        """The function as text: it takes the input and the interrupt, and returns a value and its cost."""
+        return f"def {name}(V, I):\n" + "\n".join(self._lines)
+
+    def line(self, text: str) -> None:
+        """One line at the present indentation."""
+        self._lines.append(" " * self._indent + text)
+
+    @contextlib.contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """An indented block; its costs are its own and are settled at its end."""
+        self.line(head)
+        self._indent += 1
+        before = self.pending
+        self.pending = 0
+        length = len(self._lines)
+        yield
+        self.settle()
+        if len(self._lines) == length:
+            self.line("pass")
+        self.pending = before
+        self._indent -= 1
+
+    @contextlib.contextmanager
+    def path(self, head: str) -> Iterator[None]:
+        """An indented block that ends the function; what follows is another path with the costs of before."""
+        self.line(head)
+        self._indent += 1
+        before = self.pending
+        yield
+        self.pending = before
+        self._indent -= 1
+
+    def name(self) -> str:
+        """A fresh local name."""
+        self._names += 1
+        return f"t{self._names}"
+
+    def let(self, code: str, sure: type | None = None) -> Atom:
+        """A local name for the value of an expression."""
+        name = self.name()
+        self.line(f"{name} = {code}")
+        return Atom(name, sure)
+
+    def use(self, value: Any) -> str:
+        """A global name for an object that generated code needs."""
+        for name, known in self.namespace.items():
+            if known is value:
+                return name
+        name = f"G{len(self.namespace)}"
+        self.namespace[name] = value
+        return name
+
+    def constant(self, value: Any) -> Atom:
+        """A constant of the expression."""
+        name = f"K{len(self.namespace)}"
+        self.namespace[name] = value
+        return Atom(name, value.__class__, value)
+
+    def count(self, cost: int) -> None:
+        """A cost known in advance."""
+        self.pending += cost
+
+    def count_value(self, code: str) -> None:
+        """A cost that depends on values: the expression for it."""
+        total = f"{code} + {self.pending}" if self.pending else code
+        self.line(f"c += {total}" if self._counted else f"c = {total}")
+        self._counted = True
+        self.pending = 0
+
+    def need_counter(self) -> None:
+        """Makes sure that the counter exists; called before paths part that will meet again."""
+        if not self._counted:
+            self.line(f"c = {self.pending}")
+            self._counted = True
+            self.pending = 0
+
+    def settle(self) -> None:
+        """Writes out the costs added up so far."""
+        if self.pending:
+            self.line(f"c += {self.pending}")
+            self.pending = 0
+
+    def give(self, code: str) -> None:
+        """Ends the function with a value and the cost of the path that led here."""
+        if not self._counted:
+            self.line(f"return {code}, {self.pending}")
+        elif self.pending:
+            self.line(f"return {code}, c + {self.pending}")
+        else:
+            self.line(f"return {code}, c")
+
+    @property
+    def counted(self) -> bool:
+        """Whether the counter exists at this point."""
+        return self._counted
+
+    def restore(self, *, counted: bool) -> None:
+        """Goes back to whether the counter existed, after a path that ended."""
+        self._counted = counted
