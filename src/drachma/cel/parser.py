@@ -16,25 +16,25 @@ from collections.abc import Callable
 import msgspec
 
 from drachma import errors
-from drachma.cel import ast, lexer, literals, machine, macros, source
+from drachma.cel import ast, lexer, literals, macros, reduction, source
 
 MAX_CODE_POINTS = 100_000
 
 _BINARY = {
-    "<": (machine.RELATION, "_<_"),
-    "<=": (machine.RELATION, "_<=_"),
-    ">": (machine.RELATION, "_>_"),
-    ">=": (machine.RELATION, "_>=_"),
-    "==": (machine.RELATION, "_==_"),
-    "!=": (machine.RELATION, "_!=_"),
-    "in": (machine.RELATION, "@in"),
-    "+": (machine.SUM, "_+_"),
-    "-": (machine.SUM, "_-_"),
-    "*": (machine.PRODUCT, "_*_"),
-    "/": (machine.PRODUCT, "_/_"),
-    "%": (machine.PRODUCT, "_%_"),
+    "<": (reduction.RELATION, "_<_"),
+    "<=": (reduction.RELATION, "_<=_"),
+    ">": (reduction.RELATION, "_>_"),
+    ">=": (reduction.RELATION, "_>=_"),
+    "==": (reduction.RELATION, "_==_"),
+    "!=": (reduction.RELATION, "_!=_"),
+    "in": (reduction.RELATION, "@in"),
+    "+": (reduction.SUM, "_+_"),
+    "-": (reduction.SUM, "_-_"),
+    "*": (reduction.PRODUCT, "_*_"),
+    "/": (reduction.PRODUCT, "_/_"),
+    "%": (reduction.PRODUCT, "_%_"),
 }
-_CHAIN = {"||": (machine.OR, "_||_"), "&&": (machine.AND, "_&&_")}
+_CHAIN = {"||": (reduction.OR, "_||_"), "&&": (reduction.AND, "_&&_")}
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -55,14 +55,14 @@ def parse(text: str, known_macros: macros.Macros) -> Parsed:
     parser = _Parser(origin, known_macros)
     try:
         root = parser.run()
-    except machine.RefusedError as refused:
+    except reduction.RefusedError as refused:
         raise source.CompileError(origin, [*parser.issues, refused.issue]) from None
     if parser.issues:
         raise source.CompileError(origin, parser.issues)
     return Parsed(root, origin, parser.positions, parser.messages)
 
 
-class _Parser(machine.Machine):
+class _Parser(reduction.Reduction):
     """One run over the tokens, which decides what each of them means."""
 
     def run(self) -> ast.Node:
@@ -145,7 +145,9 @@ class _Parser(machine.Machine):
             return self.literal(end, negative=True)
         if (end - at) % 2:
             function = "!_" if symbol == "!" else "-_"
-            self.stack.append(machine.Waiting(machine.SIGN, symbol, self.number(self.offsets[at]), function=function))
+            self.stack.append(
+                reduction.Waiting(reduction.SIGN, symbol, self.number(self.offsets[at]), function=function)
+            )
         self.at = end
         if kinds[end] == "-" and kinds[end + 1] in (lexer.INT, lexer.FLOAT):
             self.at = end + 2
@@ -185,7 +187,7 @@ class _Parser(machine.Machine):
             self.unexpected(at)
         return False
 
-    def element(self, entry: machine.Waiting) -> None:
+    def element(self, entry: reduction.Waiting) -> None:
         """Step over what stands before the value of an element, entry, index or field."""
         at = self.at
         if self.kinds[at] == "?":
@@ -264,7 +266,7 @@ class _Parser(machine.Machine):
     def binary(self, at: int) -> bool:
         precedence, function = _BINARY[self.kinds[at]]
         self.reduce(precedence)
-        self.wait(machine.Waiting(precedence, "", self.number(self.offsets[at]), function=function))
+        self.wait(reduction.Waiting(precedence, "", self.number(self.offsets[at]), function=function))
         return True
 
     def chain(self, at: int) -> bool:
@@ -276,18 +278,18 @@ class _Parser(machine.Machine):
             top.more.append(id_)
         else:
             base = len(self.operands) - 1
-            self.stack.append(machine.Waiting(precedence, "", id_, function=function, base=base))
+            self.stack.append(reduction.Waiting(precedence, "", id_, function=function, base=base))
         return True
 
     def question(self, at: int) -> bool:
-        self.reduce(machine.OR)
+        self.reduce(reduction.OR)
         if self.stack[-1].kind == "?":
             self.unexpected(at)
-        self.stack.append(machine.Waiting(machine.CONDITIONAL, "?", self.number(self.offsets[at])))
+        self.stack.append(reduction.Waiting(reduction.CONDITIONAL, "?", self.number(self.offsets[at])))
         return True
 
     def colon(self, at: int) -> bool:
-        self.reduce(machine.OR)
+        self.reduce(reduction.OR)
         top = self.stack[-1]
         if top.kind == "?":
             top.kind = ":"
@@ -344,7 +346,7 @@ class _Parser(machine.Machine):
         self.operands.append(node)
         return False
 
-    def entries(self, top: machine.Waiting, inside: list[ast.Node]) -> tuple[ast.MapEntry, ...]:
+    def entries(self, top: reduction.Waiting, inside: list[ast.Node]) -> tuple[ast.MapEntry, ...]:
         parts = enumerate(zip(top.more, inside[::2], inside[1::2], strict=True))
         return tuple(ast.MapEntry(id_, key, value, i in top.optional) for i, (id_, key, value) in parts)
 

@@ -46,7 +46,7 @@ class Waiting:
         self.optional: set[int] = set()
 
 
-class Machine:
+class Reduction:
     """One parse: ``at`` is the next token, ``operands`` the finished nodes, ``stack`` what waits, innermost last."""
 
     def __init__(self, origin: source.Source, known_macros: macros.Macros) -> None:
