@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Self
 
+import msgspec
+
 from drachma import errors
 from drachma.store import journal, protocol, record, state, watch
 
@@ -286,7 +288,10 @@ def _record(key: record.Key, body: record.Body, *, uid: str, create_revision: in
         raise errors.InvalidValueError(f"{key}: the body must be bytes, not {type(body.data).__name__}")
     if len(body.data) > MAX_BODY:
         raise errors.InvalidValueError(f"{key}: the body has {len(body.data)} bytes, more than the limit of {MAX_BODY}")
-    return record.Record(key, uid, create_revision, revision, body.data, body.value)
+    made = record.Record(key, uid, create_revision, revision, body.data)
+    if body.value is not msgspec.UNSET:
+        made.remember(body.value)
+    return made
 
 
 def _unmet(

@@ -4,9 +4,10 @@ Everything here is immutable and shared: one record is handed to every reader an
 value of a record is shared as well and must not be modified; copy it before changing it.
 """
 
+import collections
 import enum
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -42,6 +43,15 @@ Draft: TypeAlias = Callable[[int], Body]
 """Makes the body of a write, told the revision the write gets; called once, before anything is queued."""
 
 
+DECODED_BYTES = 4 * 2**20
+"""How much JSON is kept in decoded form as well, in bytes of JSON: recent writes, which watchers look at now.
+
+Decoded it takes six times the room, and the garbage collector walks through every bit of it again and again.
+"""
+
+_T = TypeVar("_T")
+
+
 class Record(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One version of one object.
 
@@ -55,18 +65,56 @@ class Record(msgspec.Struct, frozen=True, eq=False, gc=False):
     revision: int
     data: bytes
     _value: Any = msgspec.UNSET
+    _derived: tuple[Callable[["Record"], Any], Any] | None = None
 
     @property
     def value(self) -> Any:
-        """The decoded JSON, decoded at most once; shared, so not to be modified."""
+        """The decoded JSON; shared, so not to be modified. Kept while it is among the latest decoded ones."""
         if self._value is not msgspec.UNSET:
             return self._value
         try:
             value = _decode(self.data)
         except msgspec.DecodeError as error:
             raise errors.DecodeError(f"{self.key} at revision {self.revision}: not JSON: {error}") from error
-        msgspec.structs.force_setattr(self, "_value", value)
+        self.remember(value)
         return value
+
+    def derived(self, make: "Callable[[Record], _T]") -> _T:
+        """What ``make`` makes of this record, made once and kept as long as the record.
+
+        For something small that is asked for again and again, such as the labels a selector looks at. A
+        record keeps the result of one function; asking by another one replaces it.
+        """
+        kept = self._derived
+        if kept is None or kept[0] is not make:
+            kept = (make, make(self))
+            msgspec.structs.force_setattr(self, "_derived", kept)
+        result: _T = kept[1]
+        return result
+
+    def remember(self, value: Any) -> None:
+        """Keeps the decoded form that a writer or reader has at hand, at the cost of the oldest kept ones."""
+        msgspec.structs.force_setattr(self, "_value", value)
+        _decoded.add(self)
+
+
+class _Decoded:
+    """The records of this process that carry their decoded value, oldest first, within a bound on memory."""
+
+    def __init__(self) -> None:
+        self._records: collections.deque[Record] = collections.deque()
+        self._bytes = 0
+
+    def add(self, item: Record) -> None:
+        self._records.append(item)
+        self._bytes += len(item.data)
+        while self._bytes > DECODED_BYTES:
+            oldest = self._records.popleft()
+            self._bytes -= len(oldest.data)
+            msgspec.structs.force_setattr(oldest, "_value", msgspec.UNSET)
+
+
+_decoded = _Decoded()
 
 
 class Change(enum.StrEnum):

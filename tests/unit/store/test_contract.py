@@ -61,6 +61,32 @@ async def test_bytes_that_are_not_json_are_named_when_they_are_decoded(objects: 
         _ = made.value
 
 
+async def test_decoded_values_are_kept_within_a_bound(objects: store.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("drachma.store.record.DECODED_BYTES", 1000)
+    made = [await objects.create(claim(f"c{number}"), store.stamped({"text": "x" * 300})) for number in range(5)]
+    values = [item.value for item in made[-2:]]
+    assert [item.value for item in made[-2:]] == values
+    assert all(item.value is value for item, value in zip(made[-2:], values, strict=True))
+    assert made[0].value["text"] == "x" * 300
+    big = await objects.create(claim("big"), store.stamped({"text": "x" * 2000}))
+    assert big.value == big.value
+    assert big.value is not big.value
+
+
+async def test_what_is_derived_from_a_record_is_made_once(objects: store.Store) -> None:
+    made = await objects.create(claim("a"), store.fixed(b'{"labels":{"a":"b"}}'))
+    calls = []
+
+    def labels(item: store.Record) -> str:
+        calls.append(item)
+        return str(item.value["labels"])
+
+    assert [made.derived(labels), made.derived(labels)] == ["{'a': 'b'}"] * 2
+    assert calls == [made]
+    assert made.derived(lambda item: item.revision) == 2
+    assert made.derived(labels) == "{'a': 'b'}"
+
+
 @pytest.mark.parametrize(
     ("key", "want"),
     [
