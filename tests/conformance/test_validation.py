@@ -43,7 +43,7 @@ RULES: dict[tuple[str, str], Callable[[Any, Any, validation.Context], Iterator[F
 }
 
 
-def parametrized(cases: list[dict[str, Any]]) -> Any:
+def parametrized(cases: list[dict[str, Any]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in cases])
 
 
@@ -116,10 +116,10 @@ def test_update(case: dict[str, Any]) -> None:
 
 def update_errors(case: dict[str, Any]) -> Iterator[FieldError]:
     """The errors of the kind's own rules; the recording has neither declared rules nor preparation."""
-    documents = case["object"], case["old"]
+    documents = [case["object"], case["old"]]
     if case["name"] in RECORDED_WITHOUT_DELETION_TIME:
         added = {"deletionTimestamp": "2001-02-03T04:05:06Z"}
-        documents = tuple({**document, "metadata": {**document["metadata"], **added}} for document in documents)
+        documents = [{**document, "metadata": {**document["metadata"], **added}} for document in documents]
     context = validation.Context(
         now=NOW, gates=gates.ALL.switched(case["gates"]), body=json.dumps(case["object"]).encode()
     )

@@ -87,7 +87,7 @@ def check_template(metadata: meta.ObjectMeta, at: Path) -> Errors:
     yield from labels(metadata.labels, at.child("labels"))
     for name in meta.ObjectMeta.__struct_fields__:
         value = getattr(metadata, name)
-        is_set = bool(value) if name not in _LISTS else not struct.is_absent(value)
+        is_set = bool(value) if isinstance(value, str) or name == "generation" else not struct.is_absent(value)
         if name not in ("labels", "annotations") and is_set:
             first, *rest = name.split("_")
             wire_name = first + "".join(part.capitalize() for part in rest)
@@ -134,7 +134,6 @@ def declared_dns_subdomain(name: str, *, is_prefix: bool) -> Sequence[str]:
     return () if is_prefix else names.dns1123_subdomain(name, unit="bytes")
 
 
-_LISTS: Final = ("owner_references", "finalizers", "managed_fields")
 _GO_FIELDS: Final = {"uid": "uID"}
 """Where upstream derives a path from a Go name and only its first letter becomes small."""
 

@@ -5,11 +5,10 @@ v1beta1 has them on its own flat requests and nested devices.
 """
 
 import functools
-from collections.abc import Sequence
 from typing import Final
 
 from drachma.api import gates as feature
-from drachma.validation import allocation, deviceclaim, fielderror, limits, nodeoperations, taints
+from drachma.validation import allocation, deviceclaim, fielderror, forms, limits, nodeoperations, taints
 from drachma.validation.declared import (
     Field,
     Rule,
@@ -29,72 +28,10 @@ from drachma.validation.declared import (
     optional,
     optional_pointer,
     required,
-    text_format,
     union,
     unique,
 )
-from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
-from drachma.values import names
-
-
-def _short_name_problems(text: str) -> Sequence[str]:
-    return names.dns1123_label(text, unit="bytes")
-
-
-def _long_name_problems(text: str) -> Sequence[str]:
-    return names.dns1123_subdomain(text, unit="bytes")
-
-
-_short_name: Final = text_format(_short_name_problems, origin="k8s-short-name")
-_long_name: Final = text_format(_long_name_problems, origin="k8s-long-name")
-_caseless_name: Final = text_format(names.dns1123_subdomain_caseless, origin="k8s-long-name-caseless")
-_label_key: Final = text_format(names.label_key, origin="k8s-label-key")
-_uuid: Final = text_format(names.uuid, origin="k8s-uuid")
-_extended_resource: Final = text_format(names.extended_resource_name, origin="k8s-extended-resource-name")
-_driver_length: Final = max_length(limits.DRIVER_NAME, unit="character", origin="maxLength")
-
-
-def _pool_name(values: Values, at: Path) -> Errors:
-    origin = "format=k8s-resource-pool-name"
-    if names.byte_length(values.new) > limits.POOL_NAME:
-        yield fielderror.too_long(at, limits.POOL_NAME, origin=origin)
-    for position, segment in enumerate(values.new.split("/")):
-        if not segment:
-            yield fielderror.invalid(at, values.new, f"segment {position}: must not be empty", origin=origin)
-            continue
-        for problem in _long_name_problems(segment):
-            yield fielderror.invalid(at, segment, f"segment {position}: {problem}", origin=origin)
-
-
-def _fully_qualified_name(values: Values, at: Path) -> Errors:
-    origin = "format=k8s-resource-fully-qualified-name"
-    text = values.new
-    match text.split("/"):
-        case [identifier]:
-            yield from _identifier(identifier, at, origin=origin)
-        case [domain, identifier]:
-            if domain:
-                if names.byte_length(domain) > limits.ATTRIBUTE_DOMAIN:
-                    yield fielderror.too_long(at, limits.ATTRIBUTE_DOMAIN, origin=origin)
-                for problem in _long_name_problems(domain):
-                    yield fielderror.invalid(at, domain, f"prefix: {problem}", origin=origin)
-            else:
-                yield fielderror.invalid(at, "", "prefix must not be empty", origin=origin)
-            if identifier:
-                yield from _identifier(identifier, at, origin=origin)
-            else:
-                yield fielderror.invalid(at, "", "name must not be empty", origin=origin)
-    if "/" not in text:
-        detail = "a fully qualified name must be a domain and a name separated by a slash"
-        yield fielderror.invalid(at, text, detail, origin=origin)
-
-
-def _identifier(text: str, at: Path, *, origin: str) -> Errors:
-    if names.byte_length(text) > limits.ATTRIBUTE_ID:
-        yield fielderror.too_long(at, limits.ATTRIBUTE_ID, origin=origin)
-    for problem in names.c_identifier(text):
-        yield fielderror.invalid(at, text, problem, origin=origin)
 
 
 def _required_pointer(values: Values, at: Path) -> list[fielderror.FieldError] | None:
@@ -122,7 +59,7 @@ _binding: Final = (
 )
 _toleration: Final = Shape(
     (
-        Field("key", "key", (optional,), (_label_key,)),
+        Field("key", "key", (optional,), (forms.label_key,)),
         Field("operator", "operator", (required,), (one_of(*taints.OPERATORS),)),
         Field("effect", "effect", (optional,), (one_of(*taints.EFFECTS),)),
     )
@@ -135,7 +72,7 @@ def _opaque(driver: Field) -> Field:
     return Field("opaque", "opaque", (optional_pointer,), (Shape((driver,)),))
 
 
-_class_name: Final = Field("device_class_name", "deviceClassName", (required,), (_long_name,))
+_class_name: Final = Field("device_class_name", "deviceClassName", (required,), (forms.long_name,))
 _selectors: Final = _list("selectors", "selectors", limit=limits.SELECTORS)
 _allocation_mode: Final = Field(
     "allocation_mode", "allocationMode", (optional,), (one_of(*deviceclaim.ALLOCATION_MODES),)
@@ -147,7 +84,7 @@ _derived_attributes: Final = _list(
     each(
         Shape(
             (
-                Field("name", "name", (required,), (_fully_qualified_name,)),
+                Field("name", "name", (required,), (forms.fully_qualified_name,)),
                 Field("expression", "expression", (required,)),
             )
         )
@@ -169,8 +106,8 @@ _flat_request: Final = Shape((_selectors, _allocation_mode, _first_available, _t
 _constraint: Final = Shape(
     (
         _names_of_requests,
-        Field("match_attribute", "matchAttribute", (optional_pointer,), (_fully_qualified_name,)),
-        Field("distinct_attribute", "distinctAttribute", (optional_pointer,), (_fully_qualified_name,)),
+        Field("match_attribute", "matchAttribute", (optional_pointer,), (forms.fully_qualified_name,)),
+        Field("distinct_attribute", "distinctAttribute", (optional_pointer,), (forms.fully_qualified_name,)),
     )
 )
 
@@ -190,11 +127,11 @@ def _claim_spec(request: Shape, driver: Field) -> Shape:
 def _claim_status(driver: Field) -> Shape:
     result = Shape(
         (
-            _driver(_caseless_name, _driver_length),
-            Field("pool", "pool", (required,), (_pool_name,)),
+            _driver(forms.caseless_name, forms.driver_length),
+            Field("pool", "pool", (required,), (forms.pool_name,)),
             _tolerations,
             *_binding,
-            Field("share_id", "shareID", (optional_pointer,), (_uuid,)),
+            Field("share_id", "shareID", (optional_pointer,), (forms.uuid,)),
             _operations,
         )
     )
@@ -240,7 +177,7 @@ _network_data: Final = Shape(
 )
 _device_status: Final = Shape(
     (
-        Field("share_id", "shareID", (optional_pointer,), (_uuid,)),
+        Field("share_id", "shareID", (optional_pointer,), (forms.uuid,)),
         Field("network_data", "networkData", (optional_pointer,), (_network_data,)),
     )
 )
@@ -262,8 +199,8 @@ def _template(request: Shape, driver: Field) -> Shape:
 
 def _class(driver: Field) -> Shape:
     config = _list("config", "config", each(Shape((_opaque(driver),))), limit=limits.CONFIGS)
-    extended = Field("extended_resource_name", "extendedResourceName", (optional_pointer,), (_extended_resource,))
-    name = Field("name", "name", (optional,), (_long_name,))
+    extended = Field("extended_resource_name", "extendedResourceName", (optional_pointer,), (forms.extended_resource,))
+    name = Field("name", "name", (optional,), (forms.long_name,))
     return Shape(
         (
             Field("metadata", "metadata", (), (Shape((name,)),)),
@@ -288,17 +225,17 @@ _attribute: Final = Shape(
         ),
     )
 )
-_counters: Final = Field("counters", "counters", (required,), (each_key(_short_name),))
-_counter_set: Final = Shape((Field("name", "name", (required,), (_short_name,)), _counters))
+_counters: Final = Field("counters", "counters", (required,), (each_key(forms.short_name),))
+_counter_set: Final = Shape((Field("name", "name", (required,), (forms.short_name,)), _counters))
 _consumption: Final = Shape(
     (
-        Field("counter_set", "counterSet", (required,), (_short_name,)),
+        Field("counter_set", "counterSet", (required,), (forms.short_name,)),
         _counters,
         Field(
             "compatibility_groups",
             "compatibilityGroups",
             (max_items(limits.COMPATIBILITY_GROUPS), optional),
-            (each(_short_name, key=itself), unique(itself)),
+            (each(forms.short_name, key=itself), unique(itself)),
         ),
     )
 )
@@ -339,7 +276,7 @@ def _slice(device: Shape, gates: feature.Gates) -> Shape:
                 each(_counter_set, key=_by_name),
                 limit=limits.COUNTER_SETS,
             ),
-            Field("partition_type_attribute", "partitionTypeAttribute", (gated,), (_fully_qualified_name,)),
+            Field("partition_type_attribute", "partitionTypeAttribute", (gated,), (forms.fully_qualified_name,)),
             _operations,
         )
     )
@@ -366,8 +303,8 @@ _pod_claims: Final = _list(
 )
 _pod: Final = Shape((Field("status", "status", (), (Shape((_pod_claims,)),)),))
 # The order of the two rules, and so of their messages, differs between versions.
-_driver_v1: Final = _driver(_caseless_name, _driver_length)
-_driver_beta: Final = _driver(_driver_length, _caseless_name)
+_driver_v1: Final = _driver(forms.caseless_name, forms.driver_length)
+_driver_beta: Final = _driver(forms.driver_length, forms.caseless_name)
 
 
 @functools.lru_cache(maxsize=64)
