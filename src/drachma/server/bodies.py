@@ -6,7 +6,7 @@ warnings).
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,13 +15,15 @@ from drachma.api import codec, manifest, meta, scheme
 from drachma.server import jsonsyntax, negotiation, options, resources, schema, status, strictness, typemismatch
 from drachma.values import quotation
 
-_SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
+SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
 """Upstream's name for its table of kinds, which its messages mention."""
 
 _TYPE_META: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 )
 _SUMMARY: Final = 30
+
+_StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
 _decode = msgspec.json.Decoder().decode
 
@@ -47,13 +49,22 @@ def target(resource: resources.Resource, version: str) -> Target:
     return Target(resource, version, resource.kind, resource.api_version(version))
 
 
-def read(data: bytes, media_type: str, *, wanted: Target, validation: options.FieldValidation) -> Given:
-    """The document in a body, once its apiVersion and kind are what the path stands for."""
+def read(
+    data: bytes,
+    media_type: str,
+    *,
+    wanted: Target,
+    validation: options.FieldValidation,
+    also: Sequence[str] = (),
+) -> Given:
+    """The document in a body, once its apiVersion (or one ``also`` read here) and kind are what the path stands for."""
     is_checked = validation != "Ignore"
     if media_type == negotiation.YAML:
         document, problems = _read_yaml(data, wanted), list[str]()
     else:
         document, problems = _read_json(data, wanted, is_checked=is_checked)
+    if document.get("apiVersion") in also:
+        document["apiVersion"] = wanted.api_version
     _check_type(document, wanted)
     if is_checked:
         unknown = strictness.unknown_fields(document, schema.of(wanted.api_version, wanted.kind))
@@ -75,6 +86,22 @@ def decode(document: dict[str, Any], kind: scheme.Kind) -> meta.Object:
     except errors.DecodeError as error:
         problem = typemismatch.explain(document, schema.of(document["apiVersion"], kind.name))
         raise errors.DecodeError(problem or str(error)) from None
+
+
+def checked(document: dict[str, Any], types: schema.Object) -> dict[str, Any]:
+    """The same document, if its values have the types of a schema; else a DecodeError in Go's words."""
+    problem = typemismatch.explain(document, types)
+    if problem:
+        raise errors.DecodeError(problem)
+    return document
+
+
+def convert(document: dict[str, Any], model: type[_StructT]) -> _StructT:
+    """A document as a struct of which it is an instance; a DecodeError says where it is not."""
+    try:
+        return msgspec.convert(document, model)
+    except msgspec.ValidationError as error:
+        raise errors.DecodeError(str(error)) from None
 
 
 def unfit(wanted: Target, problem: str) -> status.StatusError:
@@ -144,7 +171,7 @@ def _refuse_type(api_version: str, kind: str, wanted: Target) -> None:
     version = api_version.rpartition("/")[2]
     known = resources.CATALOG.of_kind(api_version, kind)
     if known is None:
-        problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
+        problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
     elif known is wanted.resource and kind == wanted.kind:
         expected = f"does not match the expected API version ({wanted.api_version})"
         raise status.bad_request(f"the API version in the data ({api_version}) {expected}")

@@ -58,10 +58,14 @@ class DeviceStrategy:
         return document
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        if version == self._resource.versions[0]:
-            return document
+        return self.convert(document, version)
+
+    def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         api_version = self._resource.api_version(version)
-        if version not in self._reshaped:
+        given = document["apiVersion"]
+        if given == api_version:
+            return document
+        if self._reshaped.isdisjoint((version, given.rpartition("/")[2])):
             return {**document, "apiVersion": api_version}
         converted = codec.encode(codec.decode(document), api_version=api_version)
         served = {"kind": converted.pop("kind"), "apiVersion": converted.pop("apiVersion"), **converted}

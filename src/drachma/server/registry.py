@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma import errors
-from drachma.server import documents, encoding, objectmeta, options, ownership, resources, status
+from drachma.server import documents, encoding, fieldmanagers, objectmeta, options, resources, status
 from drachma.server.strategy import Strategy, Subject, Write
 from drachma.store import protocol, record
 from drachma.validation import fielderror
@@ -94,16 +94,16 @@ class Registry:
         raise refusal
 
     async def update(
-        self, change: Change, write: Write, *, wanted: options.WriteOptions, creates: bool = False
+        self, change: Change, write: Write, *, wanted: options.WriteOptions, is_apply: bool = False
     ) -> Outcome:
-        """The object after a change; ``creates`` lets a change of nothing make a new object (server-side apply).
+        """The object after a change. Server-side apply makes a new object of nothing, and has settled ownership.
 
         Decided again as long as other writes come first, so a client only hears of a conflict when it named the
         version it wants to change.
         """
         key = record.Key(write.resource.key, write.namespace, write.name)
         strategy = self.strategy(write.resource)
-        creates = creates or (strategy.traits.creates_on_update and not write.subresource)
+        creates = not write.subresource and (is_apply or strategy.traits.creates_on_update)
         for _ in range(ATTEMPTS):
             stored = self.store.get(key)
             if stored is None and not creates:
@@ -165,7 +165,9 @@ class Registry:
         if version.isascii() and version.isdigit() and int(version) != 0:
             # Upstream answers so too, although it is the client's mistake.
             raise status.failure(500, "", "resourceVersion should not be set on objects to be created")
-        document = ownership.created(strategy.document(subject), write, strategy=strategy, wanted=wanted)
+        document = strategy.document(subject)
+        if not subject.is_owned:
+            document = fieldmanagers.created(document, write, strategy=strategy, wanted=wanted)
         key = record.Key(write.resource.key, write.namespace, name)
         if wanted.is_dry_run:
             if self.store.get(key) is not None:
@@ -198,7 +200,11 @@ class Registry:
         else:
             strategy.update(subject, old, write)
         subject.metadata["resourceVersion"] = old.metadata["resourceVersion"]
-        document = ownership.updated(strategy.document(subject), stored.value, write, strategy=strategy, wanted=wanted)
+        document = strategy.document(subject)
+        if subject.is_owned:
+            document = fieldmanagers.settled(document, stored.value)
+        else:
+            document = fieldmanagers.updated(document, stored.value, write, strategy=strategy, wanted=wanted)
         if objectmeta.is_finalized(document["metadata"], old.metadata) and not _holds_back(document):
             return await self._delete_finalized(document, stored, wanted=wanted)
         if wanted.is_dry_run:

@@ -23,17 +23,21 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Subject:
-    """An object on its way into the store: its metadata as a document, the rest as its strategy likes it."""
+    """An object on its way into the store: its metadata as a document, the rest as its strategy likes it.
 
-    __slots__ = ("content", "metadata")
+    ``is_owned`` says that its managed fields are up to date already, as those of a server-side apply.
+    """
 
-    def __init__(self, metadata: Metadata, content: Any) -> None:
+    __slots__ = ("content", "is_owned", "metadata")
+
+    def __init__(self, metadata: Metadata, content: Any, *, is_owned: bool = False) -> None:
         self.metadata = metadata
         self.content = content
+        self.is_owned = is_owned
 
     def copy(self) -> "Subject":
         """Another subject whose metadata can be changed apart; strategies replace content and never change it."""
-        return Subject(dict(self.metadata), self.content)
+        return Subject(dict(self.metadata), self.content, is_owned=self.is_owned)
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +93,9 @@ class Strategy(Protocol):
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         """A stored document in a version that is served."""
+
+    def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+        """A document of any served version in another one."""
 
     def create(self, subject: Subject, write: Write) -> None:
         """Prepares and validates a new object.

@@ -100,6 +100,9 @@ class DocumentStrategy:
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return document
 
+    def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+        return document
+
     def create(self, subject: Subject, write: Write) -> None:
         content = subject.content = documents.copy(subject.content)
         if self.counts_generations:

@@ -1,0 +1,114 @@
+"""Field ownership of writes: who a request writes as, and what it leaves in ``metadata.managedFields``.
+
+The registry asks it at the end of every ordinary write, the patch verb for server-side apply. Ownership is recorded in
+the version that the client spoke, so objects are converted to it where it differs from the stored one.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drachma.server import apply, fieldset, managedfields, options, ownership
+from drachma.server.strategy import Strategy, Write
+
+_NAME_BYTES: Final = 128
+
+_STATUS: Final = fieldset.of_paths([("f:status",)])
+_ALL_BUT_STATUS: Final = fieldset.of_paths(
+    [
+        ("f:spec",),
+        ("f:metadata", "f:labels"),
+        ("f:metadata", "f:annotations"),
+        ("f:metadata", "f:finalizers"),
+        ("f:metadata", "f:ownerReferences"),
+        ("f:metadata", "f:deletionTimestamp"),
+    ]
+)
+
+
+def created(
+    document: dict[str, Any], write: Write, *, strategy: Strategy, wanted: options.WriteOptions
+) -> dict[str, Any]:
+    """A new document with its first owner."""
+    return _recorded(document, None, write, strategy=strategy, wanted=wanted)
+
+
+def updated(
+    document: dict[str, Any],
+    old: Mapping[str, Any],
+    write: Write,
+    *,
+    strategy: Strategy,
+    wanted: options.WriteOptions,
+) -> dict[str, Any]:
+    """A changed document whose changes belong to the writer; one that only differs in times is left as it was."""
+    recorded = _recorded(document, old, write, strategy=strategy, wanted=wanted)
+    return settled(recorded, old)
+
+
+def settled(document: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """A changed document, with its old times where nothing else has changed, so that there is nothing to write."""
+    return managedfields.keep_times(dict(old), document)
+
+
+def applied(
+    live: Mapping[str, Any] | None,
+    configuration: dict[str, Any],
+    write: Write,
+    *,
+    strategy: Strategy,
+    wanted: options.WriteOptions,
+) -> dict[str, Any]:
+    """What server-side apply makes of the live document, in the version of the request."""
+    return apply.apply(
+        None if live is None else dict(live),
+        configuration,
+        manager=wanted.field_manager,
+        kind=_kind(write, strategy),
+        now=write.now,
+        is_forced=wanted.force,
+    )
+
+
+def _recorded(
+    document: dict[str, Any],
+    old: Mapping[str, Any] | None,
+    write: Write,
+    *,
+    strategy: Strategy,
+    wanted: options.WriteOptions,
+) -> dict[str, Any]:
+    recorded = managedfields.record_update(
+        None if old is None else dict(strategy.serve(old, write.version)),
+        dict(strategy.serve(document, write.version)),
+        manager=wanted.field_manager or _agent(write.user_agent),
+        kind=_kind(write, strategy),
+        now=write.now,
+    )
+    metadata = dict(document["metadata"])
+    entries = recorded["metadata"].get("managedFields")
+    if entries:
+        metadata["managedFields"] = entries
+    else:
+        metadata.pop("managedFields", None)
+    return {**document, "metadata": metadata}
+
+
+def _kind(write: Write, strategy: Strategy) -> ownership.Kind:
+    resource = write.resource
+
+    def convert(document: dict[str, Any], api_version: str) -> dict[str, Any]:
+        group, _, version = api_version.rpartition("/")
+        if group != resource.group or version not in resource.versions:
+            raise LookupError(api_version)
+        return dict(strategy.convert(document, version))
+
+    resets = _ALL_BUT_STATUS if write.subresource else _STATUS
+    if resource.subresource("status") is None:
+        resets = fieldset.EMPTY
+    return ownership.Kind(write.api_version, resource.kind, convert, write.subresource, resets)
+
+
+def _agent(user_agent: str) -> str:
+    """A manager's name from a User-Agent header: what comes before the first slash, printable and not too long."""
+    name = "".join(character for character in user_agent.partition("/")[0] if character.isprintable())
+    return name.encode()[:_NAME_BYTES].decode(errors="ignore")

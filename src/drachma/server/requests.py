@@ -1,0 +1,88 @@
+"""A request as the handlers see it: parsed once from what ASGI hands over, and its body read within limits."""
+
+import urllib.parse
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, TypeAlias
+
+from drachma.server import options, status
+from drachma.server.strategy import User
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+BODY_LIMIT: Final = 3 * 1024 * 1024
+"""Bytes of a request body, as upstream."""
+
+_NO_QUERY: Final[options.Query] = {}
+
+
+class Request:
+    """One request. ``warnings`` become Warning headers of the answer."""
+
+    __slots__ = ("_query", "_receive", "headers", "method", "path", "scope", "user", "warnings")
+
+    def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
+        self.scope: Final = scope
+        self.method: Final[str] = scope["method"]
+        self.path: Final[str] = scope["path"]
+        self.headers: Final = dict(scope["headers"])
+        self.warnings: Final[list[str]] = []
+        self.user = ANONYMOUS
+        self._receive = receive
+        self._query: options.Query | None = None
+
+    @property
+    def query(self) -> options.Query:
+        """The query parameters."""
+        if self._query is None:
+            raw = self.scope["query_string"]
+            if raw:
+                self._query = urllib.parse.parse_qs(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=1000)
+            else:
+                self._query = _NO_QUERY
+        return self._query
+
+    def header(self, name: bytes) -> str:
+        """A header's value, or the empty text."""
+        found = self.headers.get(name)
+        return found.decode("latin-1") if found else ""
+
+    async def body(self) -> bytes:
+        """The whole body; a 413 if it is too large."""
+        declared = self.headers.get(b"content-length")
+        if declared is not None and declared.isdigit() and int(declared) > BODY_LIMIT:
+            raise status.too_large(f"limit is {BODY_LIMIT}")
+        message = await self._receive()
+        first: bytes = message.get("body", b"")
+        if not message.get("more_body"):
+            return self._within_limit(first)
+        parts, size = [first], len(first)
+        while message.get("more_body"):
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise DisconnectedError
+            part = message.get("body", b"")
+            size += len(part)
+            if size > BODY_LIMIT:
+                raise status.too_large(f"limit is {BODY_LIMIT}")
+            parts.append(part)
+        return b"".join(parts)
+
+    async def disconnected(self) -> None:
+        """Returns once the client has gone."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    @staticmethod
+    def _within_limit(data: bytes) -> bytes:
+        if len(data) > BODY_LIMIT:
+            raise status.too_large(f"limit is {BODY_LIMIT}")
+        return data
+
+
+class DisconnectedError(Exception):
+    """The client went away before its request was complete; there is nobody to answer."""
+
+
+ANONYMOUS: Final = User(name="system:anonymous", groups=("system:unauthenticated",))

@@ -1,0 +1,178 @@
+"""The verbs that make and change objects: create, update and patch."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from drachma import errors
+from drachma.api import manifest
+from drachma.server import (
+    bodies,
+    documents,
+    fieldmanagers,
+    negotiation,
+    objectmeta,
+    options,
+    patching,
+    registry,
+    resources,
+    responses,
+    schema,
+    status,
+    strictness,
+    typemismatch,
+)
+from drachma.server.handling import Handler
+from drachma.server.strategy import Subject, Write
+
+
+async def create(handler: Handler) -> responses.Response:
+    """A new object from the body."""
+    subject, write, wanted = await _read(handler, "CreateOptions")
+    outcome = await handler.services.registry.create(subject, write, wanted=wanted)
+    return handler.answer(201, outcome)
+
+
+async def update(handler: Handler) -> responses.Response:
+    """The object in the body in place of the stored one, or its status only."""
+    handler.check_name()
+    subject, write, wanted = await _read(handler, "UpdateOptions")
+    objectmeta.place(subject.metadata, write.namespace)
+    objectmeta.check_name(subject.metadata, write.name)
+    outcome = await handler.services.registry.update(lambda _stored: subject.copy(), write, wanted=wanted)
+    return handler.answer(201 if outcome.is_created else 200, outcome)
+
+
+async def patch(handler: Handler) -> responses.Response:
+    """The stored object with a patch applied."""
+    patch_type = negotiation.patch_type(handler.request.header(b"content-type"))
+    handler.check_name()
+    body = await handler.request.body()
+    wanted = options.for_write(handler.request.query, "PatchOptions", patch_type=patch_type)
+    write = handler.write()
+    is_apply = patch_type == negotiation.APPLY_PATCH
+    change: registry.Change
+    if is_apply:
+        change = _Application(handler, write, wanted, configuration=_configuration(body))
+    else:
+        change = _Patch(handler, write, wanted, patch_type=patch_type, body=body)
+    outcome = await handler.services.registry.update(change, write, wanted=wanted, is_apply=is_apply)
+    return handler.answer(201 if outcome.is_created else 200, outcome)
+
+
+async def _read(handler: Handler, kind: str) -> tuple[Subject, Write, options.WriteOptions]:
+    """The object in the body, decoded, and how it is to be written."""
+    media_type = negotiation.body_type(handler.request.header(b"content-type"))
+    body = await handler.request.body()
+    wanted = options.for_write(handler.request.query, kind)
+    target = handler.target
+    given = bodies.read(body, media_type, wanted=target, validation=wanted.field_validation)
+    write = handler.write()
+    try:
+        subject = handler.strategy.read(given.document, write)
+    except errors.DecodeError as error:
+        raise bodies.unfit(target, str(error)) from None
+    write.warnings.extend(bodies.enforce(given, wanted=target, validation=wanted.field_validation))
+    return subject, write, wanted
+
+
+class _Patch:
+    """A JSON, merge or strategic merge patch, as a change of whatever is stored."""
+
+    def __init__(
+        self, handler: Handler, write: Write, wanted: options.WriteOptions, *, patch_type: str, body: bytes
+    ) -> None:
+        self._handler = handler
+        self._write = write
+        self._wanted = wanted
+        self._patch_type = patch_type
+        self._body = body
+        self._schema = schema.of(write.api_version, write.resource.kind)
+
+    def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
+        assert stored is not None, "only apply makes something of nothing"
+        current = self._handler.strategy.serve(stored, self._write.version)
+        patched = patching.apply(
+            dict(current),
+            content_type=self._patch_type,
+            body=self._body,
+            schema=self._schema,
+            field_validation=self._wanted.field_validation,
+        )
+        document = patched.document
+        if not isinstance(document, dict):
+            found = typemismatch.describe(document)
+            version, kind = self._write.version, self._write.resource.kind
+            raise self._refuse(document, f"json: cannot unmarshal {found} into Go value of type {version}.{kind}")
+        self._check_type(document)
+        try:
+            subject = self._handler.strategy.read(document, self._write)
+        except errors.DecodeError as error:
+            raise self._refuse(document, str(error)) from None
+        self._enforce(document, patched.problems)
+        return subject
+
+    def _check_type(self, document: dict[str, Any]) -> None:
+        api_version, kind = document.get("apiVersion"), document.get("kind")
+        resource = self._write.resource
+        if isinstance(api_version, str) and isinstance(kind, str):
+            if resources.CATALOG.of_kind(api_version, kind) is resource:
+                return
+            problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{bodies.SCHEME}"'
+        else:
+            problem = "Object 'Kind' is missing in '" + msgspec.json.encode(document).decode() + "'"
+        raise self._refuse(document, problem)
+
+    def _enforce(self, document: dict[str, Any], problems: tuple[str, ...]) -> None:
+        if self._wanted.field_validation == "Ignore":
+            return
+        found = [*problems, *strictness.unknown_fields(document, self._schema)]
+        if found and self._wanted.field_validation == "Strict":
+            raise self._refuse(document, f"strict decoding error: {', '.join(found)}")
+        self._write.warnings.extend(found)
+
+    def _refuse(self, document: Any, problem: str) -> status.StatusError:
+        if self._patch_type == negotiation.STRATEGIC_MERGE_PATCH:
+            shown = documents.printed(msgspec.json.decode(self._body))
+        else:
+            shown = msgspec.json.encode(document).decode()
+        return status.invalid_patch(shown, detail=problem)
+
+
+class _Application:
+    """Server-side apply, as a change of what is stored or of nothing."""
+
+    def __init__(
+        self, handler: Handler, write: Write, wanted: options.WriteOptions, *, configuration: dict[str, Any]
+    ) -> None:
+        self._handler = handler
+        self._write = write
+        self._wanted = wanted
+        self._configuration = configuration
+
+    def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
+        strategy, write = self._handler.strategy, self._write
+        live = None if stored is None else strategy.serve(stored, write.version)
+        applied = fieldmanagers.applied(live, self._configuration, write, strategy=strategy, wanted=self._wanted)
+        applied.setdefault("apiVersion", write.api_version)
+        applied.setdefault("kind", write.resource.kind)
+        try:
+            subject = strategy.read(applied, write)
+        except errors.DecodeError as error:
+            raise bodies.unfit(self._handler.target, str(error)) from None
+        subject.is_owned = True
+        return subject
+
+
+def _configuration(body: bytes) -> dict[str, Any]:
+    try:
+        found = manifest.read(body)
+    except errors.DecodeError as error:
+        raise status.bad_request(f"error decoding patch: yaml: {error}") from None
+    if len(found) != 1 or not isinstance(found[0].content, dict):
+        kind = typemismatch.describe(found[0].content)
+        problem = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+        raise status.bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {problem}")
+    content: dict[str, Any] = found[0].content
+    return content
