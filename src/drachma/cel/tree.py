@@ -17,10 +17,8 @@ def children(node: ast.Node) -> tuple[ast.Node, ...]:
             return ()
         case ast.Select(operand=operand):
             return (operand,)
-        case ast.Call(target=None, args=args):
-            return args
         case ast.Call(target=target, args=args):
-            return (target, *args)
+            return args if target is None else (target, *args)
         case ast.ListLiteral(elements=elements):
             return elements
         case ast.MapLiteral(entries=entries):
