@@ -18,12 +18,16 @@ from drachma.server import verbs
 
 
 class Subresource(msgspec.Struct, frozen=True, kw_only=True):
-    """A path below an object. ``kind`` and ``api_version`` are set where it does not carry the object's own kind."""
+    """A path below an object. ``kind`` and ``api_version`` are set where it does not carry the object's own kind.
+
+    ``resets`` are the fields that a write through it cannot change, so that nobody comes to own them by it.
+    """
 
     name: str
     verbs: tuple[str, ...]
     kind: str = ""
     api_version: str = ""
+    resets: tuple[tuple[str, ...], ...] = ()
 
     def has(self, verb: str) -> bool:
         return verb in self.verbs
@@ -72,6 +76,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def resets(self) -> tuple[tuple[str, ...], ...]:
+        """The fields that a write to the object itself cannot change: its status, where that is written apart."""
+        return (("status",),) if self.subresource("status") else ()
 
     def has(self, verb: str) -> bool:
         return verb in self.verbs
@@ -143,7 +152,12 @@ def _priority(version: str) -> tuple[int, int, int]:
     return stage, -int(major), -int(minor)
 
 
-_STATUS = Subresource(name="status", verbs=verbs.STATUS)
+def _status(*resets: tuple[str, ...]) -> Subresource:
+    return Subresource(name="status", verbs=verbs.STATUS, resets=resets)
+
+
+_STATUS = _status(("spec",))
+_DEVICE_STATUS = _status(("metadata",), ("spec",))
 _SCALE = Subresource(name="scale", verbs=verbs.STATUS, kind="Scale", api_version="autoscaling/v1")
 _BETA1 = Deprecation(deprecated=35, removed=38)
 _BETA2 = Deprecation(deprecated=36, removed=39)
@@ -152,11 +166,11 @@ _BOTH_BETAS = {"v1beta1": _BETA1, "v1beta2": _BETA2}
 # What the scheme does not say about its kinds: subresources, short names, categories, verbs.
 _PARTICULARS: Final[Mapping[str, Mapping[str, object]]] = {
     "deviceclasses": {"deprecations": _BOTH_BETAS},
-    "resourceclaims": {"subresources": (_STATUS,), "deprecations": _BOTH_BETAS},
+    "resourceclaims": {"subresources": (_DEVICE_STATUS,), "deprecations": _BOTH_BETAS},
     "resourceclaimtemplates": {"deprecations": _BOTH_BETAS},
     "resourceslices": {"deprecations": _BOTH_BETAS},
     "devicetaintrules": {
-        "subresources": (_STATUS,),
+        "subresources": (_DEVICE_STATUS,),
         "storage_version": "v1beta2",
         "deprecations": {"v1alpha3": _BETA2},
     },
@@ -166,14 +180,14 @@ _PARTICULARS: Final[Mapping[str, Mapping[str, object]]] = {
         "subresources": (
             Subresource(name="binding", verbs=(verbs.CREATE,), kind="Binding", api_version="v1"),
             Subresource(name="eviction", verbs=(verbs.CREATE,), kind="Eviction", api_version="policy/v1"),
-            _STATUS,
+            _status(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
         ),
     },
     "nodes": {"short_names": ("no",), "subresources": (_STATUS,)},
     "namespaces": {
         "short_names": ("ns",),
         "verbs": tuple(verb for verb in verbs.ALL if verb != verbs.DELETE_COLLECTION),
-        "subresources": (Subresource(name="finalize", verbs=(verbs.UPDATE,)), _STATUS),
+        "subresources": (Subresource(name="finalize", verbs=(verbs.UPDATE,), resets=(("status",),)), _STATUS),
     },
     "resourcequotas": {"short_names": ("quota",), "subresources": (_STATUS,)},
     "events": {"short_names": ("ev",)},
@@ -213,7 +227,7 @@ _DOCUMENTS_ONLY: Final = (
         namespaced=True,
         short_names=("deploy",),
         categories=("all",),
-        subresources=(_SCALE, _STATUS),
+        subresources=(_SCALE, _status(("spec",), ("metadata", "labels"))),
     ),
     Resource(
         group="apps",

@@ -37,12 +37,14 @@ def of(api_version: str, kind: str) -> model.Object:
 
 
 def empty(schema: model.Object) -> dict[str, Any]:
-    """What upstream writes for a new object of the type with nothing in it: only parts that are always written."""
-    return {
-        name: empty(field.type)
-        for name, field in schema.fields.items()
-        if field.filled and isinstance(field.type, model.Object)
-    }
+    """What upstream writes for a new object of the type: parts that are always written, required fields as zero."""
+    written: dict[str, Any] = {}
+    for name, field in schema.fields.items():
+        if field.filled and isinstance(field.type, model.Object):
+            written[name] = empty(field.type)
+        elif field.required:
+            written[name] = field.default
+    return written
 
 
 def _names(kind: scheme.Kind) -> set[tuple[str, str]]:
