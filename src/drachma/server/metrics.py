@@ -14,7 +14,7 @@ _DURATIONS: Final = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 )  # fmt: skip
 _SIZES: Final = (1000.0, 10_000.0, 100_000.0, 1_000_000.0, 10_000_000.0, 100_000_000.0, 1_000_000_000.0)
-_READS: Final = frozenset({"GET", "LIST", "WATCH"})
+_READS: Final = frozenset({"GET", "HEAD"})
 
 
 class Labels(NamedTuple):
@@ -108,13 +108,12 @@ class Metrics:
         )
         watches.set_function(lambda: len(streams))
 
-    def started(self, labels: Labels) -> None:
-        """A request other than a watch begins."""
-        (self._reading if labels.verb in _READS else self._mutating).inc()
+    def in_flight(self, method: str) -> prometheus_client.Gauge:
+        """The gauge that a request of this method counts in while it is served."""
+        return self._reading if method in _READS else self._mutating
 
-    def finished(self, labels: Labels, *, code: int, seconds: float, size: int) -> None:
-        """It has been answered."""
-        (self._reading if labels.verb in _READS else self._mutating).dec()
+    def answered(self, labels: Labels, *, code: int, seconds: float, size: int) -> None:
+        """A request other than a watch has been answered."""
         self._count(labels, code)
         timers = self._timers.get(labels)
         if timers is None:

@@ -1,0 +1,92 @@
+"""What the server answers beside the API's resources: discovery, OpenAPI, version, health, metrics."""
+
+import platform
+from typing import Any, Final
+
+import drachma
+from drachma.server import handling, health, metrics, resources, responses, routes, status
+from drachma.server.requests import Request
+
+KUBERNETES_VERSION: Final = ("1", "37")
+"""The Kubernetes whose API this is."""
+
+_PATHS: Final = (
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/readyz",
+    "/version",
+)
+
+
+class NonResource:
+    """Everything that is only read and is not a resource."""
+
+    def __init__(self, catalog: resources.Catalog, checks: health.Health, numbers: metrics.Metrics) -> None:
+        self._catalog = catalog
+        self._health = checks
+        self._metrics = numbers
+
+    def serve(self, request: Request) -> responses.Response:
+        """The answer; a 405 for anything but reading.
+
+        Raises:
+            routes.NotServedError: there is nothing under this path.
+        """
+        if request.method not in ("GET", "HEAD"):
+            raise status.method_not_allowed()
+        path = request.path.rstrip("/") or "/"
+        checked = self._health.serve(path, request.query)
+        if checked is not None:
+            return checked
+        if path == "/metrics":
+            kind = b"text/plain; version=0.0.4; charset=utf-8"
+            return responses.Response(200, self._metrics.exposition(), ((b"content-type", kind),))
+        if path.startswith("/openapi/"):
+            return self._openapi(path, request)
+        content = self._content(path, request)
+        if content is None:
+            raise routes.NotServedError(path)
+        return responses.document(200, content, handling.negotiate(request))
+
+    def _content(self, path: str, request: Request) -> Any:
+        match path.strip("/").split("/"):
+            case [""]:
+                groups = (f"/apis/{version}" for each in self._catalog.groups for version in each.api_versions)
+                return {"paths": sorted({*_PATHS, *(path for path in groups if path.count("/") == 3)})}
+            case ["version"]:
+                return version_info()
+        return None
+
+    def _openapi(self, path: str, request: Request) -> responses.Response:
+        raise routes.NotServedError(path)
+
+
+def version_info() -> dict[str, str]:
+    """``/version``: which Kubernetes clients may take this for, and what it really is."""
+    major, minor = KUBERNETES_VERSION
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+        "gitVersion": f"v{major}.{minor}.0+drachma-{drachma.__version__}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": platform.python_implementation(),
+        "platform": f"{platform.system().lower()}/{_architecture()}",
+    }
+
+
+def _architecture() -> str:
+    machine = platform.machine().lower()
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)

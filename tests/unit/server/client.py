@@ -1,0 +1,189 @@
+"""Drives the application in process: requests go in as ASGI messages, answers come out; no sockets."""
+
+import json
+import random
+import urllib.parse
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import asyncio
+
+from drachma.api import gates as feature
+from drachma.server import app, authentication, bootstrap
+from drachma.store import memory, protocol
+
+TOKEN = "sesame"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class Clock:
+    """A clock that only moves when told to."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+class Answer(NamedTuple):
+    """What came back; ``body`` is decoded where it is JSON."""
+
+    code: int
+    body: Any
+    headers: list[tuple[str, str]]
+
+    def header(self, name: str) -> str | None:
+        """The last header of that name."""
+        return next((value for key, value in reversed(self.headers) if key == name), None)
+
+
+class Client:
+    """Talks to one application as its admin."""
+
+    def __init__(self, application: app.Application, clock: Clock, store: protocol.Store) -> None:
+        self.app = application
+        self.clock = clock
+        self.store = store
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        data = b"" if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        sent: list[Any] = []
+        inbox = [{"type": "http.request", "body": data, "more_body": False}]
+
+        async def receive() -> Any:
+            if inbox:
+                return inbox.pop(0)
+            await asyncio.get_running_loop().create_future()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self.app(self.scope(method, path, content_type=content_type, headers=headers), receive, send)
+        raw = b"".join(message.get("body", b"") for message in sent[1:])
+        try:
+            content = json.loads(raw)
+        except ValueError:
+            content = raw.decode()
+        found = [(key.decode(), value.decode()) for key, value in sent[0]["headers"]]
+        return Answer(sent[0]["status"], content, found)
+
+    def scope(
+        self, method: str, path: str, *, content_type: str = "", headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        path, _, query = path.partition("?")
+        given = {"authorization": f"Bearer {TOKEN}", "content-type": content_type, **(headers or {})}
+        return {
+            "type": "http",
+            "method": method,
+            "path": urllib.parse.unquote(path),
+            "query_string": query.encode(),
+            "headers": [(key.encode(), value.encode()) for key, value in given.items() if value],
+        }
+
+    @asynccontextmanager
+    async def watch(self, path: str) -> AsyncIterator["Stream"]:
+        """A watch that is open; its events are read one by one."""
+        stream = Stream()
+        task = asyncio.create_task(self.app(self.scope("GET", path), stream.receive, stream.send))
+        try:
+            yield stream
+        finally:
+            stream.hang_up()
+            await task
+
+
+class Stream:
+    """The client's end of a watch."""
+
+    def __init__(self) -> None:
+        self.code = 0
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._lines: list[bytes] = []
+        self._gone = asyncio.Event()
+        self._asked = False
+
+    async def receive(self) -> Any:
+        if not self._asked:
+            self._asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.code = message["status"]
+            return
+        if message.get("body"):
+            self._chunks.put_nowait(message["body"])
+        if not message.get("more_body"):
+            self._chunks.put_nowait(None)
+
+    def hang_up(self) -> None:
+        self._gone.set()
+
+    async def event(self) -> Any:
+        """The next event; None at the end of the stream."""
+        async with asyncio.timeout(10):
+            while not self._lines:
+                chunk = await self._chunks.get()
+                if chunk is None:
+                    return None
+                self._lines += chunk.splitlines()
+        return json.loads(self._lines.pop(0))
+
+    async def events(self, count: int) -> list[Any]:
+        return [await self.event() for _ in range(count)]
+
+
+async def start(
+    *, gates: feature.Gates = feature.ALL, store: protocol.Store | None = None, limits: app.Limits | None = None
+) -> Client:
+    """A client of a fresh server with what every cluster has."""
+    clock = Clock()
+    place = store if store is not None else memory.MemoryStore()
+    application = app.Application(
+        place,
+        authentication.Authenticator({TOKEN: authentication.ADMIN}),
+        clock=clock,
+        chance=random.Random(7),
+        gates=gates,
+        limits=limits,
+    )
+    await bootstrap.populate(application.services.registry)
+    return Client(application, clock, place)
+
+
+def claim(name: str = "c", **metadata: Any) -> dict[str, Any]:
+    """A claim that asks for one device."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, **metadata},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}},
+    }
+
+
+def pod(name: str = "p", **metadata: Any) -> dict[str, Any]:
+    """A pod with one container."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, **metadata},
+        "spec": {"containers": [{"name": "main", "image": "registry.example/pause:3.10"}]},
+    }
