@@ -75,18 +75,10 @@ class Emitter:
         """Code that returns the value of a node, which may have to be a bool; decided paths return at once."""
         writer = self.writer
         if isinstance(node, steps.Logic):
-            left = self.emit(node.left, scope)
-            before = writer.counted
-            if left.sure is bool:
-                with writer.path(f"if {'' if node.decided_by else 'not '}{left.code}:"):
-                    writer.give(repr(node.decided_by))
-            else:
-                with writer.path(f"if {left.code} is {node.decided_by}:"):
-                    writer.give(repr(node.decided_by))
-                with writer.path(f"if {left.code} is not {not node.decided_by}:"):
-                    writer.line("raise Surprise")
-            writer.restore(counted=before)
-            self.end(node.right, scope, boolean=True)
+            *terms, last = _terms(node)
+            for term in terms:
+                self.leave(term, scope, decided_by=node.decided_by)
+            self.end(last, scope, boolean=True)
             return
         if isinstance(node, steps.Attribute) and isinstance(node.base, steps.Branch) and not node.qualifiers:
             condition = self.emit(node.base.condition, scope)
@@ -100,6 +92,31 @@ class Emitter:
             self.end_resolved(node.base.falsy, scope, boolean=boolean)
             return
         self._give(self.emit(node, scope), boolean=boolean)
+
+    def leave(self, term: steps.Node, scope: codegen_attributes.Scope, *, decided_by: bool) -> None:
+        """Code that returns if a term of a logical operator decides it, and otherwise goes on."""
+        writer = self.writer
+        comparison = codegen_calls.text_equality(term) if not decided_by else None
+        if comparison is not None:
+            # Equal texts have the same length, so going on has a cost that is known in advance.
+            node, text = comparison
+            value = self.emit(node, scope)
+            codegen_calls.require(writer, value, str)
+            before = writer.counted
+            with writer.path(f"if {value.code} != {text!r}:"):
+                writer.give_extra("False", codegen_calls.text_cost(value.code, text))
+            writer.restore(counted=before)
+            writer.count(costs.tenth(len(text)))
+            return
+        value = self.emit(term, scope)
+        if value.sure is bool:
+            with writer.path(f"if {'' if decided_by else 'not '}{value.code}:"):
+                writer.give(repr(decided_by))
+            return
+        with writer.path(f"if {value.code} is {decided_by}:"):
+            writer.give(repr(decided_by))
+        with writer.path(f"if {value.code} is not {not decided_by}:"):
+            writer.line("raise Surprise")
 
     def _give(self, value: Atom, *, boolean: bool) -> None:
         if boolean and value.sure is not bool:
@@ -187,6 +204,19 @@ class Emitter:
             pairs.append(f"{self.writer.let(code).code}: {self.emit(value, scope).code}")
         self.writer.count(costs.MAP)
         return self.writer.let(f"{{{', '.join(pairs)}}}", dict)
+
+
+def _terms(node: steps.Logic) -> list[steps.Node]:
+    """The operands of a chain of the same operator, from left to right."""
+    todo: list[steps.Node] = [node]
+    terms: list[steps.Node] = []
+    while todo:
+        term = todo.pop()
+        if isinstance(term, steps.Logic) and term.decided_by is node.decided_by:
+            todo += (term.right, term.left)
+        else:
+            terms.append(term)
+    return terms
 
 
 def _is_member(value: Any, members: frozenset[Any]) -> bool:

@@ -115,6 +115,9 @@ def _flat(emitter: codegen.Emitter, field: str, key: str, name: steps.Qualifier)
     table, sure = _FLAT[field]
     if name.test:
         return writer.let(f"{key!r} in {table}", bool)
+    if sure is not None:
+        # Not given a name: comparing with a known quantity needs the number only.
+        return Atom(f"{table}[{key!r}]", sure, nanos=f"V.flat_nanos[{key!r}]")
     return writer.let(f"{table}[{key!r}]", sure)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from drachma.cel import plan, steps
-from drachma.cel.codegen_writer import Atom, Writer
+from drachma.cel.codegen_writer import MAX_LITERAL, Atom, Writer
 from drachma.cel.runtime import costs, equality, faults, library, values
 from drachma.values import quantity, semver
 
@@ -40,12 +40,13 @@ _COMPUTED_ONCE: Final = frozenset(("quantity", "semver", "ip", "cidr", "url"))
 """Functions of constants whose value generated code starts out with."""
 
 _INLINE: Final = frozenset((int, bool))
-_MAX_TABLE: Final = 10
 
 
 def emit(emitter: codegen.Emitter, node: steps.Call, scope: codegen_attributes.Scope) -> Atom:
     """The value of a call, and its cost."""
     binding, writer = node.binding, emitter.writer
+    if binding.function in _RELATIONS and _is_order_of_known(node):
+        return _order_of_known(emitter, node, scope)
     args = [emitter.emit(arg, scope) for arg in node.args]
     if binding is plan.EQUAL or binding is plan.DIFFERENT:
         return _equality(writer, args[0], args[1], binding)
@@ -95,43 +96,77 @@ def _equality(writer: Writer, left: Atom, right: Atom, binding: library.Binding)
             continue
         kind = other.known.__class__
         if kind is str or kind in _INLINE:
-            fast = f"{value.code} {operator} {other.literal}"
-            cost = _text_cost(value.code, other.known) if kind is str else "1"
-            if value.sure is kind:
-                result = writer.let(fast, bool)
-                _count_either(writer, cost)
-                return result
-            out = writer.name()
-            extra = writer.name()
-            # One statement decides both, so that the counter changes once.
-            writer.line(f"if {value.code}.__class__ is {kind.__name__}: {out} = {fast}; {extra} = {cost}")
-            writer.line(f"else: {out}, {extra} = {slow}({left.code}, {right.code})")
-            writer.count_value(extra)
-            return Atom(out, bool)
+            require(writer, value, kind)
+            result = writer.let(f"{value.code} {operator} {other.literal}", bool)
+            if kind is str:
+                equal_code = result.code if equal else f"not {result.code}"
+                writer.count_value(text_cost(value.code, other.known, equal_code))
+            else:
+                writer.count(1)
+            return result
     if equal and left.sure is quantity.Quantity and right.sure is quantity.Quantity:
         writer.count(1)
-        return writer.let(f"{left.code}.nanos == {right.code}.nanos", bool)
+        return writer.let(f"{left.nanos} == {right.nanos}", bool)
     out, extra = writer.name(), writer.name()
     writer.line(f"{out}, {extra} = {slow}({left.code}, {right.code})")
     writer.count_value(extra)
     return Atom(out, bool)
 
 
-def _count_either(writer: Writer, cost: str) -> None:
-    if cost.isdigit():
-        writer.count(int(cost))
-    else:
-        writer.count_value(cost)
+def require(writer: Writer, value: Atom, kind: type) -> None:
+    """Leaves values of other classes to the machine."""
+    if value.sure is not kind:
+        name = kind.__name__ if kind.__module__ == "builtins" else writer.use(kind)
+        writer.line(f"if {value.code}.__class__ is not {name}: raise Surprise")
 
 
-def _text_cost(code: str, known: str) -> str:
-    """The cost of comparing a text with a known one: a tenth of the shorter."""
+def text_cost(code: str, known: str, equal: str = "") -> str:
+    """The cost of comparing a text with a known one: a tenth of the shorter; ``equal`` tells that they are equal."""
     if not known:
         return "0"
-    if len(known) <= _MAX_TABLE:
-        return f"(1 if {code} else 0)"
     limit = costs.tenth(len(known))
-    return f"({limit} if len({code}) >= {len(known)} else -int(-len({code}) * 0.1 // 1))"
+    if limit == 1:
+        return f"(1 if {code} else 0)"
+    longer = f"len({code}) >= {len(known)}"
+    return f"({limit} if {f'{equal} or ' if equal else ''}{longer} else -int(-len({code}) * 0.1 // 1))"
+
+
+def text_equality(node: steps.Node) -> tuple[steps.Node, str] | None:
+    """The other side and the text of a comparison ``x == "text"``; None for other nodes."""
+    if not isinstance(node, steps.Call) or node.binding is not plan.EQUAL:
+        return None
+    for value, other in (node.args, node.args[::-1]):
+        if isinstance(other, steps.Constant) and other.value.__class__ is str and len(other.value) <= MAX_LITERAL:
+            return None if isinstance(value, steps.Constant) else (value, other.value)
+    return None
+
+
+_RELATIONS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+
+
+def _is_order_of_known(node: steps.Call) -> bool:
+    """``x.compareTo(y) >= 0`` and the like, where the order need not become a number."""
+    left, right = node.args
+    if not isinstance(right, steps.Constant) or right.value.__class__ is not int or right.value != 0:
+        return False
+    return isinstance(left, steps.Call) and left.binding.function == "compareTo"
+
+
+def _order_of_known(emitter: codegen.Emitter, node: steps.Call, scope: codegen_attributes.Scope) -> Atom:
+    writer, inner = emitter.writer, node.args[0]
+    assert isinstance(inner, steps.Call)
+    target, other = [emitter.emit(arg, scope) for arg in inner.args]
+    operator = _RELATIONS[node.binding.function]
+    for call in (inner, node):
+        writer.count(call.binding.charge if isinstance(call.binding.charge, int) else 1)
+    if other.is_known and other.sure is quantity.Quantity:
+        require(writer, target, quantity.Quantity)
+        return writer.let(f"{target.nanos} {operator} {writer.constant(other.known.nanos).literal}", bool)
+    if other.is_known and other.sure is semver.SemVer:
+        require(writer, target, semver.SemVer)
+        return writer.let(f"{target.code} {operator} {other.code}", bool)
+    slow = writer.use(inner.binding.run)
+    return writer.let(f"{slow}({target.code}, {other.code}) {operator} 0", bool)
 
 
 def _equal_slow(left: Any, right: Any) -> tuple[bool, int]:
@@ -198,23 +233,18 @@ def _prefix(method: str) -> Callable[[Writer, library.Binding, Sequence[Atom]], 
         text, part = args
         if not part.is_known or part.sure is not str:
             return None
-        _require_text(writer, text)
+        require(writer, text, str)
         writer.count(costs.tenth(len(part.known)))
         return writer.let(f"{text.code}.{method}({part.literal})", bool)
 
     return write
 
 
-def _require_text(writer: Writer, text: Atom) -> None:
-    if text.sure is not str:
-        writer.line(f"if {text.code}.__class__ is not str: raise Surprise")
-
-
 def _contains(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> Atom | None:
     text, part = args
     if not part.is_known or part.sure is not str:
         return None
-    _require_text(writer, text)
+    require(writer, text, str)
     out = writer.let(f"{part.literal} in {text.code}", bool)
     writer.count_value(f"{writer.use(costs.tenth)}(len({text.code})) * {costs.tenth(len(part.known))}")
     return out
@@ -224,7 +254,7 @@ def _matches(writer: Writer, binding: library.Binding, args: Sequence[Atom]) -> 
     text, pattern = args
     if not pattern.is_known or pattern.sure is not str or binding.overload == "":
         return None
-    _require_text(writer, text)
+    require(writer, text, str)
     out = writer.let(f"{writer.use(binding.run)}({text.code}, {pattern.code})", bool)
     factor = math.ceil(len(pattern.known) * 0.25)
     writer.count_value(f"{writer.use(costs.tenth)}(1.0 + len({text.code})) * {factor}")
@@ -242,9 +272,8 @@ def _comparison(writer: Writer, binding: library.Binding, args: Sequence[Atom]) 
         return None
     writer.count(binding.charge)
     kind = other.sure
-    attribute = ".nanos" if kind is quantity.Quantity else ""
     known = writer.constant(other.known.nanos).literal if kind is quantity.Quantity else other.code
-    mine = f"{target.code}{attribute}"
+    mine = target.nanos if kind is quantity.Quantity else target.code
     slow = f"{writer.use(binding.run)}({target.code}, {other.code})"
     if binding.function == "compareTo":
         fast = f"({mine} > {known}) - ({mine} < {known})"
@@ -259,7 +288,7 @@ def _comparison(writer: Writer, binding: library.Binding, args: Sequence[Atom]) 
 _Special = Callable[[Writer, library.Binding, Sequence[Atom]], Atom | None]
 
 _SPECIAL: Final[dict[str, _Special]] = {
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _relation),
+    **dict.fromkeys(_RELATIONS, _relation),
     **dict.fromkeys(("_+_", "_-_", "_*_"), _arithmetic),
     **dict.fromkeys(("isGreaterThan", "isLessThan", "compareTo"), _comparison),
     "!_": _not,

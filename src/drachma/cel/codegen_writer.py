@@ -26,14 +26,18 @@ class Surprise(Exception):  # noqa: N818
 
 
 class Atom:
-    """A value in generated code: a name or literal, the class its value surely has, and the value if it is known."""
+    """A value in generated code: how to write it, the class its value surely has, and the value if it is known.
 
-    __slots__ = ("code", "known", "sure")
+    A quantity may also be had as a number of ``nanos``, which saves a call.
+    """
 
-    def __init__(self, code: str, sure: type | None = None, known: Any = values.MISSING) -> None:
+    __slots__ = ("code", "known", "nanos", "sure")
+
+    def __init__(self, code: str, sure: type | None = None, known: Any = values.MISSING, nanos: str = "") -> None:
         self.code = code
         self.sure = sure
         self.known = known
+        self.nanos = nanos or f"{code}.nanos"
 
     @property
     def is_known(self) -> bool:
@@ -154,6 +158,13 @@ class Writer:
             self.line(f"return {code}, c + {self.pending}")
         else:
             self.line(f"return {code}, c")
+
+    def give_extra(self, code: str, extra: str) -> None:
+        """The same with a cost that depends on values."""
+        if self._counted:
+            self.line(f"return {code}, c + {self.pending} + {extra}")
+        else:
+            self.line(f"return {code}, {self.pending} + {extra}")
 
     @property
     def counted(self) -> bool:

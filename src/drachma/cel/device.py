@@ -29,7 +29,7 @@ class Device:
 
     __slots__ = (
         "_attributes", "_capacity", "_variables", "allow_multiple_allocations", "driver", "flat_attributes",
-        "flat_capacity", "problem",
+        "flat_capacity", "flat_nanos", "problem",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +45,7 @@ class Device:
         self.problem: str | None = None
         self.flat_attributes: dict[str, Any] = {}
         self.flat_capacity: dict[str, quantity.Quantity] = {}
+        self.flat_nanos: dict[str, int] = {}
         self._attributes: values.DefaultMap | None = None
         self._capacity: values.DefaultMap | None = None
         self._variables: dict[str, Any] | None = None
@@ -54,7 +55,9 @@ class Device:
             except errors.CelError as error:
                 self.problem = self.problem or f"attribute {name}: {error}"
         for name, amount in (capacity or {}).items():
-            self.flat_capacity[self._key(name)] = _ZERO if amount.value is None else amount.value
+            key = self._key(name)
+            value = self.flat_capacity[key] = _ZERO if amount.value is None else amount.value
+            self.flat_nanos[key] = value.nanos
 
     @classmethod
     def of(cls, device: resourceslice.BasicDevice, driver: str) -> Device:

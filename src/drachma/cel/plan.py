@@ -263,28 +263,29 @@ def _with_pattern(call: steps.Call, pattern: Any) -> steps.Node:
     if pattern.__class__ is not str:
         return call
     try:
-        compiled = regex.compile_pattern(pattern)
+        run = _COMPILED[call.binding.function](pattern)
     except regex.PatternError as error:
         raise PlanError(str(error)) from None
-    run = _COMPILED[call.binding.function](compiled)
     binding = library.Binding(
         call.binding.function, call.binding.overload, run, call.binding.charge, library.Evaluation.UNTIL_ERROR
     )
     return steps.Call(call.id, binding, call.args)
 
 
-def _compiled_matches(compiled: Any) -> library.Implementation:
-    search = compiled.search
+def _compiled_matches(constant: str) -> library.Implementation:
+    matches = regex.matcher(constant)
 
     def run(text: Any, pattern: Any) -> bool:
         if text.__class__ is not str:
             raise faults.no_such_overload()
-        return search(text) is not None
+        return matches(text)
 
     return run
 
 
-def _compiled_find(compiled: Any) -> library.Implementation:
+def _compiled_find(constant: str) -> library.Implementation:
+    compiled = regex.compile_pattern(constant)
+
     def run(text: Any, pattern: Any) -> str:
         if text.__class__ is not str:
             raise faults.no_such_overload()
@@ -293,7 +294,9 @@ def _compiled_find(compiled: Any) -> library.Implementation:
     return run
 
 
-def _compiled_find_all(compiled: Any) -> library.Implementation:
+def _compiled_find_all(constant: str) -> library.Implementation:
+    compiled = regex.compile_pattern(constant)
+
     def run(text: Any, pattern: Any, limit: Any = -1) -> list[str]:
         if text.__class__ is not str or limit.__class__ is not int:
             raise faults.no_such_overload()
@@ -302,7 +305,7 @@ def _compiled_find_all(compiled: Any) -> library.Implementation:
     return run
 
 
-_COMPILED: Final[dict[str, Callable[[Any], library.Implementation]]] = {
+_COMPILED: Final[dict[str, Callable[[str], library.Implementation]]] = {
     "matches": _compiled_matches,
     "find": _compiled_find,
     "findAll": _compiled_find_all,

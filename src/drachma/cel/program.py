@@ -107,6 +107,15 @@ class Program:
         self, subject: device.Device, *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
     ) -> bool:
         """The same for callers that care for the match only; raises EvaluationError."""
+        # Written out rather than left to _run: this is the allocator's innermost call.
+        if subject.problem is None and (fast := self._fast) is not None:
+            try:
+                value, cost = fast(subject, interrupt)
+            except codegen.SURPRISES:
+                pass
+            else:
+                if cost <= limit and (value is True or value is False):
+                    return value
         value, cost = self._run(subject, interrupt, limit)
         if value is True or value is False:
             return bool(value)

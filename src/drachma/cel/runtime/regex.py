@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
@@ -15,6 +16,7 @@ import re2  # type: ignore[import-untyped]
 from drachma.cel.runtime import faults
 
 _CACHED: Final = 256
+_SMALL_PROGRAM: Final = 1000
 _REASONS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -53,6 +55,20 @@ def _go_message(error: re2.error, pattern: str) -> str:
     if reason.startswith("pattern too large"):
         reason, argument = "expression too large", pattern
     return f"error parsing regexp: {_REASONS.get(reason, reason)}: `{argument}`"
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """A function that tells whether some part of a text matches; raises PatternError."""
+    compiled = compile_pattern(pattern)
+    if compiled.programsize > _SMALL_PROGRAM:
+        return lambda text: compiled.search(text) is not None
+    # A set of one pattern answers without looking for the position, at a fraction of the price. It has no second
+    # method for when its memory runs out, so it is for programs that cannot fill it.
+    patterns = re2.Set.SearchSet(_OPTIONS)
+    patterns.Add(pattern)
+    patterns.Compile()
+    search = patterns.Match
+    return lambda text: search(text) is not None
 
 
 def matches(text: str, pattern: str) -> bool:
