@@ -1,22 +1,49 @@
-"""The root command, and the one place where errors become messages and exit codes."""
+"""The root command, and the one place where errors become messages and exit codes.
 
+A command's module is imported when the command is used: `drachma convert` need not load an API server.
+"""
+
+import importlib
 import sys
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
+import typer.core
 
 import drachma
 from drachma import errors
-from drachma.cli import convert
+
+COMMANDS: Final[dict[str, str]] = {
+    "convert": "drachma.cli.convert",
+    "validate": "drachma.cli.validate",
+}
+"""Each command and its module, which holds a function of that name, or a Typer ``app`` for a group of commands."""
+
+
+class _Commands(typer.core.TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name])
+        group = getattr(module, "app", None)
+        if group is None:
+            group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+            group.command(cmd_name)(getattr(module, cmd_name))
+        command = typer.main.get_command(group)
+        command.name = cmd_name
+        return command
+
 
 app = typer.Typer(
     name="drachma",
-    help="Dynamic Resource Allocation as a whole system, wire-compatible with Kubernetes.",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("convert")(convert.convert)
 
 
 def _show_version(wanted: bool) -> None:
