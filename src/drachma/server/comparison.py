@@ -43,23 +43,37 @@ def compare(old: Any, new: Any, *, schema: model.Type) -> Comparison:
 
 
 def _compare(element: str, old: Any, new: Any, *, kind: model.Type, into: Comparison) -> None:
-    if old is new or (old == new and _is_same_text(old, new)):
+    if old is ABSENT:
+        into.added[element] = _whole(new, kind)
+    elif new is ABSENT:
+        into.removed[element] = _whole(old, kind)
+    elif old is new or (old == new and _is_same_text(old, new)):
         return
-    if is_leaf(old, new, kind):
-        if old is ABSENT:
-            into.added[element] = {}
-        elif new is ABSENT:
-            into.removed[element] = {}
-        elif not documents.same(old, new):
+    elif is_leaf(old, new, kind):
+        if not documents.same(old, new):
             into.modified[element] = {}
-        return
-    below = Comparison({}, {}, {})
-    _compare_parts(old, new, kind, below)
-    is_member = (new is ABSENT, False, old is ABSENT)
-    for target, parts, member in zip(into, below, is_member, strict=True):
-        found = fieldset.node(parts, is_itself_member=member)
-        if found is not None:
-            target[element] = found
+    else:
+        below = Comparison({}, {}, {})
+        _compare_parts(old, new, kind, below)
+        for target, parts in zip(into, below, strict=True):
+            if parts:
+                target[element] = parts
+
+
+def _whole(value: Any, kind: model.Type) -> fieldset.FieldSet:
+    """The node of something that only one side has: it and everything in it, down to the leaves."""
+    if not value or _is_atomic(kind, value):
+        return {}
+    if isinstance(kind, model.ListOf):
+        if not isinstance(value, list):
+            return {}
+        items = _by_identity(value, kind).items()
+        below = {element: _whole(found[0], kind.element) if len(found) == 1 else {} for element, found in items}
+    elif isinstance(value, dict):
+        below = {fieldset.field(name): _whole(part, part_of(kind, name)) for name, part in value.items()}
+    else:
+        return {}
+    return {".": {}, **below}
 
 
 def _is_same_text(old: Any, new: Any) -> bool:

@@ -150,6 +150,8 @@ def text(path: Iterable[str]) -> str:
 
 def encode(fields: FieldSet) -> FieldSet:
     """The set with its elements in upstream's order."""
+    if len(fields) <= 1:
+        return {element: encode(below) for element, below in fields.items()}
     elements = sorted((element for element in fields if element != _SELF), key=_order)
     head: FieldSet = {_SELF: {}} if _SELF in fields else {}
     return head | {element: encode(fields[element]) for element in elements}

@@ -133,7 +133,8 @@ def keep_times(old: Document, new: Document) -> Document:
 
 
 def timestamp(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """A time as metadata has it: UTC, whole seconds."""
+    return now.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 def _known_owners(old: Document | None, new: Document, *, is_subresource: bool) -> Owners:
@@ -156,6 +157,8 @@ def _capped(owners: Owners) -> Owners:
     """Merge the oldest updaters of each version into one entry until there are few enough."""
     updaters = [manager for manager in owners if manager.operation == ownership.UPDATE]
     excess = len(updaters) - MAX_UPDATERS
+    if excess <= 0:
+        return owners
     updaters.sort(key=lambda each: (owners[each].time or "", each.identifier))
     first: dict[str, ownership.Manager] = {}
     for manager in updaters:

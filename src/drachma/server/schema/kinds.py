@@ -36,8 +36,12 @@ def of(api_version: str, kind: str) -> model.Object:
     raise KeyError((api_version, kind))
 
 
+@functools.cache
 def empty(schema: model.Object) -> dict[str, Any]:
-    """What upstream writes for a new object of the type: parts that are always written, required fields as zero."""
+    """What upstream writes for a new object of the type: parts that are always written, required fields as zero.
+
+    The document is shared; whoever changes it copies it first.
+    """
     written: dict[str, Any] = {}
     for name, field in schema.fields.items():
         if field.filled and isinstance(field.type, model.Object):
