@@ -27,7 +27,7 @@ FAN_OUT_SECONDS = 5
 
 
 def claim(number: int) -> dict[str, Any]:
-    """An allocated and reserved claim with two requests, as a cluster has them: 2.6 kB of JSON."""
+    """An allocated and reserved claim with two requests, as a cluster has them: 2.5 kB of JSON."""
     name = f"train-{number // 8}-worker-{number % 8}-gpu-x7k2p"
     uid = f"{number:08x}-5f0c-4a53-9d0a-3c1f6b7a9e21"
     node = f"node-{number % 500:04}.cluster.example.com"
@@ -288,7 +288,7 @@ def main() -> None:
                 ("memory after creating them", f"{filled} MB"),
                 ("memory after a start", f"{opened} MB"),
                 ("memory after decoding all of them", f"{decoded} MB"),
-                ("start, with all history", f"{start} s"),
+                ("start, with the kept history", f"{start} s"),
             ],
         )
 
