@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-BENCHMARKS = ("values", "api")
+BENCHMARKS = ("values", "api", "store")
 
 
 def main() -> None:
