@@ -91,6 +91,9 @@ class Emitter:
                     writer.line("raise Surprise")
             self.end_resolved(node.base.falsy, scope, boolean=boolean)
             return
+        if isinstance(node, steps.Fold) and codegen_folds.is_binding(node):
+            self.end(node.result, codegen_folds.bind(self, node, scope), boolean=boolean)
+            return
         self._give(self.emit(node, scope), boolean=boolean)
 
     def leave(self, term: steps.Node, scope: codegen_attributes.Scope, *, decided_by: bool) -> None:

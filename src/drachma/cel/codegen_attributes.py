@@ -77,7 +77,12 @@ def _base(emitter: codegen.Emitter, node: steps.Attribute, scope: Scope) -> tupl
         raise Unsuitable
     name = base.name.removeprefix(".")
     if name in scope:
-        return scope[name](), qualifiers
+        local = scope[name]()
+        if local.domain is not None and qualifiers and _is_name(qualifiers[0]):
+            field, domain = local.domain
+            if device.SEPARATOR not in qualifiers[0].key:
+                return _flat(emitter, field, domain, qualifiers[0]), qualifiers[1:]
+        return local, qualifiers
     if not emitter.device:
         return emitter.writer.let(f"V[{name!r}]"), qualifiers
     if name != "device":
@@ -93,8 +98,15 @@ def _device(emitter: codegen.Emitter, qualifiers: list[steps.Qualifier]) -> tupl
     if first.key in _FLAT and len(qualifiers) >= 3 and _is_plain(qualifiers[1]) and _is_name(qualifiers[2]):
         domain, name = qualifiers[1], qualifiers[2]
         if domain.key.__class__ is str and device.SEPARATOR not in domain.key + name.key:
-            key = f"{domain.key}{device.SEPARATOR}{name.key}"
-            return _flat(emitter, first.key, key, name), qualifiers[3:]
+            writer.count(2 * costs.STEP)
+            return _flat(emitter, first.key, domain.key, name), qualifiers[3:]
+    if first.key in _FLAT and len(qualifiers) == 2 and _is_plain(qualifiers[1]):
+        domain = qualifiers[1]
+        if domain.key.__class__ is str and device.SEPARATOR not in domain.key:
+            writer.count(2 * costs.STEP)
+            whole = Atom(f"{_FIELDS[first.key][0]}[{domain.key!r}]", dict)
+            whole.domain = first.key, domain.key
+            return whole, []
     writer.count(costs.STEP)
     code, sure = _FIELDS[first.key]
     return writer.let(code, sure), qualifiers[1:]
@@ -109,9 +121,11 @@ def _is_name(qualifier: steps.Qualifier) -> bool:
     return constant and not qualifier.optional
 
 
-def _flat(emitter: codegen.Emitter, field: str, key: str, name: steps.Qualifier) -> Atom:
+def _flat(emitter: codegen.Emitter, field: str, domain: str, name: steps.Qualifier) -> Atom:
+    """What is under a name of a domain."""
     writer = emitter.writer
-    writer.count(3 * costs.STEP)
+    key = f"{domain}{device.SEPARATOR}{name.key}"
+    writer.count(costs.STEP)
     table, sure = _FLAT[field]
     if name.test:
         return writer.let(f"{key!r} in {table}", bool)

@@ -23,21 +23,21 @@ MAX_LOOPS: Final = 8
 
 def emit(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.Scope) -> Atom:
     """The value of a fold."""
+    if is_binding(node):
+        return emitter.emit(node.result, bind(emitter, node, scope))
     if not isinstance(node.accu, steps.Constant):
-        if _is_binding(node):
-            return _binding(emitter, node, scope)
         raise Unsuitable
-    if _is_binding(node):
-        return _binding(emitter, node, scope)
     return _loop(emitter, node, scope)
 
 
-def _is_binding(node: steps.Fold) -> bool:
+def is_binding(node: steps.Fold) -> bool:
+    """Whether a fold is a local variable."""
     over_nothing = isinstance(node.range, steps.Constant) and not node.range.value
     return over_nothing and isinstance(node.condition, steps.Constant) and node.condition.value is False
 
 
-def _binding(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.Scope) -> Atom:
+def bind(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.Scope) -> codegen_attributes.Scope:
+    """The scope in which a local variable is known, after code that computes it."""
     writer = emitter.writer
     certain = is_certain(node.result, node.accu_var)
     if certain:
@@ -61,7 +61,7 @@ def _binding(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attribut
             writer.line(f"{cost} = 0")
         return value
 
-    return emitter.emit(node.result, {**scope, node.accu_var: read})
+    return {**scope, node.accu_var: read}
 
 
 def is_certain(node: steps.Node | steps.Attribute, name: str) -> bool:

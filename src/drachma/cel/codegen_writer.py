@@ -28,16 +28,18 @@ class Surprise(Exception):  # noqa: N818
 class Atom:
     """A value in generated code: how to write it, the class its value surely has, and the value if it is known.
 
-    A quantity may also be had as a number of ``nanos``, which saves a call.
+    A quantity may also be had as a number of ``nanos``, which saves a call. ``domain`` marks all attributes or
+    capacities of a domain: what is under a name there can be looked up without it.
     """
 
-    __slots__ = ("code", "known", "nanos", "sure")
+    __slots__ = ("code", "domain", "known", "nanos", "sure")
 
     def __init__(self, code: str, sure: type | None = None, known: Any = values.MISSING, nanos: str = "") -> None:
         self.code = code
         self.sure = sure
         self.known = known
         self.nanos = nanos or f"{code}.nanos"
+        self.domain: tuple[str, str] | None = None
 
     @property
     def is_known(self) -> bool:

@@ -18,7 +18,20 @@ import msgspec
 
 from drachma import errors
 from drachma.api import resourceslice
-from drachma.cel import checker, codegen, device, environment, estimate, parser, plan, source, steps, stepwise, types
+from drachma.cel import (
+    checker,
+    codegen,
+    device,
+    environment,
+    estimate,
+    parser,
+    plan,
+    reads,
+    source,
+    steps,
+    stepwise,
+    types,
+)
 from drachma.cel.runtime import faults, kinds, values
 from drachma.cel.stepwise import machine
 
@@ -86,6 +99,11 @@ class Program:
     def max_cost(self) -> int:
         """The most that an evaluation can cost, as estimated from the sizes that the API allows."""
         return estimate.estimate(self._checked, self._env).max
+
+    @functools.cached_property
+    def reads(self) -> frozenset[reads.Path] | None:
+        """All parts of a device that the outcome can depend on (see ``reads``); None for the whole device."""
+        return reads.find(self._plan)
 
     @functools.cached_property
     def _code(self) -> machine.Code:
