@@ -1,0 +1,91 @@
+"""``drachma validate`` as a user runs it: the server's words, and an exit code."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from drachma.cli import validate
+
+GOOD = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "one"},
+    "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}},
+}
+ADMIN = {
+    **GOOD,
+    "metadata": {"name": "admin", "namespace": "ops"},
+    "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}]}},
+}
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}}
+
+
+def run(*documents: object, arguments: tuple[str, ...] = ()) -> Result:
+    app = typer.Typer()
+    app.command()(validate.validate)
+    return CliRunner().invoke(app, ["-f", "-", *arguments], input="\n---\n".join(map(json.dumps, documents)))
+
+
+def test_good() -> None:
+    result = run(GOOD)
+    assert result.exit_code == 0
+    assert result.stdout == "resourceclaim.resource.k8s.io/one is valid\n"
+
+
+def test_bad_objects_do_not_hide_good_ones() -> None:
+    result = run({**GOOD, "metadata": {"name": "A"}}, GOOD)
+    assert result.exit_code == 1
+    assert result.stdout == "resourceclaim.resource.k8s.io/one is valid\n"
+    assert (
+        'document 1: ResourceClaim.resource.k8s.io "A" is invalid: metadata.name: ' in result.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        pytest.param([{**GOOD, "spec": {"x": 1}}], 'strict decoding error: unknown field "spec.x"', id="unknown-field"),
+        pytest.param([{**GOOD, "kind": "Claim"}], "unknown kind Claim", id="unknown-kind"),
+        pytest.param([ADMIN, NAMESPACE], "Forbidden: admin access to devices requires", id="unlabelled-namespace"),
+    ],
+)
+def test_refused(documents: list[object], message: str) -> None:
+    result = run(*documents)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_admin_access_is_not_judged_without_its_namespace() -> None:
+    assert run(ADMIN).exit_code == 0
+
+
+def test_generated_names_and_warnings() -> None:
+    slice_ = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"generateName": "slice-"},
+        "spec": {"driver": "Gpu.example.com", "pool": {"name": "p", "resourceSliceCount": 1}, "allNodes": True},
+    }
+    result = run(slice_)
+    assert result.exit_code == 0
+    assert result.stdout == "resourceslice.resource.k8s.io/slice-xxxxx is valid\n"
+    assert "warning: spec.driver: driver names should be lowercase" in result.stderr
+
+
+def test_feature_gates() -> None:
+    distinct = {"requests": GOOD["spec"]["devices"]["requests"], "constraints": [{"distinctAttribute": "a/b"}]}  # type: ignore[index]
+    document = {**GOOD, "spec": {"devices": distinct}}
+    assert run(document).exit_code == 0
+    switched = run(document, arguments=("--feature-gates", "DRAConsumableCapacity=false"))
+    assert "spec.devices.constraints[0].matchAttribute: Required value" in switched.stderr
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(validate.validate)
+    result = CliRunner().invoke(app, ["-f", str(tmp_path / "absent.yaml")])
+    assert result.exit_code == 1
+    assert "absent.yaml: No such file or directory" in result.stderr
