@@ -161,10 +161,6 @@ class Registry:
         strategy = self.strategy(write.resource)
         strategy.create(subject, write)
         name = subject.metadata.get("name", "")
-        version = subject.metadata.pop("resourceVersion", "")
-        if version.isascii() and version.isdigit() and int(version) != 0:
-            # Upstream answers so too, although it is the client's mistake.
-            raise status.failure(500, "", "resourceVersion should not be set on objects to be created")
         document = strategy.document(subject)
         if not subject.is_owned:
             document = fieldmanagers.created(document, write, strategy=strategy, wanted=wanted)
@@ -173,6 +169,7 @@ class Registry:
             if self.store.get(key) is not None:
                 raise self._already_exists(key, write)
             return Outcome(None, document, is_created=True)
+        # Differs from upstream: a resourceVersion that a client sends along is ignored and not answered with a 500.
         try:
             stored = await self.store.create(key, encoding.stamped(document), uid=uid)
         except errors.AlreadyExistsError:

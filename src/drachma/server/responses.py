@@ -25,6 +25,16 @@ Headers = Iterable[tuple[bytes, bytes]]
 _encode = msgspec.json.Encoder().encode
 
 
+class _Name(bytes):
+    """A header name that keeps its case. Uvicorn writes all names small, and some clients look for Go's spelling."""
+
+    def lower(self) -> "_Name":
+        return self
+
+
+_WARNING: Final = _Name(b"Warning")
+
+
 class Response(NamedTuple):
     """A whole answer."""
 
@@ -81,7 +91,7 @@ def warning_headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
         size += len(value)
         if size > _WARNING_LIMIT:
             break
-        headers.append((b"warning", value))
+        headers.append((_WARNING, value))
     return headers
 
 

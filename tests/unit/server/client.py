@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
     def header(self, name: str) -> str | None:
         """The last header of that name."""
-        return next((value for key, value in reversed(self.headers) if key == name), None)
+        return next((value for key, value in reversed(self.headers) if key.lower() == name), None)
 
 
 class Client:

@@ -1,0 +1,181 @@
+"""The server's own certificates: an authority it makes once, and a server certificate that it renews when it must.
+
+Kept in the data directory beside the store, so that clients' kubeconfigs stay valid over restarts. Keys are readable
+by their owner only.
+"""
+
+import ipaddress
+import os
+import pathlib
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from drachma import errors
+
+AUTHORITY_DAYS: Final = 3650
+SERVER_DAYS: Final = 365
+_RENEW_BEFORE: Final = timedelta(days=30)
+_SKEW: Final = timedelta(hours=1)
+
+
+class Files(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the certificates and keys are."""
+
+    authority: pathlib.Path
+    authority_key: pathlib.Path
+    certificate: pathlib.Path
+    key: pathlib.Path
+
+
+def ensure(folder: pathlib.Path, *, hosts: Iterable[str], now: datetime) -> Files:
+    """The certificates in a folder, made where they are missing, and renewed where they end soon or lack a host.
+
+    Raises:
+        errors.RefusedFileError: the folder cannot be used, or holds something else under these names.
+    """
+    files = Files(
+        authority=folder / "ca.crt",
+        authority_key=folder / "ca.key",
+        certificate=folder / "server.crt",
+        key=folder / "server.key",
+    )
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not files.authority.exists() or not files.authority_key.exists():
+            _make_authority(files, now)
+        authority = x509.load_pem_x509_certificate(files.authority.read_bytes())
+        names = sorted(set(hosts))
+        if not _is_good(files, names, authority=authority, now=now):
+            _make_server(files, names, authority=authority, now=now)
+    except OSError as error:
+        raise errors.RefusedFileError(f"certificates in {folder}: {error.strerror} ({error.filename})") from error
+    except ValueError as error:
+        raise errors.RefusedFileError(
+            f"certificates in {folder}: cannot be read: {error}; move the files away to have new ones made"
+        ) from error
+    return files
+
+
+def make_client(files: Files, *, user: str, groups: Iterable[str] = (), now: datetime) -> tuple[bytes, bytes]:
+    """A certificate and key for a client, as PEM; its name is the user, its organizations are the groups."""
+    authority = x509.load_pem_x509_certificate(files.authority.read_bytes())
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name(
+        [
+            *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups),
+            x509.NameAttribute(NameOID.COMMON_NAME, user),
+        ]
+    )
+    builder = _builder(subject, authority.subject, key=key, days=SERVER_DAYS, now=now)
+    builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+    certificate = builder.sign(_load_key(files.authority_key), hashes.SHA256())
+    return certificate.public_bytes(serialization.Encoding.PEM), _pem(key)
+
+
+def _make_authority(files: Files, now: datetime) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "drachma-ca")])
+    builder = _builder(name, name, key=key, days=AUTHORITY_DAYS, now=now)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
+    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    certificate = builder.sign(key, hashes.SHA256())
+    _write_private(files.authority_key, _pem(key))
+    files.authority.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _make_server(files: Files, hosts: list[str], *, authority: x509.Certificate, now: datetime) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "drachma-apiserver")])
+    builder = _builder(name, authority.subject, key=key, days=SERVER_DAYS, now=now)
+    builder = builder.add_extension(x509.SubjectAlternativeName(_names(hosts)), critical=False)
+    builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+    builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
+    builder = builder.add_extension(
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(_public_key(authority)), critical=False
+    )
+    certificate = builder.sign(_load_key(files.authority_key), hashes.SHA256())
+    _write_private(files.key, _pem(key))
+    files.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _is_good(files: Files, hosts: list[str], *, authority: x509.Certificate, now: datetime) -> bool:
+    if not files.certificate.exists() or not files.key.exists():
+        return False
+    certificate = x509.load_pem_x509_certificate(files.certificate.read_bytes())
+    if certificate.issuer != authority.subject or certificate.not_valid_after_utc - _RENEW_BEFORE < now:
+        return False
+    found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return set(_names(hosts)) <= set(found)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, *, key: ec.EllipticCurvePrivateKey, days: int, now: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)
+        .not_valid_after(now + timedelta(days=days))
+    )
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _names(hosts: Iterable[str]) -> list[x509.GeneralName]:
+    names: list[x509.GeneralName] = []
+    for host in hosts:
+        try:
+            names.append(x509.IPAddress(ipaddress.ip_address(host)))
+        except ValueError:
+            names.append(x509.DNSName(host))
+    return names
+
+
+def _public_key(certificate: x509.Certificate) -> ec.EllipticCurvePublicKey:
+    key = certificate.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise ValueError("the authority's key is not an elliptic curve key")
+    return key
+
+
+def _load_key(path: pathlib.Path) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError(f"{path} is not an elliptic curve key")
+    return key
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _write_private(path: pathlib.Path, data: bytes) -> None:
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)

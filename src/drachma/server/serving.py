@@ -1,0 +1,112 @@
+"""The server on a socket: uvicorn with TLS, the client's certificate, and a shutdown that finishes accepted writes."""
+
+import socket
+import ssl
+from typing import Any, Final, NamedTuple
+
+import uvicorn
+from uvicorn.protocols.http import httptools_impl
+
+from drachma import errors
+from drachma.server import app, authentication, certificates
+
+GRACE_SECONDS: Final = 30
+"""How long a server that stops waits for requests under way."""
+
+IDLE_SECONDS: Final = 120
+"""How long a connection without requests stays open."""
+
+_BACKLOG: Final = 2048
+
+
+class Address(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """``host:port``, ``[v6]:port`` or ``:port``; InvalidValueError for anything else."""
+        host, separator, port = text.rpartition(":")
+        if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
+            raise errors.InvalidValueError(f"address {text!r}: expected host:port with a port up to 65535")
+        return cls(host.strip("[]") or "0.0.0.0", int(port))
+
+    @property
+    def url(self) -> str:
+        """How clients on this machine reach it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names and addresses that the server's certificate must have."""
+        own = () if self.host in ("0.0.0.0", "::") else (self.host,)
+        return (*own, "127.0.0.1", "::1", "localhost", socket.gethostname(), "kubernetes", "kubernetes.default.svc")
+
+
+def bind(address: Address) -> tuple[socket.socket, Address]:
+    """An open socket, and the address with the port that it got.
+
+    Raises:
+        errors.InvalidValueError: nothing can listen there.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((address.host, address.port))
+    except OSError as error:
+        opened.close()
+        raise errors.InvalidValueError(
+            f"address {address.host}:{address.port}: cannot listen: {error.strerror}"
+        ) from error
+    opened.set_inheritable(True)
+    return opened, Address(address.host, opened.getsockname()[1])
+
+
+class Server(uvicorn.Server):
+    """Serves an application; watches end first when it stops, so that nothing keeps it waiting."""
+
+    def __init__(self, application: app.Application, files: certificates.Files) -> None:
+        self._application = application
+        super().__init__(
+            uvicorn.Config(
+                application,
+                loop="none",
+                http=_Protocol,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                backlog=_BACKLOG,
+                timeout_keep_alive=IDLE_SECONDS,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                ssl_certfile=files.certificate,
+                ssl_keyfile=str(files.key),
+                ssl_ca_certs=str(files.authority),
+                ssl_cert_reqs=ssl.CERT_OPTIONAL,
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._application.drain()
+        await super().shutdown(sockets)
+
+
+class _Protocol(httptools_impl.HttpToolsProtocol):
+    """HTTP that tells the application about the client's certificate, which uvicorn does not."""
+
+    _certificate: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        connection = transport.get_extra_info("ssl_object")
+        self._certificate = connection.getpeercert() if connection is not None else None
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._certificate:
+            self.scope["extensions"] = {authentication.EXTENSION: self._certificate}
