@@ -58,6 +58,14 @@ class _PoolState:
             found = self.masks[block] = (_mask(block, self.owners), in_part)
         return found
 
+    def copy(self) -> _PoolState:
+        """The same holdings, to be changed apart; what can be computed from them is computed again."""
+        other = _PoolState()
+        other.owners = {name: list(owners) for name, owners in self.owners.items()}
+        other.shares = {name: dict(shares) for name, shares in self.shares.items()}
+        other.consumed = {name: dict(consumed) for name, consumed in self.consumed.items()}
+        return other
+
     def changed(self, name: str) -> None:
         """Bring the masks up to date for one device, which costs the same however much is held."""
         self.left.clear()
@@ -103,6 +111,20 @@ class AllocatedState:
         name = identity.label(owner)
         for holding in self._claims.pop(name, ()):
             self.release(holding, owner=name)
+
+    def without(self, owner: str) -> AllocatedState:
+        """The same without what a claim (``namespace/name``) holds; to be read only, and before this one changes."""
+        other = AllocatedState(consumable_capacity=self._consumable)
+        holdings = self._claims.get(owner, ())
+        changed = {holding.device.pool_id for holding in holdings}
+        other._pools = {pool: state.copy() if pool in changed else state for pool, state in self._pools.items()}
+        for holding in holdings:
+            other.release(holding, owner=owner)
+        return other
+
+    def held_by(self, owner: str) -> tuple[Holding, ...]:
+        """What is counted for a claim (``namespace/name``)."""
+        return self._claims.get(owner, ())
 
     def hold(self, holding: Holding, *, owner: str = _UNKNOWN_OWNER) -> None:
         """Count one device, one share, or (without a share ID) consumed capacity alone."""

@@ -11,6 +11,7 @@ fit" and "gave up" are values: see :mod:`drachma.allocator.outcome`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -40,13 +41,26 @@ class Allocator:
         share_ids: Callable[[], str],
     ) -> None:
         """``share_ids`` gives a new ID for every share of a device; the compiler is for the same features."""
-        self._catalog = slices
-        self._classes = classes
-        self._allocated = allocated
-        self._features = features
+        self.catalog = slices
+        self.classes = classes
+        self.allocated = allocated
+        self.features = features
         self._share_ids = share_ids
-        self._screener = screening.Screener(compiler, features)
+        self.screener = screening.Screener(compiler, features)
         self._claims: dict[int, claims.Claim] = {}
+
+    def sibling(
+        self,
+        *,
+        classes: deviceclasses.Classes | None = None,
+        allocated: allocated.AllocatedState | None = None,
+    ) -> Allocator:
+        """An allocator for what-if questions: other classes or another state, and what is compiled already."""
+        other = copy.copy(self)
+        other.classes = self.classes if classes is None else classes
+        other.allocated = self.allocated if allocated is None else allocated
+        other._claims = {}
+        return other
 
     def allocate(
         self,
@@ -70,15 +84,15 @@ class Allocator:
             if problem.view.invalid:
                 raise errors.InvalidPoolError("invalid resource pools were encountered")
             return outcome.DoesNotFit(steps=spent.steps)
-        results = result.build(problem, solution, features=self._features, share_ids=self._share_ids)
+        results = result.build(problem, solution, features=self.features, share_ids=self._share_ids)
         return outcome.Allocated(results, steps=spent.steps)
 
     def problem(
         self, node: placement.Node, wanted: Iterable[resourceclaim.ResourceClaim], *, spent: budget.Budget
     ) -> problems.Problem:
         """What a search would have to decide; for those who want to know more than whether it fits."""
-        shown = self._catalog.view(node, self._features)
-        setting = problems.Setting(self._classes, self._allocated, self._screener, spent)
+        shown = self.catalog.view(node, self.features)
+        setting = problems.Setting(self.classes, self.allocated, self.screener, spent)
         return problems.Problem(shown, tuple([self._compiled(claim) for claim in wanted]), setting)
 
     def _compiled(self, claim: resourceclaim.ResourceClaim) -> claims.Claim:
@@ -87,5 +101,5 @@ class Allocator:
         if known is None or known.metadata is not claim.metadata:
             if len(self._claims) >= _CLAIMS_REMEMBERED:
                 self._claims.clear()
-            known = self._claims[id(claim.spec)] = claims.Claim(claim, self._features)
+            known = self._claims[id(claim.spec)] = claims.Claim(claim, self.features)
         return known

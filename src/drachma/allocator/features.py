@@ -66,3 +66,6 @@ _FIELDS: Final = {
 
 ALL: Final = Features(**dict.fromkeys(_FIELDS.values(), True), device_binding=True)
 """Every feature on."""
+
+GATES: Final = frozenset({*_FIELDS, *_BINDING})
+"""The gates that change what the allocator does."""
