@@ -1,52 +1,60 @@
 """Rules for device attributes, and for the one attribute that names a device's partition type."""
 
 from collections.abc import Mapping
+from typing import Any, Final
 
-from drachma.api import resourceslice, struct
+from msgspec import structs
+
+from drachma.api import resourceslice
 from drachma.validation import fielderror, formats, printed
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 
-_LISTS = (
-    ("bools", "bool_values"),
-    ("ints", "int_values"),
-    ("strings", "string_values"),
-    ("versions", "version_values"),
-)
-_SCALARS = ("bool_value", "int_value", "string_value", "version_value")
+_FIELDS: Final = resourceslice.DeviceAttribute.__struct_fields__
+_DEFAULTS: Final = resourceslice.DeviceAttribute.__struct_defaults__
+_LISTS: Final = {"bool_values": "bools", "int_values": "ints", "string_values": "strings", "version_values": "versions"}
+_TEXT_RULES: Final = {
+    "string_value": ("string", formats.attribute_text),
+    "version_value": ("version", formats.attribute_version),
+}
+_LIST_RULES: Final = {"string_values": formats.attribute_text, "version_values": formats.attribute_version}
 
 
 def check(attribute: resourceslice.DeviceAttribute, at: Path) -> Errors:
     """One attribute: exactly one kind of value, and that well formed."""
-    if attribute.string_value is not None:
-        yield from formats.attribute_text(attribute.string_value, at.child("string"))
-    if attribute.version_value is not None:
-        yield from formats.attribute_version(attribute.version_value, at.child("version"))
-    for wire_name, name in _LISTS:
-        values = getattr(attribute, name)
-        if not values and not struct.is_absent(values):
-            yield fielderror.invalid(at.child(wire_name), printed.wire(()), "must not be empty if specified")
-        for position, value in enumerate(values if name in ("string_values", "version_values") else ()):
-            rule = formats.attribute_text if name == "string_values" else formats.attribute_version
-            yield from rule(value, at.child(wire_name).item(position))
-    kinds = (*_SCALARS, *(name for _, name in _LISTS))
-    count = sum(not struct.is_absent(getattr(attribute, name)) for name in kinds)
-    if count != 1:
-        value = printed.internal(attribute) if count else ""
-        error = fielderror.invalid(at, value, "exactly one value must be specified", origin="union")
+    written = _written(attribute)
+    for name, (wire_name, rule) in _TEXT_RULES.items():
+        if name in written:
+            yield from rule(written[name], at.child(wire_name))
+    for name in (name for name in _LISTS if name in written):
+        below = at.child(_LISTS[name])
+        if not written[name]:
+            yield fielderror.invalid(below, printed.wire(()), "must not be empty if specified")
+        for position, value in enumerate(written[name] if name in _LIST_RULES else ()):
+            yield from _LIST_RULES[name](value, below.item(position))
+    if len(written) != 1:
+        shown = printed.internal(attribute) if written else ""
+        error = fielderror.invalid(at, shown, "exactly one value must be specified", origin="union")
         yield from fielderror.covered([error])
 
 
 def count_values(attributes: Mapping[str, resourceslice.DeviceAttribute]) -> int:
     """How many values a device's attributes have in all; each item of a list counts."""
-    return sum(sum(len(getattr(attribute, name)) for _, name in _LISTS) or 1 for attribute in attributes.values())
+    return sum(
+        sum(len(value) for name, value in _written(attribute).items() if name in _LISTS) or 1
+        for attribute in attributes.values()
+    )
 
 
 def has_list(attributes: Mapping[str, resourceslice.DeviceAttribute]) -> bool:
     """Whether any attribute is a list, even an empty one."""
-    return any(
-        not struct.is_absent(getattr(attribute, name)) for attribute in attributes.values() for _, name in _LISTS
-    )
+    return any(name in _LISTS for attribute in attributes.values() for name in _written(attribute))
+
+
+def _written(attribute: resourceslice.DeviceAttribute) -> dict[str, Any]:
+    """The members that are set; a member that was not written holds its very default."""
+    values = zip(_FIELDS, structs.astuple(attribute), _DEFAULTS, strict=True)
+    return {name: value for name, value, default in values if value is not default}
 
 
 def check_partition_type(spec: resourceslice.ResourceSliceSpec, at: Path) -> Errors:

@@ -76,6 +76,8 @@ def check_map(
 
 def _shorten(text: str, limit: int) -> str:
     limit = max(limit, _MINIMUM_KEY)
+    if len(text) * 4 <= limit:
+        return text
     raw = text.encode()
     if len(raw) <= limit:
         return text

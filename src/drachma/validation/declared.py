@@ -56,29 +56,32 @@ class Shape(msgspec.Struct, frozen=True):
     def __call__(self, values: Values, at: Path) -> Errors:
         for rule in self.rules:
             yield from rule(values, at)
-        for field in self.fields:
-            yield from self._field(field, values, at)
-
-    def _field(self, field: Field, values: Values, at: Path) -> Errors:
         has_old = values.old is not None
-        old = getattr(values.old, field.attribute) if has_old else None
-        new = getattr(values.new, field.attribute)
-        if values.is_update and has_old and new == old:
-            return
-        below = Values(new, old, values.is_update)
-        path = at.child(field.wire_name)
-        answers = [stop(below, path) for stop in field.stops]
-        for answer in answers:
-            yield from answer or ()
-        if all(answer is None for answer in answers):
-            for rule in field.rules:
-                yield from rule(below, path)
+        for field in self.fields:
+            new = getattr(values.new, field.attribute)
+            # Most fields are not written: those are passed over before anything is made for them.
+            if not new and (optional in field.stops or (new is None and optional_pointer in field.stops)):
+                continue
+            old = getattr(values.old, field.attribute) if has_old else None
+            if not (values.is_update and has_old and new == old):
+                yield from _check(field, Values(new, old, values.is_update), at.child(field.wire_name))
+
+
+def _check(field: Field, values: Values, at: Path) -> Errors:
+    is_done = False
+    for stop in field.stops:
+        answer = stop(values, at)
+        if answer is not None:
+            yield from answer
+            is_done = True
+    if not is_done:
+        for rule in field.rules:
+            yield from rule(values, at)
 
 
 def optional(values: Values, _at: Path) -> list[FieldError] | None:
     """Nothing to check where nothing is written."""
-    is_empty = values.new is None or (isinstance(values.new, tuple | dict) and not values.new) or values.new == ""
-    return [] if is_empty else None
+    return None if values.new else []
 
 
 def optional_pointer(values: Values, _at: Path) -> list[FieldError] | None:
@@ -215,17 +218,20 @@ def union(members: Iterable[tuple[str, str]]) -> Rule:
     everything = ", ".join(f"`{wire_name}`" for _, wire_name in fields)
 
     def is_set(owner: Any, attribute: str) -> bool:
-        value = getattr(owner, attribute) if owner is not None else None
-        return bool(value) if isinstance(value, tuple | dict) else value is not None
+        value = getattr(owner, attribute)
+        return value is not None and (bool(value) or not isinstance(value, tuple))
 
     def rule(values: Values, at: Path) -> Errors:
         chosen = [wire_name for attribute, wire_name in fields if is_set(values.new, attribute)]
-        before = [wire_name for attribute, wire_name in fields if is_set(values.old, attribute)]
-        if values.is_update and values.old is not None and chosen == before:
+        if len(chosen) == 1:
             return
+        if values.is_update and values.old is not None:
+            before = [wire_name for attribute, wire_name in fields if is_set(values.old, attribute)]
+            if chosen == before:
+                return
         if not chosen:
             yield fielderror.invalid(at, "", f"must specify one of: {everything}", origin="union")
-        elif len(chosen) > 1:
+        else:
             shown = "{" + ", ".join(chosen) + "}"
             yield fielderror.invalid(at, shown, f"must specify exactly one of: {everything}", origin="union")
 

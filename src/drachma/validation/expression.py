@@ -3,6 +3,7 @@
 Only what a server must know is done: parse, check, estimate. Nothing is made ready to run.
 """
 
+import functools
 from typing import Final
 
 from drachma import errors
@@ -14,6 +15,7 @@ from drachma.validation.path import Path
 from drachma.values import names
 
 _TOO_COMPLEX: Final = "too complex, exceeds cost limit"
+_REMEMBERED: Final = 512
 _ATTRIBUTE_TYPES: Final = (types.BOOL, types.INT, types.STRING, types.ANY, types.DYN, types.SEMVER)
 
 
@@ -38,22 +40,34 @@ def _compile(expression: str, at: Path, *, gates: Gates, is_derived: bool) -> tu
     if names.byte_length(expression) > limits.CEL_BYTES:
         # Not compiled: a text of any length must cost next to nothing.
         return [fielderror.too_long(at, limits.CEL_BYTES)], 0
-    env = environment.device_environment(
+    problem, cost = _examine(
+        expression,
         consumable_capacity=gates.on(Gate.CONSUMABLE_CAPACITY),
         list_type_attributes=gates.on(Gate.LIST_TYPE_ATTRIBUTES),
+        is_derived=is_derived,
+    )
+    return ([fielderror.invalid(at, expression, problem)] if problem else []), cost
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _examine(
+    expression: str, *, consumable_capacity: bool, list_type_attributes: bool, is_derived: bool
+) -> tuple[str | None, int]:
+    """A problem or the cost. Claims of one workload have the same selectors, so that answers are remembered."""
+    env = environment.device_environment(
+        consumable_capacity=consumable_capacity,
+        list_type_attributes=list_type_attributes,
         expressions=environment.Expressions.NEW,
     )
     try:
         checked = checker.check(parser.parse(expression, env.macros), env)
     except errors.CelError as error:
-        return [fielderror.invalid(at, expression, f"compilation failed: {error}")], 0
+        return f"compilation failed: {error}", 0
     if is_derived:
-        problem = _derived_problem(checked.result, with_lists=gates.on(Gate.LIST_TYPE_ATTRIBUTES))
+        problem = _derived_problem(checked.result, with_lists=list_type_attributes)
     else:
         problem = _selector_problem(checked.result, env)
-    if problem:
-        return [fielderror.invalid(at, expression, problem)], 0
-    return [], estimate.estimate(checked, env).max
+    return (problem, 0) if problem else (None, estimate.estimate(checked, env).max)
 
 
 def _selector_problem(result: types.Type, env: environment.Environment) -> str | None:

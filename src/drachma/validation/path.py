@@ -10,7 +10,7 @@ class Path(str):
 
     def child(self, *names: str) -> Path:
         """A field below this one."""
-        below = ".".join(names)
+        below = names[0] if len(names) == 1 else ".".join(names)
         return Path(f"{self}.{below}" if self else below)
 
     def item(self, position: int) -> Path:
