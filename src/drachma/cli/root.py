@@ -14,6 +14,7 @@ import drachma
 from drachma import errors
 
 COMMANDS: Final[dict[str, str]] = {
+    "allocate": "drachma.cli.allocate",
     "apiserver": "drachma.cli.apiserver",
     "convert": "drachma.cli.convert",
     "validate": "drachma.cli.validate",

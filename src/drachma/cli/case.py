@@ -1,0 +1,154 @@
+"""Cases: one allocation with everything it depends on, as one JSON object; how recorded allocations are kept.
+
+``drachma allocate --batch`` reads them, and so do the conformance tests. A case has a ``name``, ``features`` (the
+gates that are on, or ``all``), ``node``, ``slices``, ``classes``, ``claims``, and what is in use: ``allocatedDevices``,
+``allocatedSharedDeviceIDs`` (``driver/pool/device/share``) and ``allocatedCapacity``. Objects are of
+``resource.k8s.io/v1`` unless they say otherwise. Fields that are not known, such as recorded answers, are ignored.
+
+Refused, with a DecodeError or InvalidValueError that names the field: what is not of this form.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from drachma import allocator, errors
+from drachma.allocator import allocated, identity, selectors
+from drachma.api import codec, deviceclass, meta, resourceclaim, resourceslice
+from drachma.values import quantity
+
+SHARE_ID: Final = "share"
+"""The ID of every share in an answer, which is always the same so that answers can be compared."""
+
+_ObjectT = TypeVar("_ObjectT", bound=meta.Object)
+
+
+class _DeviceEntry(msgspec.Struct, frozen=True):
+    driver: str
+    pool: str
+    device: str
+
+    @property
+    def id(self) -> identity.DeviceID:
+        return identity.DeviceID(self.driver, self.pool, self.device)
+
+
+class _CapacityEntry(_DeviceEntry, frozen=True):
+    consumed: dict[str, str | int] = {}
+
+
+class _NodeMeta(msgspec.Struct, frozen=True):
+    name: str
+    labels: dict[str, str] = {}
+
+
+class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
+    declared_features: tuple[str, ...] = ()
+
+
+class _Node(msgspec.Struct, frozen=True):
+    metadata: _NodeMeta
+    status: _NodeStatus = _NodeStatus()
+
+
+class _Form(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    node: _Node
+    features: list[str] | None = None
+    claims: list[dict[str, Any]] | None = None
+    classes: list[dict[str, Any]] | None = None
+    slices: list[dict[str, Any]] | None = None
+    allocated_devices: list[_DeviceEntry] | None = None
+    shared_device_ids: list[str] | None = msgspec.field(default=None, name="allocatedSharedDeviceIDs")
+    allocated_capacity: list[_CapacityEntry] | None = None
+    repeat: int = 1
+
+
+class Case:
+    """A case, ready to be answered any number of times."""
+
+    def __init__(self, document: Any) -> None:
+        try:
+            form = msgspec.convert(document, _Form)
+        except msgspec.ValidationError as error:
+            raise errors.DecodeError(f"not a case: {error}") from None
+        if form.repeat < 1:
+            raise errors.DecodeError(f"not a case: repeat: {form.repeat}: must be at least 1")
+        self.name = form.name
+        self.repeat = form.repeat
+        """How often the case wants to be answered when time is taken."""
+        features = allocator.Features.of_gates(form.features or ())
+        node = form.node
+        self._node = allocator.Node(node.metadata.name, node.metadata.labels, node.status.declared_features)
+        self._claims = _objects(resourceclaim.ResourceClaim, form.claims)
+        self._allocator = allocator.Allocator(
+            allocator.Catalog(_objects(resourceslice.ResourceSlice, form.slices)),
+            classes=allocator.Classes(_objects(deviceclass.DeviceClass, form.classes), missing=_as_recorded),
+            allocated=_state(form, features),
+            compiler=selectors.SelectorCompiler(features),
+            features=features,
+            share_ids=lambda: SHARE_ID,
+        )
+
+    def run(self) -> allocator.Outcome | errors.AllocationError:
+        """The outcome, or what the allocator refuses, which is an answer too."""
+        try:
+            return self._allocator.allocate(self._node, self._claims)
+        except errors.AllocationError as error:
+            return error
+
+    def answer(self) -> dict[str, Any]:
+        """The answer as it is recorded."""
+        return recorded(self.run())
+
+
+def recorded(outcome: allocator.Outcome | errors.AllocationError) -> dict[str, Any]:
+    """An outcome as it is recorded: ``results``, an ``error``, or neither where the claims do not fit."""
+    match outcome:
+        case allocator.Allocated(results):
+            return {"results": [plain(entry) for entry in results]}
+        case allocator.DoesNotFit():
+            return {}
+        case allocator.GaveUp(reason):
+            return {"error": f"gave up: {reason}"}
+        case errors.AllocationError():
+            return {"error": str(outcome)}
+
+
+def plain(result: resourceclaim.AllocationResult) -> dict[str, Any]:
+    """An allocation result as a document."""
+    carrier = resourceclaim.ResourceClaim(status=resourceclaim.ResourceClaimStatus(allocation=result))
+    found: dict[str, Any] = codec.encode(carrier)["status"]["allocation"]
+    return found
+
+
+def _objects(model: type[_ObjectT], documents: list[dict[str, Any]] | None) -> list[_ObjectT]:
+    found: list[_ObjectT] = []
+    for document in documents or ():
+        decoded = codec.decode({"apiVersion": "resource.k8s.io/v1", "kind": model.__name__, **document})
+        if not isinstance(decoded, model):
+            raise errors.DecodeError(f"{codec.title(document)}: expected a {model.__name__}")
+        found.append(decoded)
+    return found
+
+
+def _state(form: _Form, features: allocator.Features) -> allocator.AllocatedState:
+    state = allocator.AllocatedState(consumable_capacity=features.consumable_capacity)
+    for entry in form.allocated_devices or ():
+        state.hold(allocated.Holding(entry.id))
+    for text in form.shared_device_ids or ():
+        parts = text.split("/")
+        if len(parts) != 4:
+            raise errors.DecodeError(f"allocatedSharedDeviceIDs: {text!r}: expected driver/pool/device/share")
+        state.hold(allocated.Holding(identity.DeviceID(*parts[:3]), parts[3]))
+    for consumer in form.allocated_capacity or ():
+        consumed = {name: quantity.Quantity.parse(str(amount)) for name, amount in consumer.consumed.items()}
+        state.hold(allocated.Holding(consumer.id, consumed=consumed))
+    return state
+
+
+def _as_recorded(_name: str) -> str:
+    # A recorded case does not come from an API server, and what stood in for one has nothing more to say.
+    return ' "not found" not found'
