@@ -92,14 +92,12 @@ class Device:
     def variables(self) -> dict[str, Any]:
         """The input of an expression: the variable ``device``."""
         if self._variables is None:
-            self._variables = {
-                "device": {
-                    "driver": self.driver,
-                    "allowMultipleAllocations": self.allow_multiple_allocations,
-                    "attributes": self.attributes,
-                    "capacity": self.capacity,
-                }
-            }
+            fields = values.NativeMap()
+            fields["driver"] = self.driver
+            fields["allowMultipleAllocations"] = self.allow_multiple_allocations
+            fields["attributes"] = self.attributes
+            fields["capacity"] = self.capacity
+            self._variables = {"device": fields}
         return self._variables
 
 
@@ -107,7 +105,10 @@ def _nested(flat: Mapping[str, Any]) -> values.DefaultMap:
     result = values.DefaultMap()
     for key, value in flat.items():
         domain, _, name = key.partition(SEPARATOR)
-        result.setdefault(domain, {})[name] = value
+        inner = result.get(domain)
+        if inner is None:
+            inner = result[domain] = values.NativeMap()
+        inner[name] = value
     return result
 
 
@@ -195,6 +196,7 @@ _NATIVE: Final[dict[type, str]] = {
     values.Concat: "[]interface {}",
     dict: "map[ref.Val]ref.Val",
     values.DefaultMap: "map[string]interface {}",
+    values.NativeMap: "map[string]interface {}",
 }
 
 

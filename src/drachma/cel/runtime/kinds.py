@@ -28,6 +28,7 @@ NAMES: Final[dict[type, str]] = {
     values.Duration: types.DURATION.name,
     values.Growing: "list",
     values.GrowingMap: "map",
+    values.NativeMap: "map",
     values.Optional: types.OPTIONAL_NAME,
     values.Timestamp: types.TIMESTAMP.name,
     values.TypeValue: "type",
@@ -56,6 +57,7 @@ _GO_NAMES: Final[dict[type, str]] = {
     values.Duration: "types.Duration",
     values.Growing: "*types.mutableList",
     values.GrowingMap: "*types.mutableMap",
+    values.NativeMap: "*types.baseMap",
     values.Optional: "*types.Optional",
     values.Timestamp: "types.Timestamp",
     values.TypeValue: "*types.Type",
@@ -70,7 +72,7 @@ _GO_NAMES: Final[dict[type, str]] = {
 }
 
 LISTS: Final = frozenset((list, tuple, values.Concat, values.Growing))
-MAPS: Final = frozenset((dict, values.DefaultMap, values.GrowingMap))
+MAPS: Final = frozenset((dict, values.DefaultMap, values.GrowingMap, values.NativeMap))
 ITERABLE: Final = LISTS | MAPS
 SIZED: Final = ITERABLE | {str, bytes}
 NUMBERS: Final = frozenset((int, values.UInt, float))

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from drachma.cel.runtime import faults, spelling, values
+from drachma.cel.runtime import faults, kinds, spelling, values
 
-_ZEROES: Final = frozenset(
-    (int, values.UInt, float, str, bytes, bool, list, tuple, dict, values.DefaultMap, values.Concat, values.Growing)
-)
+_ZEROES: Final = kinds.SIZED | kinds.NUMBERS | {bool}
 _YEAR_ONE: Final = -62135596800 * 10**9
 
 

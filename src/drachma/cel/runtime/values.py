@@ -4,7 +4,7 @@
 int        ``int``; uint ``ast.UInt``; bool ``bool``; double ``float``; null ``None``
 string     ``str``; bytes ``bytes``
 list       ``list`` or ``tuple``; :class:`Concat` and :class:`Growing` behave a little differently
-map        ``dict`` with keys made by :func:`encode_key`; :class:`DefaultMap`, :class:`GrowingMap`
+map        ``dict`` with keys made by :func:`encode_key`; :class:`DefaultMap`, :class:`NativeMap`, ...
 others     :class:`Duration`, :class:`Timestamp`, :class:`Optional`, :class:`TypeValue`, and the Kubernetes types
 =========  ==========================================================================================
 
@@ -112,6 +112,12 @@ class Growing(list[Any]):
     __slots__ = ()
 
 
+class NativeMap(dict[Any, Any]):
+    """A map that came with the input: all keys are strings, and looking for another is no error."""
+
+    __slots__ = ()
+
+
 class GrowingMap(dict[Any, Any]):
     """The accumulator of a fold that started with an empty map: inserting changes it."""
 
@@ -128,6 +134,7 @@ class DefaultMap(dict[Any, Any]):
 
 
 EMPTY_MAP: Final[dict[Any, Any]] = {}
+_NATIVE: Final = frozenset((NativeMap, DefaultMap))
 MISSING: Final = object()
 
 
@@ -182,6 +189,8 @@ def find(mapping: dict[Any, Any], key: Value) -> Value:
     kind = key.__class__
     if kind is str:
         found = mapping.get(key, MISSING)
+    elif not mapping or mapping.__class__ in _NATIVE:
+        found = MISSING
     else:
         found = mapping.get(encode_key(key), MISSING)
         if found is MISSING and (kind is int or kind is UInt or kind is float):
@@ -195,6 +204,8 @@ def contains(mapping: dict[Any, Any], key: Value) -> bool:
     """Whether ``key in mapping`` as CEL sees it; defaults do not count."""
     if key.__class__ is str:
         return key in mapping
+    if not mapping or mapping.__class__ in _NATIVE:
+        return False
     encoded = encode_key(key)
     if encoded in mapping:
         return True
