@@ -22,8 +22,8 @@ class CompiledExpression:
 
     @property
     def reads(self) -> frozenset[projection.Path] | None:
-        """What the result can depend on; None where that cannot be told."""
-        return None
+        """What the result can depend on; None where that is all of a device."""
+        return self._program.reads
 
     def matches(self, device: resourceslice.Device, *, driver: str) -> bool:
         """Whether the device is selected; CelError where evaluating it fails."""
