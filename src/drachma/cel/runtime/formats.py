@@ -72,8 +72,9 @@ def _rule(message: str, pattern: str, *examples: str) -> str:
     return f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def _too_long(text: str, limit: int) -> list[str]:
-    return [f"must be no more than {limit} bytes"] if len(text.encode()) > limit else []
+def _too_long(text: str, limit: int, unit: str = "characters") -> list[str]:
+    # Bytes are counted in any case; upstream has both words.
+    return [f"must be no more than {limit} {unit}"] if len(text.encode()) > limit else []
 
 
 def _label(text: str) -> list[str]:
@@ -86,8 +87,8 @@ def _label(text: str) -> list[str]:
     return problems
 
 
-def _subdomain(text: str) -> list[str]:
-    problems = _too_long(text, 253)
+def _subdomain(text: str, unit: str = "characters") -> list[str]:
+    problems = _too_long(text, 253, unit)
     if not _matches_subdomain(text):
         problems.append(_rule(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
     return problems
@@ -123,19 +124,19 @@ def _qualified_name(text: str) -> list[str]:
         if not parts[0]:
             problems.append("prefix part must be non-empty")
         else:
-            problems += [f"prefix part {problem}" for problem in _subdomain(parts[0])]
+            problems += [f"prefix part {problem}" for problem in _subdomain(parts[0], "bytes")]
     name = parts[-1]
     if not name:
         problems.append("name part must be non-empty")
     else:
-        problems += [f"name part {problem}" for problem in _too_long(name, 63)]
+        problems += [f"name part {problem}" for problem in _too_long(name, 63, "bytes")]
     if not _matches_name(name):
         problems.append(f"name part {rule}")
     return problems
 
 
 def _label_value(text: str) -> list[str]:
-    problems = _too_long(text, 63)
+    problems = _too_long(text, 63, "bytes")
     if text and not _matches_name(text):
         problems.append(_rule(_VALUE_RULE, f"({_NAME})?", "MyValue", "my_value", "12345"))
     return problems

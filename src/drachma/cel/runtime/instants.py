@@ -25,6 +25,7 @@ _MIN_SECONDS: Final = -62135596800
 _MAX_SECONDS: Final = 253402300799
 _EPOCH_ORDINAL: Final = 719163
 _DAY: Final = 86400
+_DAYS_IN_400_YEARS: Final = 146097
 
 _UNITS: Final = {
     "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": SECOND, "m": _MINUTE, "h": _HOUR,
@@ -120,9 +121,11 @@ def _days_in_month(year: int, month: int) -> int:
 
 
 def _days_since_epoch(year: int, month: int, day: int) -> int:
+    # Python's calendar has years 1 to 9999; zones may show a day before or after, and calendars repeat.
     if year == 0:
-        # Python's calendar starts with year 1; year 0 is a leap year before it.
-        return dt.date(4, month, day).toordinal() - _EPOCH_ORDINAL - 1461
+        return dt.date(400, month, day).toordinal() - _EPOCH_ORDINAL - _DAYS_IN_400_YEARS
+    if year > dt.MAXYEAR:
+        return dt.date(year - 400, month, day).toordinal() - _EPOCH_ORDINAL + _DAYS_IN_400_YEARS
     return dt.date(year, month, day).toordinal() - _EPOCH_ORDINAL
 
 
@@ -185,11 +188,10 @@ def _split(nanos: int) -> tuple[int, int, int, int, int]:
     days, clock = divmod(seconds, _DAY)
     ordinal = days + _EPOCH_ORDINAL
     if ordinal < 1:
-        # A zone behind UTC can show the last day of year 0.
-        date = dt.date.fromordinal(ordinal + 1461)
-        return date.year - 4, date.month, date.day, clock, rest
+        date = dt.date.fromordinal(ordinal + _DAYS_IN_400_YEARS)
+        return date.year - 400, date.month, date.day, clock, rest
     if ordinal > dt.date.max.toordinal():
-        date = dt.date.fromordinal(ordinal - 146097)
+        date = dt.date.fromordinal(ordinal - _DAYS_IN_400_YEARS)
         return date.year + 400, date.month, date.day, clock, rest
     date = dt.date.fromordinal(ordinal)
     return date.year, date.month, date.day, clock, rest

@@ -29,6 +29,19 @@ _REASONS: Final = {
 }
 _GO_LACKS: Final = re.compile(r"(?:[^\\]|\\[^C])*+\\C", re.DOTALL).match
 
+_CLASS: Final = re.compile(r"\\\\|\\(?P<sign>[pP])(?:\{(?P<braced>[^}]*)\}|(?P<letter>.))", re.DOTALL)
+_CATEGORIES: Final = {
+    "other": "C", "control": "Cc", "cntrl": "Cc", "format": "Cf", "privateuse": "Co", "surrogate": "Cs",
+    "letter": "L", "lowercaseletter": "Ll", "modifierletter": "Lm", "otherletter": "Lo", "titlecaseletter": "Lt",
+    "uppercaseletter": "Lu", "mark": "M", "combiningmark": "M", "spacingmark": "Mc", "enclosingmark": "Me",
+    "nonspacingmark": "Mn", "number": "N", "decimalnumber": "Nd", "digit": "Nd", "letternumber": "Nl",
+    "othernumber": "No", "punctuation": "P", "punct": "P", "connectorpunctuation": "Pc", "dashpunctuation": "Pd",
+    "closepunctuation": "Pe", "finalpunctuation": "Pf", "initialpunctuation": "Pi", "otherpunctuation": "Po",
+    "openpunctuation": "Ps", "symbol": "S", "currencysymbol": "Sc", "modifiersymbol": "Sk", "mathsymbol": "Sm",
+    "othersymbol": "So", "separator": "Z", "lineseparator": "Zl", "paragraphseparator": "Zp", "spaceseparator": "Zs",
+    "any": "Any",
+}  # fmt: skip
+
 _OPTIONS: Final = re2.Options()
 _OPTIONS.log_errors = False
 
@@ -45,7 +58,33 @@ def compile_pattern(pattern: str) -> Any:
     try:
         return re2.compile(pattern, _OPTIONS)
     except re2.error as error:
-        raise PatternError(_go_message(error, pattern)) from None
+        message = _go_message(error, pattern)
+    respelled = _CLASS.sub(_respell_class, pattern)
+    if respelled != pattern:
+        try:
+            return re2.compile(respelled, _OPTIONS)
+        except re2.error as error:
+            other = _go_message(error, respelled)
+        if "invalid character class range" not in other:
+            # The classes were not what is wrong; the message shows the pattern as it was written.
+            message = other
+            for match in _CLASS.finditer(pattern):
+                message = message.replace(_respell_class(match), match[0])
+    raise PatternError(message)
+
+
+def _respell_class(match: re.Match[str]) -> str:
+    """Go takes names of Unicode classes in any case, and categories by their long names; RE2 takes one spelling."""
+    written = match["braced"] or match["letter"]
+    if not written:
+        return match[0]
+    name = written.removeprefix("^")
+    plain = re.sub(r"[ _-]", "", name).lower()
+    known = _CATEGORIES.get(plain)
+    if known is None:
+        known = plain.capitalize() if len(plain) <= 2 else "_".join(map(str.capitalize, re.split(r"[ _-]", name)))
+    negated = "^" if written.startswith("^") else ""
+    return f"\\{match['sign']}{{{negated}{known}}}"
 
 
 def _go_message(error: re2.error, pattern: str) -> str:

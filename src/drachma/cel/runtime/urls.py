@@ -6,6 +6,7 @@ which message, and how a path is spelled again all differ.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from drachma.cel.runtime import faults, networks
@@ -24,6 +25,7 @@ _PLAIN: Final = {
 _USERINFO: Final = frozenset("-._:~!$&'()*+,;=%@") | frozenset(map(chr, _ALNUM))
 _SPELLABLE: Final = frozenset(b"!$&'()*+,;=:@[]%")
 _MAX_PARAMETERS: Final = 10_000
+_STRAY_BYTE: Final = re.compile(r"\\udc([89a-f][0-9a-f])")
 
 
 class URL:
@@ -273,7 +275,8 @@ def _text(data: bytes) -> str:
 
 
 def _quoted(data: bytes) -> str:
-    return quotation.quote(_text(data))
+    quoted = quotation.quote(data.decode("utf-8", "surrogateescape"))
+    return _STRAY_BYTE.sub(r"\\x\1", quoted)
 
 
 def _query(url: URL) -> dict[str, list[str]]:
