@@ -5,7 +5,7 @@ Only asked once a text has been refused, or may have a key twice: the quick deco
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from drachma.values import quotation
@@ -71,11 +71,11 @@ def _count_keys(document: Any) -> int:
     count, pending = 0, [document]
     while pending:
         value = pending.pop()
-        if isinstance(value, Mapping):
+        if type(value) is dict:
             count += len(value)
-            pending.extend(item for item in value.values() if isinstance(item, Mapping | list))
-        elif isinstance(value, list):
-            pending.extend(item for item in value if isinstance(item, Mapping | list))
+            pending.extend(value.values())
+        elif type(value) is list:
+            pending.extend(value)
     return count
 
 

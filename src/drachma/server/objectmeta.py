@@ -36,8 +36,8 @@ _decode = msgspec.json.Decoder().decode
 
 
 def time_text(moment: datetime) -> str:
-    """A time as metadata writes it."""
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    """A time in UTC as metadata writes it."""
+    return moment.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def normalized(metadata: meta.ObjectMeta) -> Metadata:

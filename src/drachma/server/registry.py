@@ -192,11 +192,12 @@ class Registry:
         self._check_preconditions(metadata, stored, write, strategy=strategy)
         old = strategy.load(stored.value)
         objectmeta.carry_over(metadata, old.metadata)
+        # An update without a version is one of whatever version is there.
+        metadata["resourceVersion"] = old.metadata["resourceVersion"]
         if write.subresource:
             strategy.update_status(subject, old, write)
         else:
             strategy.update(subject, old, write)
-        subject.metadata["resourceVersion"] = old.metadata["resourceVersion"]
         document = strategy.document(subject)
         if subject.is_owned:
             document = fieldmanagers.settled(document, stored.value)

@@ -83,7 +83,8 @@ def refusal(error: status.StatusError, output: negotiation.Output = negotiation.
 
 def warning_headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
     """Warning headers, each warning once."""
-    headers, size = [], 0
+    headers: list[tuple[bytes, bytes]] = []
+    size = 0
     for warning in dict.fromkeys(warnings):
         clean = "".join(character if character.isprintable() else " " for character in warning)
         quoted = clean.replace("\\", "\\\\").replace('"', '\\"')

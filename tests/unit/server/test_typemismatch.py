@@ -1,0 +1,80 @@
+from typing import Any
+
+import pytest
+
+from drachma.server import schema, typemismatch
+
+CLAIM = schema.of("resource.k8s.io/v1", "ResourceClaim")
+SLICE = schema.of("resource.k8s.io/v1", "ResourceSlice")
+POD = schema.of("v1", "Pod")
+SECRET = schema.of("v1", "Secret")
+
+
+@pytest.mark.parametrize(
+    ("kind", "document", "want"),
+    [
+        pytest.param(
+            CLAIM,
+            {"spec": {"devices": {"requests": "nope"}}},
+            "json: cannot unmarshal string into Go struct field DeviceClaim.spec.devices.requests "
+            "of type []v1.DeviceRequest",
+            id="text-for-a-list",
+        ),
+        pytest.param(
+            CLAIM,
+            {"spec": {"devices": {"requests": [{"exactly": {"count": 1.5}}]}}},
+            "json: cannot unmarshal number 1.5 into Go struct field "
+            "ExactDeviceRequest.spec.devices.requests.exactly.count of type int64",
+            id="fraction-for-an-integer",
+        ),
+        pytest.param(
+            CLAIM,
+            {"spec": {"devices": {"requests": [{"exactly": {"allocationMode": 3}}]}}},
+            "json: cannot unmarshal number into Go struct field "
+            "ExactDeviceRequest.spec.devices.requests.exactly.allocationMode of type v1.DeviceAllocationMode",
+            id="named-string-type",
+        ),
+        pytest.param(
+            CLAIM,
+            {"metadata": {"labels": {"a": True}}},
+            "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string",
+            id="boolean-label",
+        ),
+        pytest.param(
+            CLAIM,
+            {"spec": []},
+            "json: cannot unmarshal array into Go struct field ResourceClaim.spec of type v1.ResourceClaimSpec",
+            id="list-for-an-object",
+        ),
+        pytest.param(
+            SLICE,
+            {"spec": {"devices": [{"attributes": 1}]}},
+            "json: cannot unmarshal number into Go struct field Device.spec.devices.attributes "
+            "of type map[v1.QualifiedName]v1.DeviceAttribute",
+            id="number-for-a-map",
+        ),
+        pytest.param(
+            CLAIM,
+            {"metadata": {"creationTimestamp": "yesterday"}},
+            'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',
+            id="no-time",
+        ),
+        pytest.param(
+            POD,
+            {"spec": {"containers": [{"resources": {"requests": {"cpu": "1x"}}}]}},
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="no-quantity",
+        ),
+        pytest.param(
+            POD,
+            {"spec": {"priority": 2**31}},
+            "json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32",
+            id="too-large-for-32-bits",
+        ),
+        pytest.param(SECRET, {"data": {"k": "$"}}, "illegal base64 data at input byte 0", id="no-base64"),
+        pytest.param(CLAIM, {"spec": None, "metadata": {"labels": None}}, "", id="null-is-absent"),
+        pytest.param(CLAIM, {"unknown": 1, "spec": {"more": []}}, "", id="unknown-fields-have-no-type"),
+    ],
+)
+def test_explain(kind: schema.Object, document: Any, want: str) -> None:
+    assert typemismatch.explain(document, kind) == want
