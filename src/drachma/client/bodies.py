@@ -10,7 +10,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import hooks, meta, pod
-from drachma.client import patches, target
+from drachma.client import patches, protocol, target
 
 encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
 """Any document as JSON."""
@@ -28,6 +28,19 @@ def check_update(wanted: target.Target[Any], changed: meta.Object) -> None:
         raise errors.InvalidValueError(
             f"{wanted.qualified} {name!r}: is a partial view, and updating with it would lose fields: patch it"
         )
+
+
+def check_watch(wanted: target.Target[Any], resource_version: str) -> None:
+    """Refuses a watch from nowhere in particular, which would begin with events that never happened."""
+    if resource_version in ("", "0"):
+        raise errors.InvalidValueError(f"{wanted.qualified}: a watch needs the resource version of a list or an event")
+
+
+def selected(wanted: target.Target[Any], selection: protocol.Selection) -> dict[str, str]:
+    """A selection as the parameters of a request."""
+    wanted.check_scope(selection.namespace)
+    query = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
+    return {parameter: text for parameter, text in query.items() if text}
 
 
 def name_of(document: Mapping[str, Any]) -> str:

@@ -100,7 +100,7 @@ class HttpClient:
         continue_token: str = "",
     ) -> protocol.Listing[ObjectT]:
         wanted, version = await self._resolve(kind)
-        query = _selected(wanted, selection)
+        query = bodies.selected(wanted, selection)
         if limit:
             query["limit"] = str(limit)
         if continue_token:
@@ -126,9 +126,10 @@ class HttpClient:
         timeout_seconds: int | None = None,
     ) -> AsyncIterator[protocol.Watch[ObjectT]]:
         wanted, version = await self._resolve(kind)
+        bodies.check_watch(wanted, resource_version)
         seconds = timeout_seconds if timeout_seconds is not None else self._chance.randint(*WATCH_SECONDS)
         query = {
-            **_selected(wanted, selection),
+            **bodies.selected(wanted, selection),
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
@@ -234,7 +235,7 @@ class HttpClient:
             transport.Request(
                 method="DELETE",
                 path=wanted.path(version, selection.namespace),
-                query=_selected(wanted, selection),
+                query=bodies.selected(wanted, selection),
                 body=bodies.encode(bodies.delete_options(patches.NONE, None, propagation=propagation)),
                 is_idempotent=True,
             )
@@ -286,12 +287,6 @@ class HttpClient:
 def _object_path(wanted: target.Target[Any], version: str, namespace: str, *, name: str, subresource: str = "") -> str:
     wanted.check_place(name, namespace)
     return wanted.path(version, namespace, name=name, subresource=subresource)
-
-
-def _selected(wanted: target.Target[Any], selection: protocol.Selection) -> dict[str, str]:
-    wanted.check_scope(selection.namespace)
-    query = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
-    return {parameter: text for parameter, text in query.items() if text}
 
 
 def _accept(wanted: target.Target[Any], *, is_list: bool = False) -> str:

@@ -110,7 +110,10 @@ class Client(Protocol):
         resource_version: str,
         timeout_seconds: int | None = None,
     ) -> AbstractAsyncContextManager[Watch[ObjectT]]:
-        """The events after a resource version, with bookmarks, for at most so many seconds."""
+        """The events after the resource version of a list or an event, for at most so many seconds.
+
+        Over HTTP there are bookmarks among them; in process nothing can be missed, and there are none.
+        """
 
     async def create(self, made: ObjectT) -> ObjectT:
         """A new object in the namespace that its metadata names; only what a view has can be created through it."""

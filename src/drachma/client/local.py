@@ -1,0 +1,304 @@
+"""The client for drachma's own API server in the same process: no sockets, no HTTP, and reads without a copy.
+
+It is written against :class:`Backend`, which the server has in :mod:`drachma.server.inprocess`: packages import only
+what stands below them, and the server stands above. Objects are decoded once per version and shared by all who read
+them; writes take the same way through the server as those that come over the wire, from the verb on.
+"""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
+
+import msgspec
+
+from drachma import errors
+from drachma.api import codec, meta, pod
+from drachma.client import bodies, patches, protocol, target, wire
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
+
+_REMEMBERED: Final = 1024
+"""Decoded objects of each kind that are kept, so that all who watch or read a version decode it once."""
+
+_JSON: Final = "application/json"
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call is about; ``name`` is empty for collections, ``namespace`` for all namespaces or none."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+class Stored(Protocol):
+    """One version of an object; the same one is the same Python object."""
+
+    @property
+    def data(self) -> bytes:
+        """Its JSON in the newest version of its kind."""
+
+
+class Page(Protocol):
+    """A list, or a part of one."""
+
+    @property
+    def records(self) -> Sequence[Stored]: ...
+
+    @property
+    def revision(self) -> int: ...
+
+    @property
+    def token(self) -> str: ...
+
+    @property
+    def remaining(self) -> int | None: ...
+
+
+class Feed(Protocol):
+    """The events of a watch."""
+
+    async def batch(self) -> Sequence[tuple[str, Stored]]:
+        """The next events by their type, at least one; empty at the end."""
+
+    def close(self) -> None: ...
+
+
+class Backend(Protocol):
+    """What the server does in process; everything it refuses is an ``errors.RefusedError``."""
+
+    def get(self, place: Place) -> Stored: ...
+
+    async def list(self, place: Place, selection: protocol.Selection, *, limit: int, continue_token: str) -> Page: ...
+
+    async def watch(self, place: Place, selection: protocol.Selection, *, resource_version: str) -> Feed: ...
+
+    async def write(self, verb: str, place: Place, *, body: bytes, media_type: str, query: Mapping[str, str]) -> bytes:
+        """The JSON that answers a create, update, patch, delete or deletecollection."""
+
+    def resources(self) -> Sequence[target.Target[meta.Object]]: ...
+
+
+class LocalWatch(Generic[ObjectT]):
+    """See ``protocol.Watch``."""
+
+    def __init__(self, feed: Feed, reader: Callable[[Stored], ObjectT]) -> None:
+        self._feed: Final = feed
+        self._read: Final = reader
+
+    async def batch(self) -> Sequence[protocol.Event[ObjectT]]:
+        read = self._read
+        return [protocol.Event(protocol.Change(change), read(stored)) for change, stored in await self._feed.batch()]
+
+
+class LocalClient:
+    """See ``protocol.Client`` for what it promises. ``manager`` owns the fields that this client writes."""
+
+    def __init__(self, backend: Backend, *, manager: str = "drachma") -> None:
+        self._backend: Final = backend
+        self._managed: Final = {"fieldManager": manager, "fieldValidation": "Ignore"}
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        self._is_closed = True
+
+    # Reading
+
+    async def get(self, kind: target.Of[ObjectT], name: str, *, namespace: str = "") -> ObjectT:
+        wanted = target.of(kind)
+        return _reader(wanted)(self._backend.get(self._object(wanted, namespace, name=name)))
+
+    async def list(
+        self,
+        kind: target.Of[ObjectT],
+        selection: protocol.Selection = protocol.EVERYTHING,
+        *,
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> protocol.Listing[ObjectT]:
+        wanted = target.of(kind)
+        place = self._collection(wanted, selection.namespace)
+        page = await self._backend.list(place, selection, limit=limit, continue_token=continue_token)
+        # Reading from memory never waits, and whoever reads page after page must let others in.
+        await asyncio.sleep(0)
+        return protocol.Listing(
+            items=tuple(map(_reader(wanted), page.records)),
+            resource_version=str(page.revision),
+            continue_token=page.token,
+            remaining=page.remaining,
+        )
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        kind: target.Of[ObjectT],
+        selection: protocol.Selection = protocol.EVERYTHING,
+        *,
+        resource_version: str,
+        timeout_seconds: int | None = None,
+    ) -> AsyncIterator[protocol.Watch[ObjectT]]:
+        wanted = target.of(kind)
+        bodies.check_watch(wanted, resource_version)
+        place = self._collection(wanted, selection.namespace)
+        feed = await self._backend.watch(place, selection, resource_version=resource_version)
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(timeout_seconds, feed.close) if timeout_seconds is not None else None
+        try:
+            yield LocalWatch(feed, _reader(wanted))
+        finally:
+            if timer is not None:
+                timer.cancel()
+            feed.close()
+
+    async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
+        wanted = target.of(kind)
+        return wire.document(self._backend.get(self._object(wanted, namespace, name=name)).data, wanted)
+
+    async def resources(self) -> Sequence[target.Target[meta.Object]]:
+        return self._backend.resources()
+
+    # Writing
+
+    async def create(self, made: ObjectT) -> ObjectT:
+        wanted = target.of(type(made))
+        return self._decoded(wanted, await self._post(wanted, made.metadata.namespace, codec.encode_json(made)))
+
+    async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> protocol.Document:
+        wanted = target.of(kind)
+        namespace = bodies.namespace_of(document)
+        return wire.document(await self._post(wanted, namespace, bodies.encode(document)), wanted)
+
+    async def update(self, changed: ObjectT, *, subresource: str = "") -> ObjectT:
+        wanted = target.of(type(changed))
+        bodies.check_update(wanted, changed)
+        place = self._object(wanted, changed.metadata.namespace, name=changed.metadata.name, subresource=subresource)
+        return self._decoded(wanted, await self._write("update", place, codec.encode_json(changed)))
+
+    async def update_document(
+        self, kind: target.Of[Any], document: Mapping[str, Any], *, subresource: str = ""
+    ) -> protocol.Document:
+        wanted = target.of(kind)
+        name, namespace = bodies.name_of(document), bodies.namespace_of(document)
+        place = self._object(wanted, namespace, name=name, subresource=subresource)
+        return wire.document(await self._write("update", place, bodies.encode(document)), wanted)
+
+    async def patch(
+        self,
+        kind: target.Of[ObjectT],
+        name: str,
+        *,
+        patch: patches.Patch,
+        namespace: str = "",
+        subresource: str = "",
+    ) -> ObjectT:
+        wanted = target.of(kind)
+        query = self._managed
+        if patch.media_type == patches.APPLY:
+            patch = bodies.completed(patch, wanted, wanted.versions[0], name=name)
+            query = {**query, "force": "true"} if patch.is_forced else query
+        place = self._object(wanted, namespace, name=name, subresource=subresource)
+        data = await self._write("patch", place, patch.data, media_type=patch.media_type, query=query)
+        return self._decoded(wanted, data)
+
+    async def delete(
+        self,
+        kind: target.Of[Any],
+        name: str,
+        *,
+        namespace: str = "",
+        preconditions: patches.Preconditions = patches.NONE,
+        grace_period_seconds: int | None = None,
+        propagation: protocol.Propagation | None = None,
+    ) -> None:
+        options = bodies.delete_options(preconditions, grace_period_seconds, propagation=propagation)
+        place = self._object(target.of(kind), namespace, name=name)
+        await self._write("delete", place, bodies.encode(options), query={})
+
+    async def delete_collection(
+        self, kind: target.Of[Any], selection: protocol.Selection, *, propagation: protocol.Propagation | None = None
+    ) -> None:
+        options = bodies.delete_options(patches.NONE, None, propagation=propagation)
+        wanted = target.of(kind)
+        place = self._collection(wanted, selection.namespace)
+        query = bodies.selected(wanted, selection)
+        await self._write("deletecollection", place, bodies.encode(options), query=query)
+
+    async def bind(self, bound: pod.Pod, *, node: str) -> None:
+        await self._post_below(bound, "binding", body=bodies.binding(bound, node))
+
+    async def evict(self, evicted: pod.Pod, *, grace_period_seconds: int | None = None) -> None:
+        await self._post_below(evicted, "eviction", body=bodies.eviction(evicted, grace_period_seconds))
+
+    # Both
+
+    async def _post(self, wanted: target.Target[Any], namespace: str, body: bytes) -> bytes:
+        bodies.check_create(wanted, namespace)
+        return await self._write("create", self._collection(wanted, namespace), body)
+
+    async def _post_below(self, about: pod.Pod, subresource: str, *, body: protocol.Document) -> None:
+        place = self._object(
+            target.of(pod.Pod), about.metadata.namespace, name=about.metadata.name, subresource=subresource
+        )
+        await self._write("create", place, bodies.encode(body))
+
+    async def _write(
+        self,
+        verb: str,
+        place: Place,
+        body: bytes,
+        *,
+        media_type: str = _JSON,
+        query: Mapping[str, str] | None = None,
+    ) -> bytes:
+        options = self._managed if query is None else query
+        return await self._backend.write(verb, place, body=body, media_type=media_type, query=options)
+
+    def _object(self, wanted: target.Target[Any], namespace: str, *, name: str, subresource: str = "") -> Place:
+        wanted.check_place(name, namespace)
+        return self._place(wanted, namespace, name=name, subresource=subresource)
+
+    def _collection(self, wanted: target.Target[Any], namespace: str) -> Place:
+        wanted.check_scope(namespace)
+        return self._place(wanted, namespace)
+
+    def _place(self, wanted: target.Target[Any], namespace: str, *, name: str = "", subresource: str = "") -> Place:
+        if self._is_closed:
+            raise errors.UnreachableError("the client is closed")
+        return Place(
+            group=wanted.group,
+            version=wanted.versions[0],
+            plural=wanted.plural,
+            namespace=namespace,
+            name=name,
+            subresource=subresource,
+        )
+
+    @staticmethod
+    def _decoded(wanted: target.Target[ObjectT], data: bytes) -> ObjectT:
+        return wire.reader(wanted, wanted.versions[0]).object(data)
+
+
+def _reader(wanted: target.Target[ObjectT]) -> Callable[[Stored], ObjectT]:
+    return cast(Callable[[Stored], ObjectT], _remembering_reader(wanted))
+
+
+@functools.lru_cache(maxsize=256)
+def _remembering_reader(wanted: target.Target[Any]) -> Callable[[Stored], Any]:
+    decode = wire.reader(wanted, wanted.versions[0]).object
+
+    @functools.lru_cache(maxsize=_REMEMBERED)
+    def read(stored: Stored) -> Any:
+        return decode(stored.data)
+
+    return cast(Callable[[Stored], Any], read)
