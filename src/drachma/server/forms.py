@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.server import listing, negotiation, options, resources, status
+from drachma.server import listing, negotiation, options, resources, status, table
 from drachma.values import quotation
 
 Document = Mapping[str, Any]
@@ -45,26 +45,25 @@ def list_metadata(listed: listing.Listed) -> dict[str, Any]:
 
 
 def present_object(
-    document: Document,
-    *,
-    resource: resources.Resource,
-    version: str,
-    output: negotiation.Output,
-    context: Context,
+    document: Document, *, resource: resources.Resource, output: negotiation.Output, context: Context
 ) -> Any:
     """One object in the form that was asked for."""
     match output.form:
         case negotiation.Form.OBJECT:
             return document
         case negotiation.Form.METADATA:
-            return metadata_only(document, output)
+            return table.metadata_of(dict(document), meta_version=output.meta_version)
         case negotiation.Form.METADATA_LIST:
             message = "you requested PartialObjectMetadataList, but the requested object is not a list"
-            raise status.failure(406, "NotAcceptable", message)
+            raise status.failure(406, "NotAcceptable", f"{message} ({_go_type(resource.kind, resource)})")
         case negotiation.Form.TABLE:
-            version_text = document["metadata"].get("resourceVersion", "")
-            head = {"resourceVersion": version_text} if version_text else {}
-            return _table([document], head, resource=resource, version=version, output=output, context=context)
+            return table.of_object(
+                dict(document),
+                resource,
+                now=context.now,
+                include=context.include,
+                meta_version=output.meta_version,
+            )
 
 
 def present_list(
@@ -76,78 +75,53 @@ def present_list(
     output: negotiation.Output,
     context: Context,
 ) -> Any:
-    """A list in the form that was asked for."""
+    """A list in the form that was asked for; items are whole objects."""
+    api_version = resource.api_version(version)
+    whole = {"kind": resource.list_kind, "apiVersion": api_version, "metadata": head, "items": list(items)}
     match output.form:
         case negotiation.Form.OBJECT:
             bare = [{name: part for name, part in item.items() if name not in ("kind", "apiVersion")} for item in items]
-            api_version = resource.api_version(version)
-            return {"kind": resource.list_kind, "apiVersion": api_version, "metadata": head, "items": bare}
+            return {**whole, "items": bare}
         case negotiation.Form.METADATA:
             raise not_a_single_object(resource)
         case negotiation.Form.METADATA_LIST:
-            partial = [metadata_only(item, output) for item in items]
-            api_version = f"meta.k8s.io/{output.meta_version}"
-            return {
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": api_version,
-                "metadata": head,
-                "items": partial,
-            }
+            return table.metadata_of_list(whole, meta_version=output.meta_version)
         case negotiation.Form.TABLE:
-            return _table(items, head, resource=resource, version=version, output=output, context=context)
+            return table.of_list(
+                whole, resource, now=context.now, include=context.include, meta_version=output.meta_version
+            )
 
 
 def event_converter(
-    *,
-    resource: resources.Resource,
-    version: str,
-    output: negotiation.Output,
-    context: Context,
-    clock: Callable[[], datetime],
+    *, resource: resources.Resource, output: negotiation.Output, context: Context, clock: Callable[[], datetime]
 ) -> Callable[[Document], Any]:
     """What makes the objects of a watch's events; only the first table has the definitions of its columns."""
     if output.form is not negotiation.Form.TABLE:
-        return lambda document: metadata_only(document, output)
+        return lambda document: table.metadata_of(dict(document), meta_version=output.meta_version)
     is_first = True
 
     def convert(document: Document) -> Any:
         nonlocal is_first
-        current = msgspec.structs.replace(context, now=clock())
-        head = {"resourceVersion": document["metadata"].get("resourceVersion", "")}
-        made = _table([document], head, resource=resource, version=version, output=output, context=current)
-        if not is_first:
-            made["columnDefinitions"] = None
+        made = table.of_object(
+            dict(document),
+            resource,
+            now=clock(),
+            include=context.include,
+            meta_version=output.meta_version,
+            is_headless=not is_first,
+        )
         is_first = False
         return made
 
     return convert
 
 
-def metadata_only(document: Document, output: negotiation.Output) -> dict[str, Any]:
-    """A PartialObjectMetadata."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": f"meta.k8s.io/{output.meta_version}",
-        "metadata": document["metadata"],
-    }
-
-
 def not_a_single_object(resource: resources.Resource) -> status.StatusError:
     """A list was asked for in a form that only single objects have."""
-    message = (
-        "you requested PartialObjectMetadata, but the requested object is a list "
-        f"(*{resource.group.partition('.')[0] or 'core'}.{resource.list_kind})"
-    )
+    found = _go_type(resource.list_kind, resource)
+    message = f"you requested PartialObjectMetadata, but the requested object is a list ({found})"
     return status.failure(406, "NotAcceptable", message)
 
 
-def _table(
-    items: Sequence[Document],
-    head: dict[str, Any],
-    *,
-    resource: resources.Resource,
-    version: str,
-    output: negotiation.Output,
-    context: Context,
-) -> dict[str, Any]:
-    raise status.not_acceptable(negotiation.MEDIA_TYPES)
+def _go_type(kind: str, resource: resources.Resource) -> str:
+    return f"*{resource.group.partition('.')[0] or 'core'}.{kind}"

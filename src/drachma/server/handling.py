@@ -124,9 +124,7 @@ class Handler:
         return b'%b,"items":[%b]}' % (encoding.encode(envelope)[:-1], items)
 
     def _present(self, code: int, document: Mapping[str, Any]) -> responses.Response:
-        content = forms.present_object(
-            document, resource=self.resource, version=self.route.version, output=self.output, context=self._forms()
-        )
+        content = forms.present_object(document, resource=self.resource, output=self.output, context=self._forms())
         return responses.document(code, content, self.output)
 
     def _forms(self) -> forms.Context:

@@ -4,11 +4,13 @@ import platform
 from typing import Any, Final
 
 import drachma
-from drachma.server import handling, health, metrics, resources, responses, routes, status
+from drachma.server import discovery, handling, health, metrics, negotiation, resources, responses, routes, status
 from drachma.server.requests import Request
 
 KUBERNETES_VERSION: Final = ("1", "37")
 """The Kubernetes whose API this is."""
+
+_AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 _PATHS: Final = (
     "/api",
@@ -49,6 +51,8 @@ class NonResource:
             return responses.Response(200, self._metrics.exposition(), ((b"content-type", kind),))
         if path.startswith("/openapi/"):
             return self._openapi(path, request)
+        if path in ("/api", "/apis") and _wants_aggregated(request):
+            return self._aggregated(path)
         content = self._content(path, request)
         if content is None:
             raise routes.NotServedError(path)
@@ -61,10 +65,44 @@ class NonResource:
                 return {"paths": sorted({*_PATHS, *(path for path in groups if path.count("/") == 3)})}
             case ["version"]:
                 return version_info()
+            case ["api"]:
+                return discovery.api_versions(server_address=_address(request))
+            case ["apis"]:
+                return discovery.group_list(self._catalog)
+            case ["api", version]:
+                return discovery.resource_list(self._catalog, "", version=version)
+            case ["apis", group]:
+                return discovery.group(self._catalog, group)
+            case ["apis", group, version]:
+                return discovery.resource_list(self._catalog, group, version=version)
         return None
+
+    def _aggregated(self, path: str) -> responses.Response:
+        make = discovery.aggregated_core if path == "/api" else discovery.aggregated
+        content = make(self._catalog)
+        answer = responses.document(200, content)
+        return responses.Response(200, answer.body, ((b"content-type", _AGGREGATED), (b"vary", b"Accept")))
 
     def _openapi(self, path: str, request: Request) -> responses.Response:
         raise routes.NotServedError(path)
+
+
+def _wants_aggregated(request: Request) -> bool:
+    """Whether a client prefers discovery of everything at once, in the form that is served here."""
+    for clause in negotiation.accepts(request.header(b"accept")):
+        wanted = clause.parameters
+        if wanted.get("as") == "APIGroupDiscoveryList" and wanted.get("g") == "apidiscovery.k8s.io":
+            if wanted.get("v") == "v2":
+                return True
+        elif clause.subtype in ("json", "*", "yaml"):
+            return False
+    return False
+
+
+def _address(request: Request) -> str:
+    """Where the client has reached the server."""
+    host, port = request.scope.get("server") or ("127.0.0.1", 0)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def version_info() -> dict[str, str]:

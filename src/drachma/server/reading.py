@@ -90,7 +90,6 @@ def _framer(handler: Handler) -> watching.Framer:
         return watching.PlainFramer(handler.encoder, version)
     convert = forms.event_converter(
         resource=handler.resource,
-        version=version,
         output=output,
         context=forms.Context.of(handler.request.query, now=handler.services.registry.clock()),
         clock=handler.services.registry.clock,
