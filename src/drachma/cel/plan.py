@@ -116,7 +116,8 @@ class _Planner:
             return steps.Fallback(node.id, parts[0], parts[1], unwrap=name == "orValue")
         function = self.env.functions.get(name)
         if function is None:
-            raise PlanError(f"no such overload: {name}")
+            # Only in expressions that were not checked; there it is an error of the evaluation.
+            return steps.Call(node.id, _unbound(name, len(parts)), parts)
         call = steps.Call(node.id, library.bind(function, ids, len(parts)), parts)
         return _optimized(call)
 
@@ -215,6 +216,14 @@ _SPECIAL: Final[dict[str, Callable[[int, tuple[steps.Node, ...]], steps.Node]]] 
     "_!=_": lambda node_id, parts: steps.Call(node_id, DIFFERENT, parts),
     "@not_strictly_false": lambda node_id, parts: steps.Call(node_id, NOT_STRICTLY_FALSE, parts),
 }
+
+
+def _unbound(name: str, arguments: int) -> library.Binding:
+    def run(*arguments: Any) -> Any:
+        raise faults.Fault(f"no such overload: {name}")
+
+    evaluation = library.Evaluation.ALL if arguments <= 2 else library.Evaluation.UNTIL_ERROR
+    return library.Binding(name, "", run, 1, evaluation)
 
 
 def _optimized(call: steps.Call) -> steps.Node:

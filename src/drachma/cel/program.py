@@ -31,6 +31,7 @@ from drachma.cel import (
     steps,
     stepwise,
     types,
+    unchecked,
 )
 from drachma.cel.runtime import faults, kinds, values
 from drachma.cel.stepwise import machine
@@ -221,6 +222,23 @@ def compile_expression(expression: str, env: environment.Environment, *, derived
         raise CompilationError(f"compilation failed: {error}") from None
     if env.attribute is not None:
         _check_result(checked.result, env.attribute, derived=derived)
+    try:
+        planned = plan.build(checked, env)
+    except plan.PlanError as error:
+        raise CompilationError(f"program instantiation failed: {error}", internal=True) from None
+    return Program(expression, checked=checked, env=env, planned=planned)
+
+
+def compile_unchecked(expression: str, env: environment.Environment) -> Program:
+    """The program of an expression that is not type-checked; raises CompilationError.
+
+    Kubernetes has no use for this; the language's own test cases do.
+    """
+    try:
+        parsed = parser.parse(expression, env.macros)
+    except source.CompileError as error:
+        raise CompilationError(f"compilation failed: {error}") from None
+    checked = unchecked.resolve(parsed, env)
     try:
         planned = plan.build(checked, env)
     except plan.PlanError as error:
