@@ -278,14 +278,14 @@ class Oracle:
         held = [device for device in self.devices if device.id in self.taken or device.id in self.consumed]
         for consumed in new.api.consumes_counters:
             agreed: frozenset[str] | None = None
-            for device in (*held, *state.drawn):
+            for place, device in enumerate((*held, *state.drawn)):
                 for other in device.api.consumes_counters:
                     if device.pool != new.pool or other.counter_set != consumed.counter_set:
                         continue
                     groups = frozenset(other.compatibility_groups) or frozenset({"(none)"})
                     if agreed is None:
                         agreed = groups
-                    elif device in held and "(none)" in agreed | groups:
+                    elif place < len(held) and "(none)" in agreed | groups:
                         # What is allocated already may contradict itself; then the first one counts.
                         continue
                     else:

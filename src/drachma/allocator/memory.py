@@ -45,12 +45,14 @@ class Memory:
 
     def key(self, option: problems.Option, number: int, *, todo: int, state: State, held: int) -> Hashable:
         """What the search from here on depends on: before device ``number`` of an option."""
+        # After its first device an option chooses from what is left to do; "All" does not choose.
+        is_choosing = number > 0 and option.listed is None
         return (
             option.level,
             option.number,
             number,
-            todo if number else 0,
-            state.taken & self._relevant[option.level + (1 if number else 0)],
+            todo if is_choosing else 0,
+            state.taken & self._relevant[option.level + (1 if is_choosing else 0)],
             held if self._counts_results[option.claim] else 0,
             tuple([state.chosen[constraint] for constraint in self._live[option.level]]),
             state.left,

@@ -226,6 +226,9 @@ def _is_loud(problem: problems.Problem, option: problems.Option) -> bool:
 
 def _scarce_draws(problem: problems.Problem, options: list[problems.Option]) -> dict[int, counters.Draws]:
     """What devices draw, without the counters that would last even if everybody drew from them."""
+    if problem.has_admin_access:
+        # Then a device can be chosen, and draw, more than once.
+        return problem.draws
     relevant = 0
     for option in options:
         relevant |= option.candidates

@@ -39,7 +39,7 @@ def twins(
     groups = [relevant & ~problem.taken & ~ordered]
     for members in sets:
         groups = [part for group in groups for part in (group & members, group & ~members) if part]
-    if draws or relevant & problem.shared or any(option.checks for option in options):
+    if draws or problem.bonds or relevant & problem.shared or any(option.checks for option in options):
         groups = [part for group in groups for part in _split(problem, group, candidates, draws=draws, spent=spent)]
     return {position: group for group in groups if group & (group - 1) for position in views.positions(group)}
 

@@ -1,0 +1,227 @@
+"""Agreement: whether the usable devices of a claim's requests can meet its constraints, value by value.
+
+For every value of an attribute that must match, how many devices each request has and wants: the table that shows at
+a glance why no value will do. Devices whose value nobody else can have drop out, which may leave other values short;
+that goes on until nothing changes. For values that must differ, how many there are.
+
+These are bounds: what drops out here cannot be used, what stays may still be unusable in combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from drachma import errors
+from drachma.allocator import allocator as allocators
+from drachma.allocator import attributes, constraint, matching
+from drachma.allocator import problem as problems
+from drachma.allocator import view as views
+from drachma.allocator.explanation import cause, reading, report
+from drachma.api import resourceclaim, resourceslice
+
+MAX_VALUES: Final = 64
+"""How many values of an attribute a report lists."""
+
+_Element = tuple[str, int | str]
+
+
+class Rejection(NamedTuple):
+    """A device that drops out of an option."""
+
+    option: problems.Option
+    position: int
+    cause: cause.Cause
+
+
+class Agreement:
+    """The constraints of one claim over the devices that nothing else keeps away."""
+
+    def __init__(
+        self,
+        source: allocators.Allocator,
+        problem: problems.Problem,
+        *,
+        claim: int,
+        usable: dict[problems.Option, int],
+    ) -> None:
+        """``usable`` has the options of the claim; it is changed as devices drop out."""
+        self._source = source
+        self._problem = problem
+        self._usable = usable
+        self._levels = [level for level in problem.levels if level.claim == claim]
+        self._spec = problem.claims[claim].spec.devices.constraints
+        self._numbers = range(len(problem.claims[claim].constraints))
+        self._elements: dict[tuple[int, str, int], tuple[_Element, ...]] = {}
+        self.rejections: list[Rejection] = []
+        self._reject_failing()
+        self.reports = tuple(self._report(number) for number in self._numbers)
+        while any([self._reject_outsiders(number) for number in self._numbers]):
+            pass
+
+    def _reject_failing(self) -> None:
+        for option in self._options():
+            for check in option.checks:
+                for position in views.positions(check.failing & self._usable[option]):
+                    message = str(check.failure(self._problem.view, position))
+                    self._reject(option, position, cause.Failure(message=message))
+
+    def _reject_outsiders(self, number: int) -> bool:
+        """Drop the devices that cannot be part of any choice that meets the constraint; whether there were any."""
+        found = len(self.rejections)
+        for level in self._levels:
+            for option in level.options:
+                check = _check(option, number)
+                if check is None:
+                    continue
+                for position in views.positions(self._usable[option]):
+                    elements = self._of(option, check, position)
+                    if not check.distinct and any(self._agreed(number, option, element) for element in elements):
+                        continue
+                    if check.distinct and elements:
+                        continue
+                    self._reject(option, position, self._cause(option, check, position))
+        return len(self.rejections) > found
+
+    def _agreed(self, number: int, option: problems.Option, element: _Element) -> bool:
+        """Whether this option, and with it all other requests, can have devices with this element."""
+        demands: list[matching.Demand] = []
+        for depth, level in enumerate(self._levels):
+            options = (option,) if depth == self._depth(option) else level.options
+            holders = [self._holding(number, entry, element) for entry in options]
+            if not any(self._is_enough(entry, units) for entry, units in zip(options, holders, strict=True)):
+                return False
+            if len(options) == 1 and self._is_countable(options[0]):
+                demands.append((holders[0], options[0].count))
+        return matching.can_serve(demands)
+
+    def _report(self, number: int) -> report.ConstraintReport:
+        covered = [option for option in self._options() if _check(option, number) is not None]
+        known: dict[_Element, None] = {}
+        distinct = False
+        for option in covered:
+            check = _check(option, number)
+            assert check is not None, "covered options are those with a check"
+            distinct = check.distinct
+            for position in views.positions(self._usable[option]):
+                known.update(dict.fromkeys(self._of(option, check, position)))
+        values = [self._value(number, covered, element, distinct=distinct) for element in known]
+        wanted = sum(
+            min(option.count for option in level.options)
+            for level in self._levels
+            if all(_check(option, number) is not None for option in level.options)
+        )
+        if distinct:
+            satisfiable = self._has_distinct(number, list(known))
+        else:
+            satisfiable = any(value.enough for value in values) or not covered
+        spec = self._spec[number]
+        return report.ConstraintReport(
+            number=number,
+            kind="distinctAttribute" if spec.match_attribute is None else "matchAttribute",
+            attribute=_attribute(spec),
+            requests=tuple(map(str, spec.requests)),
+            wanted=wanted,
+            values=tuple(values[:MAX_VALUES]),
+            more_values=max(len(values) - MAX_VALUES, 0),
+            satisfiable=satisfiable,
+        )
+
+    def _value(
+        self, number: int, covered: list[problems.Option], element: _Element, *, distinct: bool
+    ) -> report.ValueReport:
+        supplies = tuple(
+            report.Supply(
+                request=option.way.full_name,
+                have=self._holding(number, option, element).bit_count(),
+                want=option.count,
+            )
+            for option in covered
+        )
+        if distinct:
+            enough = any(supply.have for supply in supplies)
+        else:
+            enough = any(self._agreed(number, option, element) for option in covered)
+        return report.ValueReport(value=_shown(element), supplies=supplies, enough=enough)
+
+    def _has_distinct(self, number: int, elements: list[_Element]) -> bool:
+        demands: list[matching.Demand] = []
+        for level in self._levels:
+            if len(level.options) == 1 and _check(level.options[0], number) is not None:
+                option = level.options[0]
+                units = sum(
+                    1 << place for place, element in enumerate(elements) if self._holding(number, option, element)
+                )
+                demands.append((units, option.count))
+        return matching.can_serve(demands)
+
+    def _holding(self, number: int, option: problems.Option, element: _Element) -> int:
+        """The usable devices of an option that have an element; all of them where the constraint is not about it."""
+        check = _check(option, number)
+        if check is None:
+            return self._usable[option]
+        found = 0
+        for position in views.positions(self._usable[option]):
+            if element in self._of(option, check, position):
+                found |= 1 << position
+        return found
+
+    def _is_enough(self, option: problems.Option, units: int) -> bool:
+        if option.listed is not None:
+            return option.count > 0 and units.bit_count() == option.count
+        return units.bit_count() >= option.count or bool(units & self._problem.shared)
+
+    def _is_countable(self, option: problems.Option) -> bool:
+        return not option.way.admin_access and not self._usable[option] & self._problem.shared
+
+    def _of(self, option: problems.Option, check: constraint.Check, position: int) -> tuple[_Element, ...]:
+        """The elements of a device's value, empty where there is none that can be compared."""
+        key = (check.number, check.derived, position)
+        found = self._elements.get(key)
+        if found is None:
+            lists = self._source.features.list_type_attributes
+            value = attributes.elements(self._attribute(check, position), lists=lists)
+            if isinstance(value, attributes.Untyped):
+                # Without list attributes such a value is there, and is like no other.
+                found = () if lists else (("untyped", position),)
+            else:
+                found = value or ()
+            self._elements[key] = found
+        return found
+
+    def _attribute(self, check: constraint.Check, position: int) -> resourceslice.DeviceAttribute | None:
+        block, place = self._problem.view.locate(position)
+        device, driver = block.devices[place], block.pool_id.driver
+        if not check.derived:
+            return attributes.lookup(device.attributes, check.attribute, driver=driver)
+        try:
+            return self._source.screener.derivation(check.derived).derive(device, driver=driver)
+        except errors.CelError:
+            return None
+
+    def _cause(self, option: problems.Option, check: constraint.Check, position: int) -> cause.ConstraintUnmet:
+        value = reading.attribute_value(self._attribute(check, position)) if self._of(option, check, position) else None
+        return cause.ConstraintUnmet(constraint=check.number, attribute=check.attribute, value=value)
+
+    def _reject(self, option: problems.Option, position: int, why: cause.Cause) -> None:
+        self._usable[option] &= ~(1 << position)
+        self.rejections.append(Rejection(option, position, why))
+
+    def _options(self) -> Iterable[problems.Option]:
+        return (option for level in self._levels for option in level.options)
+
+    def _depth(self, option: problems.Option) -> int:
+        return next(depth for depth, level in enumerate(self._levels) if option in level.options)
+
+
+def _check(option: problems.Option, number: int) -> constraint.Check | None:
+    return next((check for check in option.checks if check.number == number), None)
+
+
+def _attribute(spec: resourceclaim.DeviceConstraint) -> str:
+    return str(spec.match_attribute or spec.distinct_attribute or "")
+
+
+def _shown(element: _Element) -> cause.Value:
+    kind, value = element
+    return "(no known type)" if kind == "untyped" else value

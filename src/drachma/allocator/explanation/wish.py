@@ -1,0 +1,177 @@
+"""Wishes: the parts of claims that can be left out or made smaller, and claims changed in that way.
+
+Claims are values: every function here gives new ones. What is left out of a claim changes no number of what stays,
+because parts are named by their place in the claims as they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from drachma.api import devices, resourceclaim, struct
+from drachma.values import quantity
+
+Exact = resourceclaim.ExactDeviceRequest | resourceclaim.DeviceSubRequest
+Claims = tuple[resourceclaim.ResourceClaim, ...]
+_ItemT = TypeVar("_ItemT")
+
+
+class Spot(NamedTuple):
+    """An alternative: which claim, which of its requests, and which of its subrequests (0 for a plain request)."""
+
+    claim: int
+    request: int
+    alternative: int = 0
+
+
+class Part(NamedTuple):
+    """A request, a constraint (``constraint`` is set), or a selector of an alternative (``selector`` is set)."""
+
+    claim: int
+    request: int = -1
+    alternative: int = -1
+    selector: int = -1
+    constraint: int = -1
+
+    @property
+    def spot(self) -> Spot:
+        """The alternative of a selector, or the first of a request."""
+        return Spot(self.claim, self.request, max(self.alternative, 0))
+
+
+def requests(claims: Claims) -> Iterator[Part]:
+    """All requests."""
+    for number, claim in enumerate(claims):
+        for place in range(len(claim.spec.devices.requests)):
+            yield Part(number, place)
+
+
+def constraints(claims: Claims) -> Iterator[Part]:
+    """All constraints."""
+    for number, claim in enumerate(claims):
+        for place in range(len(claim.spec.devices.constraints)):
+            yield Part(number, constraint=place)
+
+
+def spots(claims: Claims) -> Iterator[Spot]:
+    """All alternatives."""
+    for number, claim in enumerate(claims):
+        for place, request in enumerate(claim.spec.devices.requests):
+            for alternative in range(len(ways(request))):
+                yield Spot(number, place, alternative)
+
+
+def selectors(claims: Claims) -> Iterator[Part]:
+    """All selectors of requests."""
+    for spot in spots(claims):
+        for place in range(len(way_of(claims, spot).selectors)):
+            yield Part(*spot, selector=place)
+
+
+def ways(request: resourceclaim.DeviceRequest) -> tuple[Exact, ...]:
+    """The alternatives of a request; none for a request of a type that is not known."""
+    if request.first_available:
+        return request.first_available
+    return () if request.exactly is None else (request.exactly,)
+
+
+def way_of(claims: Claims, spot: Spot) -> Exact:
+    """An alternative."""
+    return ways(claims[spot.claim].spec.devices.requests[spot.request])[spot.alternative]
+
+
+def name_of(claims: Claims, spot: Spot) -> str:
+    """The name of an alternative: ``request`` or ``request/subrequest``."""
+    request = claims[spot.claim].spec.devices.requests[spot.request]
+    if request.first_available:
+        return f"{request.name}/{request.first_available[spot.alternative].name}"
+    return str(request.name)
+
+
+def without(claims: Claims, parts: Iterable[Part]) -> Claims:
+    """The claims without these parts."""
+    left_out = set(parts)
+    return tuple(_reduced(claim, number, left_out) for number, claim in enumerate(claims))
+
+
+def with_count(claims: Claims, spot: Spot, count: int) -> Claims:
+    """The claims with another count in one alternative."""
+    return _with_way(claims, spot, msgspec.structs.replace(way_of(claims, spot), count=count))
+
+
+def with_toleration(claims: Claims, spot: Spot, toleration: devices.DeviceToleration) -> Claims:
+    """The claims with one more toleration in one alternative."""
+    way = way_of(claims, spot)
+    return _with_way(claims, spot, msgspec.structs.replace(way, tolerations=(*way.tolerations, toleration)))
+
+
+def with_capacity(claims: Claims, spot: Spot, name: str, *, amount: quantity.Quantity) -> Claims:
+    """The claims with another amount of one capacity in one alternative."""
+    way = way_of(claims, spot)
+    requests = {**(way.capacity.requests if way.capacity is not None else {}), name: amount}
+    capacity = resourceclaim.CapacityRequirements(requests=requests)
+    return _with_way(claims, spot, msgspec.structs.replace(way, capacity=capacity))
+
+
+def _with_way(claims: Claims, spot: Spot, way: Exact) -> Claims:
+    claim = claims[spot.claim]
+    request = claim.spec.devices.requests[spot.request]
+    if isinstance(way, resourceclaim.DeviceSubRequest):
+        changed = msgspec.structs.replace(
+            request, first_available=_replaced(request.first_available, spot.alternative, way)
+        )
+    else:
+        changed = msgspec.structs.replace(request, exactly=way)
+    wanted = claim.spec.devices
+    wanted = msgspec.structs.replace(wanted, requests=_replaced(wanted.requests, spot.request, changed))
+    return _replaced(claims, spot.claim, _with_devices(claim, wanted))
+
+
+def _reduced(claim: resourceclaim.ResourceClaim, number: int, left_out: set[Part]) -> resourceclaim.ResourceClaim:
+    wanted = claim.spec.devices
+    kept = tuple(
+        _without_selectors(request, Part(number, place), left_out)
+        for place, request in enumerate(wanted.requests)
+        if Part(number, place) not in left_out
+    )
+    constraints = tuple(
+        entry for place, entry in enumerate(wanted.constraints) if Part(number, constraint=place) not in left_out
+    )
+    return _with_devices(
+        claim,
+        msgspec.structs.replace(
+            wanted, requests=kept or struct.ABSENT_TUPLE, constraints=constraints or struct.ABSENT_TUPLE
+        ),
+    )
+
+
+def _without_selectors(
+    request: resourceclaim.DeviceRequest, part: Part, left_out: set[Part]
+) -> resourceclaim.DeviceRequest:
+    def reduced(way: Exact, alternative: int) -> Exact:
+        kept = tuple(
+            entry
+            for place, entry in enumerate(way.selectors)
+            if part._replace(alternative=alternative, selector=place) not in left_out
+        )
+        return way if len(kept) == len(way.selectors) else msgspec.structs.replace(way, selectors=kept)
+
+    if request.first_available:
+        subrequests = tuple(reduced(way, place) for place, way in enumerate(request.first_available))
+        return msgspec.structs.replace(request, first_available=subrequests)
+    if request.exactly is None:
+        return request
+    return msgspec.structs.replace(request, exactly=reduced(request.exactly, 0))
+
+
+def _with_devices(
+    claim: resourceclaim.ResourceClaim, wanted: resourceclaim.DeviceClaim
+) -> resourceclaim.ResourceClaim:
+    return msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=wanted))
+
+
+def _replaced(items: Sequence[_ItemT], place: int, item: _ItemT) -> tuple[_ItemT, ...]:
+    return (*items[:place], item, *items[place + 1 :])
