@@ -159,10 +159,14 @@ class Registry:
         uid = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
         objectmeta.fill_system_fields(metadata, uid=uid, now=write.now)
         strategy = self.strategy(write.resource)
+        is_completed = strategy.traits.is_completed and not subject.is_owned
+        if is_completed:
+            draft = fieldmanagers.created(strategy.document(subject), write, strategy=strategy, wanted=wanted)
+            metadata["managedFields"] = draft["metadata"].get("managedFields", [])
         strategy.create(subject, write)
         name = subject.metadata.get("name", "")
         document = strategy.document(subject)
-        if not subject.is_owned:
+        if not subject.is_owned and not is_completed:
             document = fieldmanagers.created(document, write, strategy=strategy, wanted=wanted)
         key = record.Key(write.resource.key, write.namespace, name)
         if wanted.is_dry_run:

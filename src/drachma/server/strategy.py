@@ -63,13 +63,15 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """What distinguishes kinds in the semantics of verbs.
 
     ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
-    a time to end by. ``has_dependents``: the garbage collector looks after what the object owns.
+    a time to end by. ``has_dependents``: the garbage collector looks after what the object owns. ``is_completed``: the
+    server adds to new objects what nobody owns, such as a pod's priority.
     """
 
     returns_deleted: bool = False
     creates_on_update: bool = False
     dies_gracefully: bool = False
     has_dependents: bool = True
+    is_completed: bool = False
 
 
 class Strategy(Protocol):

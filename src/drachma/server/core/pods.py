@@ -38,7 +38,7 @@ _GATED: Final = {
 
 
 class PodStrategy(DocumentStrategy):
-    traits = Traits(returns_deleted=True, dies_gracefully=True)
+    traits = Traits(returns_deleted=True, dies_gracefully=True, is_completed=True)
     counts_generations = True
 
     def __init__(self, resource: resources.Resource, *, gates: feature.Gates, store: protocol.Store) -> None:

@@ -7,7 +7,7 @@ from drachma import errors
 from drachma.server import documents, objectmeta
 from drachma.server.core import podspec
 from drachma.server.core.document import Document, DocumentStrategy
-from drachma.server.strategy import Subject, Write
+from drachma.server.strategy import Subject, Traits, Write
 from drachma.validation import fielderror, metadata, printed
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
@@ -86,6 +86,8 @@ class DeploymentStrategy(WorkloadStrategy):
 
 
 class JobStrategy(WorkloadStrategy):
+    traits = Traits(is_completed=True)
+
     def default_workload(self, spec: Document, metadata: objectmeta.Metadata) -> None:
         if spec.get("completions") is None and spec.get("parallelism") is None:
             spec["completions"] = 1
