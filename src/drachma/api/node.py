@@ -40,6 +40,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True):
     capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
     allocatable: Mapping[str, quantity.Quantity] = ABSENT_MAP
     conditions: tuple[NodeCondition, ...] = ABSENT_TUPLE
+    declared_features: tuple[str, ...] = ABSENT_TUPLE
 
 
 class Node(meta.Object, frozen=True, kw_only=True):
