@@ -91,8 +91,10 @@ class Table:
 def _default(kind: model.Type, written: str | None, *, required: bool) -> object:
     if not isinstance(kind, model.Scalar) or (written is None and not required):
         return None
-    zero = _ZERO.get(kind.json)
-    return zero if written in {None, "/", f"/{zero}"} else written[1:]
+    text = (written or "/")[1:]
+    if not text or text == str(_ZERO.get(kind.json)):
+        return _ZERO.get(kind.json)
+    return int(text) if kind.json == "integer" else text
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
