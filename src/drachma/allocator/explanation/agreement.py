@@ -52,11 +52,11 @@ class Agreement:
         self._levels = [level for level in problem.levels if level.claim == claim]
         self._spec = problem.claims[claim].spec.devices.constraints
         self._numbers = range(len(problem.claims[claim].constraints))
-        self._elements: dict[tuple[int, str, int], tuple[_Element, ...]] = {}
+        self._indexes: dict[tuple[problems.Option, int], dict[_Element, int]] = {}
         self.rejections: list[Rejection] = []
         self._reject_failing()
         self.reports = tuple(self._report(number) for number in self._numbers)
-        while any([self._reject_outsiders(number) for number in self._numbers]):
+        while self._reject_outsiders():
             pass
 
     def _reject_failing(self) -> None:
@@ -66,21 +66,19 @@ class Agreement:
                     message = str(check.failure(self._problem.view, position))
                     self._reject(option, position, cause.Failure(message=message))
 
-    def _reject_outsiders(self, number: int) -> bool:
-        """Drop the devices that cannot be part of any choice that meets the constraint; whether there were any."""
+    def _reject_outsiders(self) -> bool:
+        """Drop the devices that cannot be part of any choice that meets a constraint; whether there were any."""
         found = len(self.rejections)
-        for level in self._levels:
-            for option in level.options:
+        for number in self._numbers:
+            for option in self._options():
                 check = _check(option, number)
-                if check is None:
-                    continue
-                for position in views.positions(self._usable[option]):
-                    elements = self._of(option, check, position)
-                    if not check.distinct and any(self._agreed(number, option, element) for element in elements):
-                        continue
-                    if check.distinct and elements:
-                        continue
-                    self._reject(option, position, self._cause(option, check, position))
+                if check is not None:
+                    kept = 0
+                    for element, holders in self._index(option, check).items():
+                        if check.distinct or self._agreed(number, option, element):
+                            kept |= holders
+                    for position in views.positions(self._usable[option] & ~kept):
+                        self._reject(option, position, self._cause(check, position))
         return len(self.rejections) > found
 
     def _agreed(self, number: int, option: problems.Option, element: _Element) -> bool:
@@ -89,7 +87,7 @@ class Agreement:
         for depth, level in enumerate(self._levels):
             options = (option,) if depth == self._depth(option) else level.options
             holders = [self._holding(number, entry, element) for entry in options]
-            if not any(self._is_enough(entry, units) for entry, units in zip(options, holders, strict=True)):
+            if not any(units.bit_count() >= entry.count for entry, units in zip(options, holders, strict=True)):
                 return False
             if len(options) == 1 and self._is_countable(options[0]):
                 demands.append((holders[0], options[0].count))
@@ -103,8 +101,7 @@ class Agreement:
             check = _check(option, number)
             assert check is not None, "covered options are those with a check"
             distinct = check.distinct
-            for position in views.positions(self._usable[option]):
-                known.update(dict.fromkeys(self._of(option, check, position)))
+            known.update(dict.fromkeys(self._index(option, check)))
         values = [self._value(number, covered, element, distinct=distinct) for element in known]
         wanted = sum(
             min(option.count for option in level.options)
@@ -158,36 +155,30 @@ class Agreement:
     def _holding(self, number: int, option: problems.Option, element: _Element) -> int:
         """The usable devices of an option that have an element; all of them where the constraint is not about it."""
         check = _check(option, number)
-        if check is None:
-            return self._usable[option]
-        found = 0
-        for position in views.positions(self._usable[option]):
-            if element in self._of(option, check, position):
-                found |= 1 << position
-        return found
+        holders = -1 if check is None else self._index(option, check).get(element, 0)
+        return self._usable[option] & holders
 
-    def _is_enough(self, option: problems.Option, units: int) -> bool:
-        if option.listed is not None:
-            return option.count > 0 and units.bit_count() == option.count
-        return units.bit_count() >= option.count or bool(units & self._problem.shared)
+    def _index(self, option: problems.Option, check: constraint.Check) -> dict[_Element, int]:
+        """The devices of an option by the elements of their value, as they were before any dropped out."""
+        key = (option, check.number)
+        if key not in self._indexes:
+            index = self._indexes[key] = {}
+            for position in views.positions(self._usable[option]):
+                for element in self._of(check, position):
+                    index[element] = index.get(element, 0) | 1 << position
+        return self._indexes[key]
 
     def _is_countable(self, option: problems.Option) -> bool:
         return not option.way.admin_access and not self._usable[option] & self._problem.shared
 
-    def _of(self, option: problems.Option, check: constraint.Check, position: int) -> tuple[_Element, ...]:
+    def _of(self, check: constraint.Check, position: int) -> tuple[_Element, ...]:
         """The elements of a device's value, empty where there is none that can be compared."""
-        key = (check.number, check.derived, position)
-        found = self._elements.get(key)
-        if found is None:
-            lists = self._source.features.list_type_attributes
-            value = attributes.elements(self._attribute(check, position), lists=lists)
-            if isinstance(value, attributes.Untyped):
-                # Without list attributes such a value is there, and is like no other.
-                found = () if lists else (("untyped", position),)
-            else:
-                found = value or ()
-            self._elements[key] = found
-        return found
+        lists = self._source.features.list_type_attributes
+        value = attributes.elements(self._attribute(check, position), lists=lists)
+        if isinstance(value, attributes.Untyped):
+            # Without list attributes such a value is there, and is like no other.
+            return () if lists else (("untyped", position),)
+        return value or ()
 
     def _attribute(self, check: constraint.Check, position: int) -> resourceslice.DeviceAttribute | None:
         block, place = self._problem.view.locate(position)
@@ -199,8 +190,8 @@ class Agreement:
         except errors.CelError:
             return None
 
-    def _cause(self, option: problems.Option, check: constraint.Check, position: int) -> cause.ConstraintUnmet:
-        value = reading.attribute_value(self._attribute(check, position)) if self._of(option, check, position) else None
+    def _cause(self, check: constraint.Check, position: int) -> cause.ConstraintUnmet:
+        value = reading.attribute_value(self._attribute(check, position)) if self._of(check, position) else None
         return cause.ConstraintUnmet(constraint=check.number, attribute=check.attribute, value=value)
 
     def _reject(self, option: problems.Option, position: int, why: cause.Cause) -> None:

@@ -12,7 +12,7 @@ import msgspec
 Value = str | int | bool | tuple[str | int | bool, ...]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="cause"):
+class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="kind"):
     """A piece of an explanation that comes in several kinds."""
 
 

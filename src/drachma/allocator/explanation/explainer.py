@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+import msgspec
+
 from drachma import errors
 from drachma.allocator import allocator as allocators
 from drachma.allocator import budget, identity, placement, search
@@ -41,7 +43,6 @@ class Explainer:
         claims = tuple(wanted)
         trials = trial.Trials(self._source, node, limits=self._limits)
         analysis = self._analyse(node, claims, trials)
-        parts: tuple[wish.Part, ...] = ()
         found: report.Conflict | None = None
         changes: tuple[report.Change, ...] = ()
         if analysis.outcome is report.Outcome.DOES_NOT_FIT:
@@ -53,7 +54,7 @@ class Explainer:
             node=node.name,
             outcome=analysis.outcome,
             message=analysis.message,
-            claims=_marked(analysis.claims, found),
+            claims=analysis.claims if found is None else _combined(analysis.claims, found),
             conflict=found,
             changes=changes,
             is_complete=not trials.was_cut_short,
@@ -80,9 +81,7 @@ class Explainer:
         except budget.ExhaustedError as error:
             return _Analysis(outcome, message or str(error), (), {})
         beyond = self._beyond(problem.view)
-        reports = tuple(
-            described.claim(number, beyond=beyond, trials=trials) for number in range(len(claims))
-        )
+        reports = tuple(described.claim(number, beyond=beyond, trials=trials) for number in range(len(claims)))
         return _Analysis(outcome, message, reports, described.obstacles)
 
     def _beyond(self, shown: views.View) -> tuple[report.Obstacle, ...]:
@@ -152,7 +151,7 @@ class _Description:
     ) -> report.AlternativeReport:
         spot = self._spots[option]
         found = [
-            report.Obstacle(cause=why, count=len(positions), devices=self._names(sorted(positions)))
+            report.Obstacle(cause=why, count=len(positions), devices=self._names(sorted(positions)[: reach.MAX_LISTED]))
             for why, positions in self._causes[option].items()
         ]
         obstacles = tuple(sorted((*found, *beyond), key=lambda entry: cause.NEAREST_FIRST.index(type(entry.cause))))
@@ -167,13 +166,8 @@ class _Description:
             considered=self._size + sum(entry.count for entry in beyond),
             usable=self._names(views.positions(self._usable[option])),
             obstacles=obstacles,
-            alone=report.Verdict.UNKNOWN if trials is None else trials.run(self._only(spot)),
+            alone=report.Verdict.UNKNOWN if trials is None else trials.run(wish.only(self._claims, spot)),
         )
-
-    def _only(self, spot: wish.Spot) -> wish.Claims:
-        """The claims with nothing in them but one alternative, and the constraints of its claim."""
-        others = {part for part in wish.requests(self._claims) if (part.claim, part.request) != spot[:2]}
-        return wish.only_alternative(wish.without(self._claims, others), spot)
 
     def _names(self, positions: Iterable[int]) -> tuple[str, ...]:
         return tuple(str(self._problem.view.device_id(position)) for position in positions)
@@ -198,5 +192,25 @@ def _outcome(problem: problems.Problem, spent: budget.Budget) -> tuple[report.Ou
     return (report.Outcome.DOES_NOT_FIT if solution is None else report.Outcome.FITS), ""
 
 
-def _marked(claims: tuple[report.ClaimReport, ...], found: report.Conflict | None) -> tuple[report.ClaimReport, ...]:
-    return claims
+def _combined(claims: tuple[report.ClaimReport, ...], found: report.Conflict) -> tuple[report.ClaimReport, ...]:
+    """The reports, with enough devices of a request that is part of the conflict seen as what they are: not enough."""
+    involved = {(part.claim, part.request) for part in found.parts if part.kind == "request"}
+    return tuple(
+        msgspec.structs.replace(
+            claim,
+            requests=tuple(
+                msgspec.structs.replace(request, alternatives=tuple(map(_in_combination, request.alternatives)))
+                if (claim.name, request.name) in involved
+                else request
+                for request in claim.requests
+            ),
+        )
+        for claim in claims
+    )
+
+
+def _in_combination(way: report.AlternativeReport) -> report.AlternativeReport:
+    if not way.usable or len(way.usable) < way.wanted:
+        return way
+    found = report.Obstacle(cause=cause.InCombination(), count=len(way.usable), devices=way.usable[: reach.MAX_LISTED])
+    return msgspec.structs.replace(way, usable=(), obstacles=(found, *way.obstacles))

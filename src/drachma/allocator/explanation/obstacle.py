@@ -108,9 +108,7 @@ class Inspector:
             return None
         return self._counters(block, place) if self._features.partitionable_devices else None
 
-    def _capacity(
-        self, option: problems.Option, block: pool.Block, place: int, *, position: int
-    ) -> cause.Cause | None:
+    def _capacity(self, option: problems.Option, block: pool.Block, place: int, *, position: int) -> cause.Cause | None:
         device = block.devices[place]
         wanted = option.way.capacity
         requests = {} if wanted is None else wanted.requests

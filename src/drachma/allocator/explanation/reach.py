@@ -103,9 +103,7 @@ class Inventory:
 
     def _missing(self, record: pool.SliceRecord) -> str:
         declared = record.spec.pool
-        there = sum(
-            other.spec.pool.generation == declared.generation for other in self._source.in_pool(record.pool_id)
-        )
+        there = sum(other.spec.pool.generation == declared.generation for other in self._source.in_pool(record.pool_id))
         wanted = declared.resource_slice_count
         if there == wanted:
             return f"some of its {wanted} slices use a feature that is off"

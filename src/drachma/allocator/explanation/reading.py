@@ -25,9 +25,8 @@ def readings(
                 full = f"{domain}/{name}"
                 found[full] = known.get(full)
             case ("attributes" | "capacity" as kind, *domains):
-                for full, value in sorted(_parts(device, kind, driver=driver).items()):
-                    if not domains or full.partition("/")[0] == domains[0]:
-                        found[full] = value
+                known = _parts(device, kind, driver=driver)
+                found.update((full, known[full]) for full in sorted(known) if _is_in(full, domains))
             case _:
                 raise AssertionError(f"a device has no part {path}")
     return tuple(cause.Reading(name, value) for name, value in found.items())
@@ -54,6 +53,10 @@ def _parts(device: resourceslice.Device, kind: str, *, driver: str) -> dict[str,
         _full(name, driver): None if amount.value is None else str(amount.value)
         for name, amount in device.capacity.items()
     }
+
+
+def _is_in(full: str, domains: list[str]) -> bool:
+    return not domains or full.partition("/")[0] == domains[0]
 
 
 def _full(name: str, driver: str) -> str:

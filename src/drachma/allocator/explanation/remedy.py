@@ -56,7 +56,9 @@ class Remedies:
     def _fits(self, claims: wish.Claims, *, source: allocators.Allocator | None = None) -> bool:
         return self._trials.run(claims, source=source) is report.Verdict.FITS
 
-    def _change(self, kind: report.ChangeKind, spot: wish.Spot, *, before: str, after: str, size: int = 1) -> report.Change:
+    def _change(
+        self, kind: report.ChangeKind, spot: wish.Spot, *, before: str, after: str, size: int = 1
+    ) -> report.Change:
         subject = identity.label(self._claims[spot.claim].metadata)
         request = wish.name_of(self._claims, spot)
         return report.Change(kind=kind, size=size, subject=subject, request=request, before=before, after=after)

@@ -1,8 +1,8 @@
 """Reports: the whole of an explanation as data, from the outcome down to single devices.
 
-Made by :mod:`drachma.allocator.explanation.explainer`, rendered by :mod:`drachma.allocator.explanation.text`. Everything
-is in a fixed order: claims, requests and constraints as written, causes by how near their devices came, devices in the
-order in which a search tries them.
+Made by :mod:`drachma.allocator.explanation.explainer`, rendered by :mod:`drachma.allocator.explanation.text`.
+Everything is in a fixed order: claims, requests and constraints as written, causes by how near their devices came,
+devices in the order in which a search tries them.
 """
 
 from __future__ import annotations

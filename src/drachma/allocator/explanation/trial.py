@@ -33,9 +33,7 @@ class Trials:
     def run(self, claims: wish.Claims, *, source: allocators.Allocator | None = None) -> report.Verdict:
         """Whether the claims fit; ``source`` is another allocator over the same catalog."""
         cap = min(self._left, max(self._limits.steps // _SHARE, 1))
-        spent = budget.Budget(
-            budget.Limits(steps=cap, deadline=self._limits.deadline, clock=self._limits.clock)
-        )
+        spent = budget.Budget(budget.Limits(steps=cap, deadline=self._limits.deadline, clock=self._limits.clock))
         try:
             problem = (source or self._source).problem(self._node, claims, spent=spent)
             solution = search.search(problem, spent)

@@ -97,6 +97,18 @@ def without(claims: Claims, parts: Iterable[Part]) -> Claims:
     return tuple(_reduced(claim, number, left_out) for number, claim in enumerate(claims))
 
 
+def only(claims: Claims, spot: Spot) -> Claims:
+    """The claims with no request but one, and no alternative to it; all constraints stay."""
+    others = {part for part in requests(claims) if (part.claim, part.request) != (spot.claim, spot.request)}
+    reduced = without(claims, others)
+    kept = reduced[spot.claim].spec.devices.requests[0]
+    if not kept.first_available:
+        return reduced
+    kept = msgspec.structs.replace(kept, first_available=(kept.first_available[spot.alternative],))
+    wanted = msgspec.structs.replace(reduced[spot.claim].spec.devices, requests=(kept,))
+    return _replaced(reduced, spot.claim, _with_devices(reduced[spot.claim], wanted))
+
+
 def with_count(claims: Claims, spot: Spot, count: int) -> Claims:
     """The claims with another count in one alternative."""
     return _with_way(claims, spot, msgspec.structs.replace(way_of(claims, spot), count=count))
@@ -167,9 +179,7 @@ def _without_selectors(
     return msgspec.structs.replace(request, exactly=reduced(request.exactly, 0))
 
 
-def _with_devices(
-    claim: resourceclaim.ResourceClaim, wanted: resourceclaim.DeviceClaim
-) -> resourceclaim.ResourceClaim:
+def _with_devices(claim: resourceclaim.ResourceClaim, wanted: resourceclaim.DeviceClaim) -> resourceclaim.ResourceClaim:
     return msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=wanted))
 
 
