@@ -12,7 +12,17 @@ import msgspec
 
 from drachma import errors
 from drachma.api import codec, manifest, meta, scheme
-from drachma.server import jsonsyntax, negotiation, options, resources, schema, status, strictness, typemismatch
+from drachma.server import (
+    jsonsyntax,
+    negotiation,
+    options,
+    protobuf,
+    resources,
+    schema,
+    status,
+    strictness,
+    typemismatch,
+)
 from drachma.values import quotation
 
 SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
@@ -61,6 +71,8 @@ def read(
     is_checked = validation != "Ignore"
     if media_type == negotiation.YAML:
         document, problems = _read_yaml(data, wanted), list[str]()
+    elif media_type == negotiation.PROTOBUF:
+        document, problems = _read_protobuf(data, wanted), list[str]()
     else:
         document, problems = _read_json(data, wanted, is_checked=is_checked)
     if document.get("apiVersion") in also:
@@ -110,6 +122,16 @@ def unfit(wanted: Target, problem: str) -> status.StatusError:
     return status.bad_request(f'{wanted.kind} in version "{version}" cannot be handled as a {wanted.kind}: {problem}')
 
 
+def delete_options(data: bytes, media_type: str) -> Any:
+    """The options in the body of a delete."""
+    if media_type != negotiation.PROTOBUF:
+        return plain_json(data)
+    try:
+        return protobuf.decode_delete_options(data)
+    except errors.DecodeError as error:
+        raise status.bad_request(str(error)) from None
+
+
 def plain_json(data: bytes) -> Any:
     """Any JSON value, for bodies that are no objects of a served kind; a 400 says what is wrong with it."""
     try:
@@ -135,6 +157,13 @@ def _read_json(data: bytes, wanted: Target, *, is_checked: bool) -> tuple[dict[s
     if is_checked and jsonsyntax.may_repeat_keys(data, document):
         problems = [f"duplicate field {quotation.quote(path)}" for path in jsonsyntax.repeated_keys(data)]
     return document, problems
+
+
+def _read_protobuf(data: bytes, wanted: Target) -> dict[str, Any]:
+    try:
+        return protobuf.decode(data)
+    except errors.DecodeError as error:
+        raise _unrecognized(data, wanted, str(error)) from None
 
 
 def _read_yaml(data: bytes, wanted: Target) -> dict[str, Any]:

@@ -55,8 +55,8 @@ async def _options(handler: Handler) -> options.DeleteOptions:
     body = await handler.request.body()
     content: Any = None
     if body:
-        negotiation.body_type(handler.request.header(b"content-type"))
-        content = bodies.plain_json(body)
+        media_type = negotiation.body_type(handler.request.header(b"content-type"))
+        content = bodies.delete_options(body, media_type)
     return options.for_delete(handler.request.query, content)
 
 

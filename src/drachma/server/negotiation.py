@@ -2,7 +2,7 @@
 and which form its body has.
 
 The application asks it once a request. What cannot be given or read is refused with upstream's 406 and 415. Protobuf
-and CBOR are not spoken; clients that prefer them also accept JSON.
+is read and not written: clients that prefer it also accept JSON.
 """
 
 import enum
@@ -16,7 +16,9 @@ from drachma.server import status
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 MEDIA_TYPES: Final = (JSON, YAML)
+BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
 STREAM_MEDIA_TYPES: Final = ("application/json;stream=watch", "application/yaml;stream=watch")
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -83,8 +85,8 @@ def accepts(accept: str) -> Sequence[Clause]:
 def body_type(content_type: str) -> str:
     """The media type of an object in a request body; a 415 where it is not read here."""
     media_type = content_type.partition(";")[0].strip().lower() or JSON
-    if media_type not in MEDIA_TYPES:
-        raise status.unsupported_media_type(MEDIA_TYPES)
+    if media_type not in BODY_TYPES:
+        raise status.unsupported_media_type(BODY_TYPES)
     return media_type
 
 

@@ -1,5 +1,6 @@
 """Drives the application in process: requests go in as ASGI messages, answers come out; no sockets."""
 
+import asyncio
 import json
 import random
 import urllib.parse
@@ -7,8 +8,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
-
-import asyncio
 
 from drachma.api import gates as feature
 from drachma.server import app, authentication, bootstrap
@@ -63,13 +62,25 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         data = b"" if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        return await self.send(method, path, data, content_type=content_type, headers=headers)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        data: bytes,
+        *,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The same for a body of any bytes."""
         sent: list[Any] = []
         inbox = [{"type": "http.request", "body": data, "more_body": False}]
 
         async def receive() -> Any:
             if inbox:
                 return inbox.pop(0)
-            await asyncio.get_running_loop().create_future()
+            return await asyncio.get_running_loop().create_future()
 
         async def send(message: Any) -> None:
             sent.append(message)

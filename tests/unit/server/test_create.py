@@ -162,7 +162,7 @@ async def test_a_body_that_is_too_large(server: Client) -> None:
 
 
 async def test_unknown_media_type(server: Client) -> None:
-    answer = await server.call("POST", PODS, client.pod(), content_type="application/vnd.kubernetes.protobuf")
+    answer = await server.call("POST", PODS, client.pod(), content_type="application/cbor")
     assert answer.code == 415
     assert answer.body["reason"] == "UnsupportedMediaType"
 

@@ -67,7 +67,7 @@ def test_body_type() -> None:
     assert negotiation.body_type("") == "application/json"
     assert negotiation.body_type("application/json; charset=utf-8") == "application/json"
     with pytest.raises(status.StatusError, match="the body of the request was in an unknown format") as caught:
-        negotiation.body_type("application/vnd.kubernetes.protobuf")
+        negotiation.body_type("application/cbor")
     assert caught.value.code == 415
 
 

@@ -1,0 +1,1 @@
+"""Which number each field has on the wire, package by package."""
