@@ -17,6 +17,10 @@ from drachma.values import quantity
 EXACT_COUNT: Final = "ExactCount"
 ALL: Final = "All"
 
+# Upstream's quantities that are no pointers: absent is zero, and zero is written.
+_ALWAYS_QUANTITIES: Final = frozenset({(resourceslice.DeviceCapacity, "value"), (resourceslice.Counter, "value")})
+_NO_AMOUNT: Final = quantity.Quantity.parse("0")
+
 _Request = TypeVar("_Request", resourceclaim.ExactDeviceRequest, resourceclaim.DeviceSubRequest)
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
@@ -106,6 +110,8 @@ def _canonical_struct(given: Any) -> Any:
         value = getattr(given, name)
         is_zero = default is not None and is_absent(default) and not value
         current = canonical_zero(default) if is_zero else _canonical_value(value)
+        if current is None and (type(given), name) in _ALWAYS_QUANTITIES:
+            current = _NO_AMOUNT
         if current is not value:
             changed[name] = current
     return structs.replace(given, **changed) if changed else given

@@ -88,7 +88,7 @@ def test_canonical_form() -> None:
             "pool": {"name": "p"},
             "allNodes": False,
             "devices": [{"name": "a", "capacity": {"m": {"value": "0.5Gi"}}, "attributes": {"s": {"string": ""}}}],
-            "sharedCounters": [],
+            "sharedCounters": [{"name": "c", "counters": {"x": {}}}],
         },
     }
     assert codec.encode(defaults.canonical(codec.decode(given))) == {
@@ -100,5 +100,6 @@ def test_canonical_form() -> None:
             "pool": {"name": "p", "generation": 0, "resourceSliceCount": 0},
             "allNodes": False,
             "devices": [{"name": "a", "capacity": {"m": {"value": "512Mi"}}, "attributes": {"s": {"string": ""}}}],
+            "sharedCounters": [{"name": "c", "counters": {"x": {"value": "0"}}}],
         },
     }
