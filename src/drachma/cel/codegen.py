@@ -22,7 +22,8 @@ MAX_NODES: Final = 1000
 MAX_DEPTH: Final = 40
 
 SURPRISES: Final = (
-    Surprise, faults.Fault, faults.Abort, KeyError, TypeError, AttributeError, IndexError, OverflowError
+    Surprise, faults.Fault, faults.Abort, KeyError, TypeError, AttributeError, IndexError, OverflowError,
+    RecursionError,
 )  # fmt: skip
 """What generated code raises where the stepwise machine has to take over."""
 

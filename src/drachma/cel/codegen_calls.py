@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from drachma.cel import plan, steps
 from drachma.cel.codegen_writer import MAX_LITERAL, Atom, Writer
 from drachma.cel.runtime import costs, equality, faults, library, values
+from drachma.cel.stepwise import machine
 from drachma.values import quantity, semver
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def _charge(writer: Writer, binding: library.Binding, args: Sequence[Atom], out:
     else:
         codes = "".join(f"{arg.code}, " for arg in args)
         writer.count_value(f"{writer.use(binding.charge)}(({codes}), {out.code})")
+        # Texts can double with every step, so they must not wait for the end of the function.
+        writer.line(f"if c > {machine.LIMIT}: raise Surprise")
 
 
 def _computed_once(writer: Writer, binding: library.Binding, known: list[Any]) -> Atom:

@@ -167,9 +167,10 @@ def _heads(emitter: codegen.Emitter, node: steps.Fold, iterated: Atom, first: st
 
 
 def _pairs(iterated: Any) -> Any:
-    if iterated.__class__ in kinds.LISTS:
+    kind = iterated.__class__
+    if kind in kinds.LISTS:
         return enumerate(iterated)
-    if iterated.__class__ in kinds.MAPS:
+    if kind in kinds.MAPS:
         return list(zip(values.keys(iterated), iterated.values(), strict=True))
     raise TypeError
 

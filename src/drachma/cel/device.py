@@ -142,8 +142,9 @@ def to_attribute(value: Any) -> resourceslice.DeviceAttribute:
     field = _SCALARS.get(value.__class__)
     if field is not None:
         return _make_attribute(field, str(value) if value.__class__ is versions.SemVer else value)
-    if isinstance(value, list | tuple):
-        return _to_list_attribute(value)
+    kind = value.__class__
+    if kind in kinds.LISTS:
+        return _to_list_attribute(list(value))
     raise errors.CelError(f"unsupported CEL return type: {_native_name(value)}")
 
 

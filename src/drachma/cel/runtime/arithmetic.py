@@ -44,7 +44,10 @@ def add(left: Any, right: Any) -> Any:
     if kind is other:
         if kind is int:
             return make_int(left + right)
-        if kind is str or kind is float or kind is bytes:
+        if kind is str or kind is bytes:
+            values.check_size(len(left) + len(right), values.MAX_TEXT)
+            return left + right
+        if kind is float:
             return left + right
         if kind is UInt:
             return make_uint(int(left) + int(right))
@@ -63,15 +66,14 @@ def add(left: Any, right: Any) -> Any:
 
 def _concatenate(left: Any, right: Any) -> Any:
     if left.__class__ is values.Growing:
+        values.check_size(len(left) + len(right), values.MAX_ELEMENTS)
         left.extend(right)
         return left
     if not left:
         return right
     if not right:
         return left
-    result = values.Concat(left)
-    result.extend(right)
-    return result
+    return values.Concat(left, right)
 
 
 def subtract(left: Any, right: Any) -> Any:

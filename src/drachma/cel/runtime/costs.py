@@ -22,6 +22,7 @@ Charge = int | Callable[[Sequence[Any], Any], int]
 
 _TENTH: Final = 0.1
 _QUARTER: Final = 0.25
+_MAX_TRAVERSED: Final = 1 << 20
 _UNIT_EQUALITY: Final = frozenset(
     (
         quantity.Quantity,
@@ -70,6 +71,8 @@ def traverse(value: Any) -> int:
             stack.extend(item.values())
         else:
             total += 1
+        # Shared parts count as often as they occur, which can be more often than there is time for.
+        values.check_size(total + len(stack), _MAX_TRAVERSED)
     return total
 
 
@@ -150,8 +153,9 @@ def _flatten(args: Sequence[Any], result: Any) -> int:
 def _self_compare(position: int) -> Charge:
     def charge(args: Sequence[Any], result: Any) -> int:
         elements = args[position]
-        if elements.__class__ not in kinds.LISTS:
-            method = "Contains" if elements.__class__ in kinds.ADDABLE else "Add"
+        kind = elements.__class__
+        if kind not in kinds.LISTS:
+            method = "Contains" if kind in kinds.ADDABLE else "Add"
             name = _go_name(elements)
             raise faults.internal(f"interface conversion: {name} is not traits.Lister: missing method {method}")
         factor = 2.1 if elements and elements[0].__class__ in (str, bytes) else 2.0

@@ -6,7 +6,9 @@ and the types of Kubernetes refuse to be compared with anything else. Called by 
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from drachma.cel.runtime import faults, formats, kinds, networks, quantities, urls, values
@@ -29,19 +31,99 @@ def same(left: Any, right: Any) -> bool:
         return kind is other and bool(left == right)
     if kind in kinds.NUMBERS:
         return other in kinds.NUMBERS and _same_number(left, right)
-    if kind in kinds.LISTS:
-        return other in kinds.LISTS and _same_list(left, right)
-    if kind in kinds.MAPS:
-        return other in kinds.MAPS and _same_map(left, right)
+    if kind in kinds.ITERABLE or kind is values.Optional:
+        return _same_deep(left, right)
     if left is None:
         return right is None
-    if kind is values.Optional:
-        if other is not values.Optional:
-            return False
-        if left is values.NONE or right is values.NONE:
-            return left is right
-        return same(left.value, right.value)
     return _same_object(left, right)
+
+
+_Comparison = Generator[tuple[Any, Any], bool, bool]
+"""Asks for the comparison of two parts, is told the answer (or gets the error), and gives its own."""
+
+
+def _same_deep(left: Any, right: Any) -> bool:
+    """Compares values with parts, without recursion and no two parts twice: both depth and sharing can be great."""
+    known: dict[tuple[int, int], bool | faults.Fault] = {}
+    stack: list[tuple[tuple[int, int], _Comparison]] = []
+    pair, answer = (left, right), None
+    while True:
+        if answer is None:
+            key = (id(pair[0]), id(pair[1]))
+            answer = known.get(key)
+            if answer is None:
+                stack.append((key, _compare(*pair)))
+                step: Callable[[], tuple[Any, Any]] = stack[-1][1].__next__
+            elif not stack:
+                break
+        if answer is not None:
+            if not stack:
+                break
+            step = functools.partial(_resume, stack[-1][1], answer)
+        answer = None
+        try:
+            pair = step()
+        except StopIteration as stop:
+            answer = known[stack.pop()[0]] = bool(stop.value)
+        except faults.Fault as fault:
+            answer = known[stack.pop()[0]] = fault
+    if isinstance(answer, faults.Fault):
+        raise answer
+    return answer
+
+
+def _resume(comparison: _Comparison, answer: bool | faults.Fault) -> tuple[Any, Any]:  # noqa: FBT001
+    return comparison.throw(answer) if isinstance(answer, faults.Fault) else comparison.send(answer)
+
+
+def _compare(left: Any, right: Any) -> _Comparison:
+    """One level of a comparison of values with parts."""
+    kind, other = left.__class__, right.__class__
+    if kind in kinds.LISTS:
+        if other not in kinds.LISTS or len(left) != len(right):
+            return False
+        return (yield from _compare_parts(zip(left, right, strict=True), strict=kind is values.Concat))
+    if kind in kinds.MAPS:
+        if other not in kinds.MAPS or len(left) != len(right):
+            return False
+        found = [(mine, values.find(right, values.decode_key(key))) for key, mine in left.items()]
+        if any(entry is values.MISSING for _, entry in found):
+            # A difference before the missing key would be found first, to the same effect.
+            return False
+        return (yield from _compare_parts(found, strict=False))
+    if other is not values.Optional:
+        return False
+    if left is values.NONE or right is values.NONE:
+        return left is right
+    if _has_parts(left.value):
+        return (yield left.value, right.value)
+    return same(left.value, right.value)
+
+
+def _compare_parts(pairs: Iterable[tuple[Any, Any]], *, strict: bool) -> _Comparison:
+    error: faults.Fault | None = None
+    for mine, other in pairs:
+        try:
+            if mine is None or other is None:
+                answer = mine is other
+            elif _has_parts(mine):
+                answer = yield mine, other
+            else:
+                answer = same(mine, other)
+        except faults.Fault as fault:
+            # As upstream: an error among the elements of a plain list or map is overlooked.
+            if strict:
+                error = error or fault
+            continue
+        if not answer:
+            return False
+    if error is not None:
+        raise error
+    return True
+
+
+def _has_parts(value: Any) -> bool:
+    return value.__class__ in kinds.ITERABLE or value.__class__ is values.Optional
 
 
 def is_same(left: Any, right: Any) -> bool:
@@ -88,38 +170,6 @@ def _same_as_float(number: float, other: Any) -> bool:
         return False
     # Upstream rounds whole numbers to doubles first.
     return number == float(other)
-
-
-def _same_list(left: Any, right: Any) -> bool:
-    if len(left) != len(right):
-        return False
-    error: faults.Fault | None = None
-    for mine, other in zip(left, right, strict=True):
-        try:
-            if not equal(mine, other):
-                return False
-        except faults.Fault as fault:
-            # As upstream: an error among the elements of a plain list is overlooked.
-            if left.__class__ is values.Concat:
-                error = error or fault
-    if error is not None:
-        raise error
-    return True
-
-
-def _same_map(left: Any, right: Any) -> bool:
-    if len(left) != len(right):
-        return False
-    for key, mine in left.items():
-        other = values.find(right, values.decode_key(key))
-        if other is values.MISSING:
-            return False
-        try:
-            if not equal(mine, other):
-                return False
-        except faults.Fault:
-            continue
-    return True
 
 
 def is_in(value: Any, container: Any) -> bool:

@@ -7,7 +7,7 @@ Called through ``library``. Floating-point clauses follow the printing rules of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from drachma.cel.runtime import conversions, faults, instants, kinds, spelling, values
@@ -16,6 +16,7 @@ from drachma.values import quotation
 _DEFAULT_PRECISION: Final = 6
 _LARGEST_NUMBER: Final = 10_000_009
 _EXACT_DIGITS: Final = 1074
+_MAX_NESTED: Final = 1 << 20
 _SUPERSCRIPT: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SPECIAL: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -36,7 +37,7 @@ def format_text(template: str, arguments: Any) -> str:
 
 def _format(template: str, arguments: Any) -> str:
     out: list[str] = []
-    position = used = 0
+    position = used = size = 0
     while True:
         percent = template.find("%", position)
         if percent < 0:
@@ -59,6 +60,8 @@ def _format(template: str, arguments: Any) -> str:
             out.append(clause(arguments[used]))
         except _ClauseError as error:
             raise _ClauseError(f"error during formatting: {error}") from None
+        size += len(out[-1])
+        values.check_size(size, values.MAX_TEXT)
         used += 1
 
 
@@ -101,7 +104,7 @@ def _refuse(rule: str, value: Any) -> _ClauseError:
 def _string(value: Any) -> str:
     kind = value.__class__
     if kind in kinds.LISTS:
-        return f"[{', '.join(map(_nested, value))}]"
+        return f"[{_joined(map(_nested, value))}]"
     if kind in kinds.MAPS:
         return _map(value)
     if kind is bytes:
@@ -130,7 +133,17 @@ def _map(value: Any) -> str:
             raise _ClauseError(f"no formatting function for map key of type {kinds.name(key)}")
         entries.append((_nested(key), _nested(element)))
     entries.sort(key=lambda entry: entry[0])
-    return f"{{{', '.join(f'{key}:{element}' for key, element in entries)}}}"
+    return f"{{{_joined(f'{key}:{element}' for key, element in entries)}}}"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """The parts with commas between them; lists that share parts can be short and their text enormous."""
+    out, size = [], 0
+    for part in parts:
+        out.append(part)
+        size += len(part)
+        values.check_size(size, _MAX_NESTED)
+    return ", ".join(out)
 
 
 def _nested(value: Any) -> str:

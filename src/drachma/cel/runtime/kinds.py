@@ -71,15 +71,15 @@ _GO_NAMES: Final[dict[type, str]] = {
     urls.URL: "cel.URL",
 }
 
-LISTS: Final = frozenset((list, tuple, values.Concat, values.Growing))
-MAPS: Final = frozenset((dict, values.DefaultMap, values.GrowingMap, values.NativeMap))
-ITERABLE: Final = LISTS | MAPS
-SIZED: Final = ITERABLE | {str, bytes}
-NUMBERS: Final = frozenset((int, values.UInt, float))
-ADDABLE: Final = LISTS | NUMBERS | {str, bytes, values.Duration, values.Timestamp}
-COMPARABLE: Final = NUMBERS | {bool, str, bytes, values.Duration, values.Timestamp}
-SUBTRACTABLE: Final = NUMBERS | {values.Duration, values.Timestamp}
-RECEIVERS: Final = frozenset((str, values.Duration, values.Timestamp))
+LISTS: Final[frozenset[type]] = frozenset((list, tuple, values.Concat, values.Growing))
+MAPS: Final[frozenset[type]] = frozenset((dict, values.DefaultMap, values.GrowingMap, values.NativeMap))
+ITERABLE: Final[frozenset[type]] = LISTS | MAPS
+SIZED: Final[frozenset[type]] = ITERABLE | {str, bytes}
+NUMBERS: Final[frozenset[type]] = frozenset((int, values.UInt, float))
+ADDABLE: Final[frozenset[type]] = LISTS | NUMBERS | {str, bytes, values.Duration, values.Timestamp}
+COMPARABLE: Final[frozenset[type]] = NUMBERS | {bool, str, bytes, values.Duration, values.Timestamp}
+SUBTRACTABLE: Final[frozenset[type]] = NUMBERS | {values.Duration, values.Timestamp}
+RECEIVERS: Final[frozenset[type]] = frozenset((str, values.Duration, values.Timestamp))
 """Types that upstream asks a second time before it says which operator has no overload."""
 
 

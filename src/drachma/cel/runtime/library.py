@@ -61,7 +61,8 @@ UNGUARDED: Final[dict[str, Implementation]] = {**strings.UNGUARDED, **lists.UNGU
 
 
 def _size(value: Any) -> int:
-    if value.__class__ in kinds.SIZED:
+    kind = value.__class__
+    if kind in kinds.SIZED:
         return len(value)
     raise _not_supported("size", value)
 

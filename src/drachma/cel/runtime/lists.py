@@ -12,6 +12,7 @@ from typing import Any, Final
 from drachma.cel.runtime import arithmetic, equality, faults, kinds, ordering, spelling, values
 
 _MAX_RANGE: Final = 1_000_000
+_MAX_COMPARED: Final = 10_000
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _ZEROES: Final = {"int": 0, "uint": values.UInt(0), "double": 0.0, "duration": values.Duration(0)}
 
@@ -77,7 +78,8 @@ def _last_index_of(elements: Any, wanted: Any) -> int:
 
 
 def _includes(target: Any, wanted: Any) -> bool:
-    if target.__class__ in kinds.LISTS:
+    kind = target.__class__
+    if kind in kinds.LISTS:
         return any(equality.is_same(element, wanted) for element in target)
     return equality.is_same(target, wanted)
 
@@ -90,6 +92,7 @@ def _slice(elements: Any, start: int, end: int) -> list[Any]:
         raise faults.Fault(f"{call}, start index must be less than or equal to end index")
     if len(elements) < end:
         raise faults.Fault(f"{call}, list is length {len(elements)}")
+    values.check_size(end - start, values.MAX_ELEMENTS)
     return list(elements[start:end])
 
 
@@ -109,18 +112,26 @@ def _flatten_levels(elements: Any, levels: Any) -> list[Any]:
 
 
 def _flattened(elements: Any, levels: int) -> list[Any]:
+    values.check_size(len(elements), values.MAX_ELEMENTS)
     result = list(elements)
     # Level by level rather than by recursion: lists may be nested deeper than Python's stack.
     while levels > 0 and any(element.__class__ in kinds.LISTS for element in result):
         following: list[Any] = []
         for element in result:
-            if element.__class__ in kinds.LISTS:
+            kind = element.__class__
+            if kind in kinds.LISTS:
+                values.check_size(len(following) + len(element), values.MAX_ELEMENTS)
                 following.extend(element)
             else:
                 following.append(element)
         result = following
         levels -= 1
     return result
+
+
+def _reverse(elements: Any) -> list[Any]:
+    values.check_size(len(elements), values.MAX_ELEMENTS)
+    return list(elements)[::-1]
 
 
 def _range(size: int) -> list[int]:
@@ -134,11 +145,17 @@ def _range(size: int) -> list[int]:
 def _distinct(elements: Any) -> Any:
     if not elements:
         return elements
+    _check_pairs(len(elements))
     unique: list[Any] = []
     for element in elements:
         if not any(equality.is_same(element, other) for other in unique):
             unique.append(element)
     return unique
+
+
+def _check_pairs(size: int) -> None:
+    """These functions are charged by the square of the size, after the fact; a hopeless call is not even begun."""
+    values.check_size(size, _MAX_COMPARED)
 
 
 def sort(elements: Any) -> Any:
@@ -169,6 +186,8 @@ def _sorted_by(elements: Any, keys: Any) -> Any:
         )
     if not elements:
         return elements
+    _check_pairs(len(elements))
+    elements, keys = list(elements), list(keys)
     first = keys[0].__class__
     if first not in kinds.COMPARABLE:
         raise faults.Fault("list elements must be comparable")
@@ -192,6 +211,6 @@ IMPLEMENTATIONS: Final[dict[str, Any]] = {
     "list_includes_dyn_dyn": _includes,
     "list_slice": _slice,
     "lists_range": _range,
-    "list_reverse": lambda elements: list(elements)[::-1],
+    "list_reverse": _reverse,
     "list_distinct": _distinct,
 }

@@ -145,17 +145,17 @@ def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 def find_all_compiled(text: str, compiled: Any, limit: int = -1) -> list[str]:
     """The same with a compiled pattern."""
     found: list[str] = []
-    position, last_end = 0, -1
-    while (limit < 0 or len(found) < limit) and position <= len(text):
-        match = compiled.search(text, position)
-        if match is None:
-            break
+    last_end = -1
+    if limit == 0:
+        return found
+    for match in compiled.finditer(text):
         start, end = match.span()
         # An empty match directly after another match does not count.
         if end > start or start != last_end:
             found.append(str(match.group()))
+            if len(found) == limit:
+                break
         last_end = end
-        position = end if end > start else end + 1
     return found
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from drachma.cel.runtime import equality
+from drachma.cel.runtime import equality, values
+
+_MAX_COMPARED: Final = 100_000_000
 
 
 def _contains(elements: Any, wanted: Any) -> bool:
+    # Charged by the product of the sizes, after the fact; a hopeless call is not even begun.
+    values.check_size(len(elements) * len(wanted), _MAX_COMPARED)
     return all(equality.is_in(element, elements) for element in wanted)
 
 
@@ -16,6 +20,7 @@ def _equivalent(left: Any, right: Any) -> bool:
 
 
 def _intersects(left: Any, right: Any) -> bool:
+    values.check_size(len(left) * len(right), _MAX_COMPARED)
     return any(equality.is_in(element, right) for element in left)
 
 

@@ -6,9 +6,12 @@ Called by conversions, by the formatting library, and wherever an error text sho
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 from drachma.cel.runtime import instants, kinds, quantities, values
+
+_MAX_SHOWN: Final = 1 << 20
 
 
 def shortest(number: float) -> str:
@@ -71,10 +74,10 @@ def show(value: Any) -> str:
     if value is None:
         return "0"
     if kind in kinds.LISTS:
-        return f"[{', '.join(map(show, value))}]"
+        return f"[{_joined(map(show, value))}]"
     if kind in kinds.MAPS:
         entries = (f"{show(values.decode_key(key))}: {show(entry)}" for key, entry in value.items())
-        return f"{{{', '.join(entries)}}}"
+        return f"{{{_joined(entries)}}}"
     if kind is values.Optional:
         return "optional.none()" if value is values.NONE else f"optional({show(value.value)})"
     if kind is values.TypeValue:
@@ -86,6 +89,15 @@ def show(value: Any) -> str:
     if kind is quantities.Computed:
         return str(value.amount)
     return str(int(value)) if kind is values.UInt else str(value)
+
+
+def _joined(parts: Iterable[str]) -> str:
+    out, size = [], 0
+    for part in parts:
+        out.append(part)
+        size += len(part)
+        values.check_size(size, _MAX_SHOWN)
+    return ", ".join(out)
 
 
 def type_name(value: Any) -> str:

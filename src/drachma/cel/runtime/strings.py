@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from drachma.cel.runtime import faults, spelling
+from drachma.cel.runtime import faults, spelling, values
 
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
@@ -49,6 +49,9 @@ def _last_index_of_offset(text: str, part: str, offset: int) -> int:
 
 
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    found = text.count(old)
+    replaced = found if limit < 0 else min(found, limit)
+    values.check_size(len(text) + replaced * len(new), values.MAX_TEXT)
     return text.replace(old, new, limit if limit >= 0 else -1)
 
 
@@ -79,9 +82,12 @@ def _substring_range(text: str, start: int, end: int) -> str:
 
 
 def _join(elements: Any, separator: str = "") -> str:
+    size = 0
     for element in elements:
         if element.__class__ is not str:
             raise faults.Fault(f"join: invalid input: {spelling.show(element)}")
+        size += len(element) + len(separator)
+        values.check_size(size, values.MAX_TEXT)
     return separator.join(elements)
 
 

@@ -14,6 +14,7 @@ makes a :class:`Growing` or a :class:`GrowingMap`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from drachma.cel import ast
@@ -21,6 +22,10 @@ from drachma.cel.runtime import faults
 from drachma.values import semver
 
 UInt = ast.UInt
+
+MAX_TEXT: Final = 1 << 24
+MAX_ELEMENTS: Final = 1 << 22
+"""The longest text and list that evaluation makes; upstream has no such limits, only those of its memory."""
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
@@ -100,10 +105,51 @@ class TypeValue:
         return f"TypeValue({self.name!r})"
 
 
-class Concat(list[Any]):
-    """The sum of two lists. Unlike other lists it reports errors that comparing its elements gives."""
+class Concat:
+    """The sum of two lists, which it keeps rather than copies: an expression may add a list to itself many times.
 
-    __slots__ = ()
+    Unlike other lists it reports errors that comparing its elements gives.
+    """
+
+    __slots__ = ("_length", "left", "right")
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.left = left
+        self.right = right
+        self._length = len(left) + len(right)
+        if self._length > INT_MAX:
+            raise faults.internal("interface conversion: ref.Val is *types.Err, not types.Int")
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Any]:
+        todo: list[Any] = [self]
+        while todo:
+            part = todo.pop()
+            if part.__class__ is Concat:
+                todo += (part.right, part.left)
+            else:
+                yield from part
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(self._length))]
+        if not -self._length <= index < self._length:
+            raise IndexError(index)
+        part: Any = self
+        position = index % self._length
+        while part.__class__ is Concat:
+            first = len(part.left)
+            if position < first:
+                part = part.left
+            else:
+                position -= first
+                part = part.right
+        return part[position]
+
+    def __repr__(self) -> str:
+        return f"Concat({self.left!r}, {self.right!r})"
 
 
 class Growing(list[Any]):
@@ -159,6 +205,12 @@ class Key:
 
 _TRUE_KEY: Final = Key(value=True, identity=(bool, True))
 _FALSE_KEY: Final = Key(value=False, identity=(bool, False))
+
+
+def check_size(size: int, limit: int) -> None:
+    """Ends an evaluation that is about to make something enormous, as if it had become too expensive."""
+    if size > limit:
+        raise faults.cost_limit()
 
 
 def encode_key(value: Value) -> Any:

@@ -431,7 +431,8 @@ def begin(register: int, out: int, frame: int, label: Label, following: int, *, 
             return label.at
         current = state.frames[frame] = machine.Frame()
         if kind in kinds.LISTS:
-            current.entries = iter(list(enumerate(iterated)))
+            # A growing list may grow while it is walked; what is added then is not part of the walk.
+            current.entries = enumerate(list(iterated) if kind is values.Growing else iterated)
         elif kind in kinds.MAPS:
             entries = zip(values.keys(iterated), list(iterated.values()), strict=True)
             current.entries = iter(entries if pairs else [(None, key) for key, _ in entries])

@@ -149,4 +149,6 @@ def run(code: Code, variables: Mapping[str, Any], *, limit: int, interrupt: Inte
         value = state.registers[code.result]
     except faults.Abort as abort:
         value = abort
+    except RecursionError:
+        value = faults.internal("values nested too deeply")
     return Result(value, state.ledger.cost, state.interrupted)
