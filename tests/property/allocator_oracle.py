@@ -81,6 +81,7 @@ class Oracle:
         self.matches = matches
         self.derive = derive
         self.tries = 0
+        """Counted as upstream counts its invocations of allocateOne."""
         self.max_tries = max_tries
         ordered = sorted(slices, key=lambda entry: (entry.spec.driver, entry.spec.pool.name, entry.metadata.name))
         self.devices = [_Device(entry, device) for entry in ordered for device in entry.spec.devices]
@@ -111,12 +112,14 @@ class Oracle:
 
     def _claim(self, number: int, state: _State) -> _State | None:
         if number == len(self.claims):
+            self.tries += 1
             return state
         return self._request(number, 0, state)
 
     def _request(self, claim: int, request: int, state: _State) -> _State | None:
         requests = self.claims[claim].spec.devices.requests
         if request == len(requests):
+            self.tries += 1
             try:
                 return self._claim(claim + 1, state)
             except _ExceededError:
@@ -124,6 +127,7 @@ class Oracle:
         alternatives = wishes(requests[request])
         if not requests[request].first_available:
             return self._slot(claim, request, 0, alternatives[0], 0, state)
+        self.tries += 1
         exceeded = 0
         for wish in alternatives:
             try:

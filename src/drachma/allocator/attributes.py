@@ -82,6 +82,10 @@ def _single_element(attribute: resourceslice.DeviceAttribute) -> Value:
     return UNTYPED
 
 
+ALL_ELEMENTS: Final = -1
+NO_ELEMENTS: Final = 0
+
+
 class Numbering:
     """Gives every element that occurs a bit of its own."""
 

@@ -49,10 +49,14 @@ class Budget:
             self._look()
         self.steps += 1
 
+    def check(self) -> None:
+        """Look at the clock, without taking a step; raises ExhaustedError if it is too late."""
+        if self._clock is not None and self._deadline is not None and self._clock() >= self._deadline:
+            raise ExhaustedError(f"the deadline passed after {self.steps} steps")
+
     def _look(self) -> None:
         if self.steps >= self._limit:
             raise ExhaustedError(f"{self._limit} steps were not enough")
-        if self._clock is not None and self._deadline is not None:
-            if self._clock() >= self._deadline:
-                raise ExhaustedError(f"the deadline passed after {self.steps} steps")
+        self.check()
+        if self._deadline is not None:
             self._look_at = min(self.steps + _LOOK_EVERY, self._limit)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from drachma.allocator import attributes, identity, screening
 from drachma.allocator import features as gates
-from drachma.allocator import identity, screening
 from drachma.api import deviceclass, devices, resourceclaim
 
 ALL: Final = "All"
@@ -109,7 +109,7 @@ class Constraint:
 class Claim:
     """A claim that wants to be allocated."""
 
-    __slots__ = ("config", "constraints", "label", "late_problem", "metadata", "name", "requests", "spec")
+    __slots__ = ("config", "constraints", "label", "late_problem", "metadata", "name", "requests", "spec", "start")
 
     def __init__(self, claim: resourceclaim.ResourceClaim, features: gates.Features) -> None:
         wanted = claim.spec.devices
@@ -121,6 +121,10 @@ class Claim:
         self.late_problem = _constraints_problem(self.label, wanted.constraints)
         """What is wrong with it, as found after all its requests were looked at."""
         self.constraints = () if self.late_problem else tuple(map(Constraint, wanted.constraints))
+        self.start = tuple(
+            attributes.NO_ELEMENTS if entry.distinct else attributes.ALL_ELEMENTS for entry in self.constraints
+        )
+        """What its constraints hold before the first device: see :mod:`drachma.allocator.constraint`."""
         self.config = wanted.config
 
 

@@ -12,9 +12,6 @@ from drachma.allocator import attributes, budget, screening
 from drachma.allocator import claim as claims
 from drachma.allocator import view as views
 
-ALL_ELEMENTS = -1
-NO_ELEMENTS = 0
-
 
 class Check:
     """A constraint as it applies to the devices of one option."""
@@ -97,8 +94,9 @@ def checks(
     spent: budget.Budget,
 ) -> tuple[Check, ...]:
     """The constraints of a claim that apply to one way to satisfy a request, for these devices."""
-    if not constraints:
-        return ()
+    known: tuple[Check, ...] | None = shown.cache.get(way)
+    if known is not None:
+        return known
     found: list[Check] = []
     for number, constraint in enumerate(constraints):
         if not constraint.covers(way):
@@ -111,9 +109,6 @@ def checks(
             check.bits = column.bits
             check.untyped = column.untyped
         found.append(check)
+    if not way.derived:
+        shown.remember(way, tuple(found))
     return tuple(found)
-
-
-def start(constraints: tuple[claims.Constraint, ...]) -> tuple[int, ...]:
-    """What was chosen before anything was."""
-    return tuple(NO_ELEMENTS if constraint.distinct else ALL_ELEMENTS for constraint in constraints)

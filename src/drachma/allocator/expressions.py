@@ -24,7 +24,7 @@ class Selector(Protocol):
 
     @property
     def reads(self) -> frozenset[projection.Path] | None:
-        """All that the verdict can depend on; None where that cannot be told."""
+        """All that the verdict can depend on; None where that is the whole device."""
 
     def matches(self, device: resourceslice.Device, *, driver: str) -> bool:
         """Whether the device is selected; CelError where evaluating it fails."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 
-from drachma.allocator import constraint, counters, matching
+from drachma.allocator import attributes, constraint, counters, matching
 from drachma.allocator import problem as problems
 from drachma.allocator import view as views
 
@@ -161,7 +161,7 @@ class Outlook:
     def _in_common(self, option: problems.Option, units: int, chosen: tuple[int, ...]) -> int:
         for check in option.checks:
             common = chosen[check.number]
-            if not check.distinct and common != constraint.ALL_ELEMENTS:
+            if not check.distinct and common != attributes.ALL_ELEMENTS:
                 units &= self._holding(check, common)
         return units
 

@@ -125,10 +125,13 @@ class Problem:
         for block, offset in zip(shown.blocks, shown.offsets, strict=True):
             self.taken |= setting.state.taken(block) << offset
             self._in_part |= setting.state.in_part(block) << offset
-        self.levels = tuple(level for number, claim in enumerate(wanted) for level in self._levels(claim, number))
-        self.starts = [constraint.start(claim.constraints) for claim in wanted]
+        self.has_admin_access = False
+        levels: list[Level] = []
+        for number, claim in enumerate(wanted):
+            levels += self._levels(claim, number)
+        self.levels = tuple(levels)
+        self.starts = [claim.start for claim in wanted]
         """For each claim, what its constraints hold before the first device."""
-        self.has_admin_access = any(option.way.admin_access for level in self.levels for option in level.options)
         self.left: Amounts = ()
         """What is left of all counters that candidates draw from."""
         self.draws: dict[int, counters.Draws] = {}
@@ -142,14 +145,16 @@ class Problem:
                 option.level, option.number = depth, number
                 if option.candidates & self._in_part and features.consumable_capacity:
                     self._take_in_capacity(option)
-                option.checks = constraint.checks(
-                    wanted[option.claim].constraints,
-                    option.way,
-                    shown=shown,
-                    among=option.candidates,
-                    screener=setting.screener,
-                    spent=setting.spent,
-                )
+                constraints = wanted[option.claim].constraints
+                if constraints:
+                    option.checks = constraint.checks(
+                        constraints,
+                        option.way,
+                        shown=shown,
+                        among=option.candidates,
+                        screener=setting.screener,
+                        spent=setting.spent,
+                    )
 
     def failure(self, option: Option, position: int) -> errors.AllocationError:
         """The error of a device that is among the option's errors."""
@@ -161,6 +166,21 @@ class Problem:
             request=option.way.name,
             device=str(self.view.device_id(position)),
         )
+
+    def extend(self, option: Option, position: int, chosen: tuple[int, ...]) -> tuple[int, ...] | None:
+        """What constraints hold with one more device; None if it breaks one.
+
+        Raises AllocationError where a derived attribute of the device cannot be computed.
+        """
+        extended = list(chosen)
+        for check in option.checks:
+            if check.failing >> position & 1:
+                raise check.failure(self.view, position)
+            held = check.extend(extended[check.number], position)
+            if held is None:
+                return None
+            extended[check.number] = held
+        return tuple(extended)
 
     def room(self, option: Option, position: int) -> tuple[Amounts, Amounts]:
         """For a device: what the option takes of each capacity, and how much of it is left."""
@@ -211,6 +231,8 @@ class Problem:
         screen = shape.screen(self.view, self._setting.spent)
         if way.everything:
             self._check_all(way, claim, failing=screen.errors, shape=shape)
+        if way.admin_access:
+            self.has_admin_access = True
         return Option(way, found, shape=shape, screen=screen, claim=number)
 
     def _check_all(

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from drachma import errors
-from drachma.allocator import capacity
+from drachma.allocator import capacity, straight
 from drachma.allocator import claim as claims
 from drachma.allocator import features as gates
 from drachma.allocator import problem as problems
-from drachma.allocator import search as searches
 from drachma.allocator import view as views
 from drachma.api import nodeselector, resourceclaim
 from drachma.api.struct import ABSENT_MAP, ABSENT_TUPLE
@@ -26,7 +25,7 @@ _Requirements = tuple[nodeselector.NodeSelectorRequirement, ...]
 
 def build(
     problem: problems.Problem,
-    solution: searches.Solution,
+    solution: straight.Solution,
     *,
     features: gates.Features,
     share_ids: Callable[[], str],
@@ -47,7 +46,7 @@ def build(
 
 
 def _device(
-    problem: problems.Problem, pick: searches.Pick, *, features: gates.Features, share_ids: Callable[[], str]
+    problem: problems.Problem, pick: straight.Pick, *, features: gates.Features, share_ids: Callable[[], str]
 ) -> resourceclaim.DeviceRequestAllocationResult:
     option, position = pick
     block, place = problem.view.locate(position)

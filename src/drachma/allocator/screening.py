@@ -3,8 +3,6 @@
 A :class:`RequestShape` is all of a request that decides this: selectors of class and request, capacity asked for,
 tolerations. Requests of the same shape, in whatever claim, share one; and a view, or a block shown to many nodes, is
 screened once per shape. What devices are in use, and what goes together, is the business of the search.
-
-:func:`first_obstacle` tells for a single device what stands in its way, in the order in which upstream looks.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ _NO_KEY_HINT: Final = (
     "or guarding the check with has() for optional fields"
 )
 _SHAPES_REMEMBERED: Final = 4096
-_CACHED_IN_A_VIEW: Final = 1024
 
 
 class Screen(NamedTuple):
@@ -74,9 +71,7 @@ class RequestShape:
         found: Screen | None = shown.cache.get(self)
         if found is None:
             found = self._screen(shown, spent)
-            if len(shown.cache) >= _CACHED_IN_A_VIEW:
-                shown.cache.clear()
-            shown.cache[self] = found
+            shown.remember(self, found)
         return found
 
     def amounts(self, device: resourceslice.Device) -> dict[str, quantity.Quantity] | None:

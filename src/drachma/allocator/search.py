@@ -4,8 +4,9 @@ Upstream's order is depth first: claim by claim, request by request, subrequest 
 and within a request only ever upwards. A search here visits the same tree in the same order and leaves out parts that
 contain nothing: no solution and no error. What upstream would find first is therefore what is found first.
 
-A search first goes straight ahead. Where it comes to a dead end it starts again, carefully: with an outlook, with
-twins, and with a memory of what failed. Most searches never need that, and pay nothing for it.
+A search first goes straight ahead: see :mod:`drachma.allocator.straight`, or the same here where choices and shares
+have to be kept track of. At a dead end it starts again, carefully: with an outlook, with twins, and with a memory of
+what failed. Most searches never need that, and pay nothing for it.
 
 States are immutable, so going back is nothing but looking at an older one.
 """
@@ -13,27 +14,13 @@ States are immutable, so going back is nothing but looking at an older one.
 from __future__ import annotations
 
 import enum
-from typing import Final, NamedTuple
+from typing import Final
 
 from drachma import errors
-from drachma.allocator import budget, memory, outlook, symmetry
+from drachma.allocator import budget, memory, outlook, straight, symmetry
 from drachma.allocator import claim as claims
 from drachma.allocator import problem as problems
 from drachma.allocator.memory import State
-
-
-class Pick(NamedTuple):
-    """A device chosen for an option."""
-
-    option: problems.Option
-    position: int
-
-
-class Solution(NamedTuple):
-    """Which option was taken on every level, and all devices in the order chosen."""
-
-    options: tuple[problems.Option, ...]
-    picks: tuple[Pick, ...]
 
 
 class _Outcome(enum.Enum):
@@ -85,14 +72,18 @@ class _Choice:
         self.all_exceeded = True
 
 
-def search(problem: problems.Problem, spent: budget.Budget) -> Solution | None:
+def search(problem: problems.Problem, spent: budget.Budget) -> straight.Solution | None:
     """The first solution, or None if there is none.
 
     Raises AllocationError for the error that upstream meets first, if it meets one before a solution; ExhaustedError
     when the budget is used up before it is known which of these it is.
     """
-    # Where counters are drawn from, thinking is cheaper than trying.
-    if not problem.draws:
+    if straight.applies(problem):
+        solution = straight.go(problem, spent)
+        if solution is not None:
+            return solution
+    elif not problem.draws:
+        # Where counters are drawn from, thinking is cheaper than trying.
         try:
             return _Search(problem, spent, prospect=None).run()
         except _DeadEndError:
@@ -118,7 +109,7 @@ class _Search:
             self._twins = symmetry.twins(problem, prospect.candidates, draws=self._draws, spent=spent)
             self._memory = memory.Memory(problem)
 
-    def run(self) -> Solution | None:
+    def run(self) -> straight.Solution | None:
         outcome = self._enter(0, self._start(), claim=0, held=0)
         stack = self._stack
         while True:
@@ -280,7 +271,7 @@ class _Search:
                         return None
                 left = tuple(rest)
         if option.checks:
-            extended = self._extend(option, position, chosen)
+            extended = problem.extend(option, position, chosen)
             if extended is None:
                 if must:
                     label = problem.claims[option.claim].label
@@ -302,17 +293,6 @@ class _Search:
             if marks:
                 marks = (*marks[: option.claim], marks[option.claim] | bit, *marks[option.claim + 1 :])
         return State(taken, chosen, left, groups, shares, marks)
-
-    def _extend(self, option: problems.Option, position: int, chosen: tuple[int, ...]) -> tuple[int, ...] | None:
-        extended = list(chosen)
-        for check in option.checks:
-            if check.failing >> position & 1:
-                raise check.failure(self._problem.view, position)
-            held = check.extend(extended[check.number], position)
-            if held is None:
-                return None
-            extended[check.number] = held
-        return tuple(extended)
 
     def _has_room(self, option: problems.Option, position: int, shares: dict[int, tuple[int, ...]]) -> bool:
         taken = shares.get(position)
@@ -338,13 +318,13 @@ class _Search:
                 twins &= sum(1 << other for other in shares)
         slot.todo &= ~twins
 
-    def _solution(self) -> Solution:
+    def _solution(self) -> straight.Solution:
         options = [level.options[0] for level in self._levels]
-        picks: list[Pick] = []
+        picks: list[straight.Pick] = []
         for frame in self._stack:
             if isinstance(frame, _Choice):
                 option = frame.level.options[frame.current]
                 options[option.level] = option
             else:
-                picks.append(Pick(frame.option, frame.position))
-        return Solution(tuple(options), tuple(picks))
+                picks.append(straight.Pick(frame.option, frame.position))
+        return straight.Solution(tuple(options), tuple(picks))

@@ -63,7 +63,7 @@ def _split(
     shapes = {option.shape: option for option in options}.values()
     parts: dict[Hashable, int] = {}
     for position in views.positions(group):
-        spent.step()
+        spent.check()
         bit = 1 << position
         key: Hashable = (
             draws.get(position),

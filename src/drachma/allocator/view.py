@@ -8,12 +8,14 @@ live until a slice that they show changes; what is computed for a view is kept i
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Final
 
 from drachma import errors
 from drachma.allocator import attributes, gathering, identity, placement, pool
 from drachma.api import resourceslice
+
+_REMEMBERED: Final = 1024
 
 
 def positions(mask: int) -> Iterator[int]:
@@ -87,6 +89,12 @@ class View:
                         self.misplaced |= 1 << (place + offset)
                 except errors.AllocationError as error:
                     self.placement_errors[place + offset] = str(error)
+
+    def remember(self, key: Hashable, value: object) -> None:
+        """Keep something in the cache, which does not grow for ever."""
+        if len(self.cache) >= _REMEMBERED:
+            self.cache.clear()
+        self.cache[key] = value
 
     def locate(self, position: int) -> tuple[pool.Block, int]:
         """The block of a device and its place there."""
