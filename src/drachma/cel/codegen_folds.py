@@ -116,8 +116,7 @@ def _loop(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.
     else:
         writer.line(f"{accu} = {writer.constant(start).code}")
     writer.need_counter()
-    if emitter.loops == 0:
-        writer.line("n = 0")
+    writer.has_loops = True
     first, second = writer.name(), writer.name()
     heads = _heads(emitter, node, iterated, first, second)
 

@@ -64,6 +64,7 @@ class Writer:
         self._names = 0
         self._counted = False
         self.pending = 0
+        self.has_loops = False
         self.namespace: dict[str, Any] = {
             "Surprise": Surprise, "Optional": values.Optional, "NONE": values.NONE, "MISSING": values.MISSING,
             "LISTS": kinds.LISTS, "MAPS": kinds.MAPS, "Fault": faults.Fault, "UInt": values.UInt,
@@ -71,7 +72,8 @@ class Writer:
 
     def source(self, name: str) -> str:
         """The function as text: it takes the input and the interrupt, and returns a value and its cost."""
-        return f"def {name}(V, I):\n" + "\n".join(self._lines)
+        start = " n = 0\n" if self.has_loops else ""
+        return f"def {name}(V, I):\n{start}" + "\n".join(self._lines)
 
     def line(self, text: str) -> None:
         """One line at the present indentation."""

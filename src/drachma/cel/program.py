@@ -196,7 +196,8 @@ class Program:
         if isinstance(value, faults.Fault | faults.Abort):
             message = str(value)
             if message == faults.INTERRUPTED and result.interrupted:
-                message = f"{message}: {result.interrupted}"
+                # Upstream adds the cause in two places.
+                message = f"{message}: {result.interrupted}: {result.interrupted}"
             raise EvaluationError(message, result.cost)
         return value, result.cost
 
