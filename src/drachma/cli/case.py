@@ -81,9 +81,9 @@ class Case:
         """How often the case wants to be answered when time is taken."""
         features = allocator.Features.of_gates(form.features or ())
         node = form.node
-        self._node = allocator.Node(node.metadata.name, node.metadata.labels, node.status.declared_features)
-        self._claims = _objects(resourceclaim.ResourceClaim, form.claims)
-        self._allocator = allocator.Allocator(
+        self.node = allocator.Node(node.metadata.name, node.metadata.labels, node.status.declared_features)
+        self.claims = _objects(resourceclaim.ResourceClaim, form.claims)
+        self.allocator = allocator.Allocator(
             allocator.Catalog(_objects(resourceslice.ResourceSlice, form.slices)),
             classes=allocator.Classes(_objects(deviceclass.DeviceClass, form.classes), missing=_as_recorded),
             allocated=_state(form, features),
@@ -95,7 +95,7 @@ class Case:
     def run(self) -> allocator.Outcome | errors.AllocationError:
         """The outcome, or what the allocator refuses, which is an answer too."""
         try:
-            return self._allocator.allocate(self._node, self._claims)
+            return self.allocator.allocate(self.node, self.claims)
         except errors.AllocationError as error:
             return error
 

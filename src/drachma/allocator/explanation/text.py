@@ -20,6 +20,12 @@ _HEADLINES: Final = {
     report.Outcome.ERROR: "cannot be allocated",
 }
 
+_ALONE: Final = {
+    report.Verdict.FITS: "",
+    report.Verdict.DOES_NOT_FIT: ", which does not fit even alone",
+    report.Verdict.UNKNOWN: "",
+}
+
 
 def render(explanation: report.Explanation) -> str:
     """The explanation in lines, each with a line end."""
@@ -68,7 +74,7 @@ def _alternative(way: report.AlternativeReport, naming: names.Names) -> Iterator
     kind = "subrequest" if "/" in way.name else "request"
     wanted = f"all of class {way.class_name}" if way.everything else f"{way.wanted} of class {way.class_name}"
     admin = " with admin access" if way.admin_access else ""
-    yield f"{kind} {way.name}: wants {wanted}{admin}"
+    yield f"{kind} {way.name}: wants {wanted}{admin}{_ALONE[way.alone]}"
     inner = _INDENT
     if way.usable:
         yield f"{inner}{len(way.usable)} of {way.considered}: usable ({naming.several(way.usable)})"

@@ -1,0 +1,149 @@
+"""Attempts: the claims of a cluster allocated one after the other, each on the first node where it fits.
+
+Called by ``drachma allocate``. A claim that fits counts for those after it. What the allocator refuses ends the
+attempt at a claim at once, as it does in a scheduler; invalid pools only rule out the node that has them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from drachma import allocator, errors
+from drachma.allocator import explanation, selectors
+from drachma.allocator.explanation import survey
+from drachma.api import deviceclass, gates, resourceclaim
+from drachma.cli import cluster as clusters
+from drachma.validation import authorization, context
+
+_MOST_GROUPS: Final = 5
+_MOST_NAMES: Final = 8
+_SHARES: Final = uuid.UUID("6d1a2a57-3c4f-4b0e-9f54-6a3d6a0c7f1e")
+
+
+class Explained(NamedTuple):
+    """One explanation, as a document and as text."""
+
+    document: dict[str, Any]
+    text: str
+
+
+class Attempt(NamedTuple):
+    """What became of one claim."""
+
+    message: str
+    document: dict[str, Any] | None = None
+    """The claim with its allocation, if it fits."""
+    explanations: tuple[Explained, ...] = ()
+
+
+class Attempts:
+    """Allocates claims of a cluster."""
+
+    def __init__(self, cluster: clusters.Cluster, switched: gates.Gates, *, node: str | None) -> None:
+        """``node`` is the only one to be tried; DecodeError where it is not in the cluster."""
+        self._cluster = cluster
+        self._gates = switched
+        self._nodes = _nodes(cluster, node)
+        features = clusters.features(switched)
+        self._state = allocator.AllocatedState(
+            (claim.defaulted for claim in cluster.claims.values()), consumable_capacity=features.consumable_capacity
+        )
+        self._claim = ""
+        self._shares = 0
+        self._allocator = allocator.Allocator(
+            cluster.catalog(switched),
+            classes=allocator.Classes(cluster.of(deviceclass.DeviceClass)),
+            allocated=self._state,
+            compiler=selectors.SelectorCompiler(features),
+            features=features,
+            share_ids=self._share_id,
+        )
+
+    def run(self, name: str, *, explain: bool) -> Attempt:
+        """Try the claim on one node after the other."""
+        claim = self._cluster.claims[name]
+        self._claim = name
+        subject = f"claim {name}"
+        refused = self._refusal(claim.defaulted)
+        if refused:
+            return Attempt(f"{subject}: {refused}")
+        problems: list[str] = []
+        for node in self._nodes:
+            try:
+                outcome = self._allocator.allocate(node, [claim.defaulted])
+            except errors.InvalidPoolError as error:
+                problems.append(f"{_on(node)}: {error}")
+                continue
+            except errors.AllocationError as error:
+                explained = self._explained(claim.defaulted, [node]) if explain else ()
+                return Attempt(f"{subject}: {error}", explanations=explained)
+            match outcome:
+                case allocator.Allocated(results):
+                    self._state.put_allocation(claim.defaulted.metadata, results[0])
+                    return Attempt(f"{subject}: fits {_on(node)}", claim.allocated(results[0]))
+                case allocator.GaveUp(reason):
+                    problems.append(f"{_on(node)}: gave up: {reason}")
+                case allocator.DoesNotFit():
+                    pass
+        where = _on(self._nodes[0]) if len(self._nodes) == 1 else f"on any of {len(self._nodes)} nodes"
+        reasons = f"; {_listed(problems)}" if problems else ""
+        if explain:
+            explained = self._explained(claim.defaulted, self._nodes)
+            return Attempt(f"{subject}: does not fit {where}{reasons}", explanations=explained)
+        return Attempt(f"{subject}: does not fit {where}{reasons} (--explain says why)")
+
+    def _refusal(self, claim: resourceclaim.ResourceClaim) -> str:
+        """What an API server that knows the claim's namespace would have refused; empty if nothing."""
+        given = context.Context(
+            now=datetime.now(UTC),
+            gates=self._gates,
+            api_version="resource.k8s.io/v1",
+            namespace_labels=self._cluster.namespace_labels(claim.metadata.namespace),
+        )
+        return "; ".join(map(str, authorization.check_admin_access(claim.spec.devices, given)))
+
+    def _explained(self, claim: resourceclaim.ResourceClaim, nodes: list[allocator.Node]) -> tuple[Explained, ...]:
+        explainer = explanation.Explainer(self._allocator)
+        found = survey.survey(explainer, nodes, wanted=[claim], most=_MOST_GROUPS)
+        explained: list[Explained] = []
+        for group in found.groups:
+            document = {"kind": "Explanation", **explanation.to_document(group.explanation)}
+            text = explanation.render(group.explanation)
+            if group.others:
+                document["alsoOn"] = list(group.others)
+                text += f"  the same on {len(group.others)} more nodes: {_listed(group.others)}\n"
+            explained.append(Explained(document, text))
+        if found.unexplained:
+            rest = f"{len(found.unexplained)} more nodes, for other reasons: {_listed(found.unexplained)}\n"
+            last = explained[-1]
+            explained[-1] = last._replace(text=last.text + rest)
+        return tuple(explained)
+
+    def _share_id(self) -> str:
+        # The same claims get the same IDs every time, and different claims different ones.
+        self._shares += 1
+        return str(uuid.uuid5(_SHARES, f"{self._claim}/{self._shares}"))
+
+
+def _nodes(cluster: clusters.Cluster, name: str | None) -> list[allocator.Node]:
+    known = cluster.nodes()
+    if name is None:
+        # Without any name there may still be devices for all nodes.
+        return list(known.values()) or [allocator.Node("")]
+    if name in known:
+        return [known[name]]
+    if not known:
+        return [allocator.Node(name)]
+    raise errors.DecodeError(f"--node {name}: there is no such node, but {_listed(known)}")
+
+
+def _on(node: allocator.Node) -> str:
+    return f"on node {node.name}" if node.name else "on nodes of any name"
+
+
+def _listed(names: Any) -> str:
+    listed = list(names)
+    more = len(listed) - _MOST_NAMES
+    return ", ".join(listed[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,178 @@
+"""The cluster that manifests or a ``kubectl get -o yaml`` dump describe, as far as devices are concerned.
+
+Read by commands that work offline. Objects of other groups are passed over; of ``resource.k8s.io`` everything must be
+readable. Refused, with the place: what cannot be read, objects without a name, and objects given twice. Objects without
+a namespace go to "default".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from msgspec import structs
+
+from drachma import allocator, errors
+from drachma.allocator import features as allocator_features
+from drachma.allocator import identity
+from drachma.api import (
+    codec,
+    defaults,
+    deviceclass,
+    devicetaintrule,
+    gates,
+    meta,
+    namespace,
+    node,
+    resourceclaim,
+    resourceslice,
+    scheme,
+)
+from drachma.cli import sources
+
+MAX_BYTES: Final = 1024 * 1024 * 1024
+"""The dump of a large cluster is far larger than any manifest."""
+
+_READ: Final = frozenset({"DeviceClass", "DeviceTaintRule", "Namespace", "Node", "ResourceClaim", "ResourceSlice"})
+_WRITTEN_BY_PEOPLE: Final = (deviceclass.DeviceClass, devicetaintrule.DeviceTaintRule, resourceclaim.ResourceClaim)
+_ObjectT = TypeVar("_ObjectT", bound=meta.Object)
+
+
+class GivenClaim:
+    """A claim as it was given, and in the version it was given in."""
+
+    def __init__(self, claim: resourceclaim.ResourceClaim, *, api_version: str, now: datetime) -> None:
+        self.name = identity.label(claim.metadata)
+        self.api_version = api_version
+        self.defaulted = defaults.apply(claim, now=now)
+        """What a server would make of it."""
+        self._given = claim
+
+    def allocated(self, result: resourceclaim.AllocationResult) -> dict[str, Any]:
+        """The document of the claim with this allocation in its status."""
+        status = structs.replace(self._given.status, allocation=result)
+        return codec.encode(structs.replace(self._given, status=status), api_version=self.api_version)
+
+
+class Cluster:
+    """Objects by kind, in the order in which they were given."""
+
+    def __init__(self) -> None:
+        self._now = datetime.now(UTC)
+        self._objects: dict[tuple[type[meta.Object], str], meta.Object] = {}
+        self._places: dict[tuple[type[meta.Object], str], str] = {}
+        self._declared: dict[str, tuple[str, ...]] = {}
+        self.claims: dict[str, GivenClaim] = {}
+        self.warnings: list[str] = []
+        self.problems: list[str] = []
+        """What could not be read; a cluster with problems is not to be trusted."""
+
+    @classmethod
+    def read(cls, paths: list[str]) -> Cluster:
+        """All that is in these files and folders."""
+        found = cls()
+        for source in sources.read(paths, max_bytes=MAX_BYTES):
+            if isinstance(source, sources.Unreadable):
+                found.problems.append(str(source))
+                continue
+            try:
+                found.add(source)
+            except errors.DrachmaError as error:
+                found.problems.append(f"{source.place}: {error}")
+        return found
+
+    def add(self, source: sources.Source) -> None:
+        """Take in one object; DecodeError where it cannot be read or is there already."""
+        document = source.content
+        if not _is_relevant(document):
+            return
+        api_version, kind = codec.type_of(document)
+        found = _placed(codec.decode(document), kind)
+        if not found.metadata.name:
+            raise errors.DecodeError(f"{codec.title(document)}: metadata.name: required")
+        key = (kind.model, identity.label(found.metadata))
+        if key in self._places:
+            raise errors.DecodeError(f"{codec.title(document)}: is given twice, first in {self._places[key]}")
+        self._places[key] = source.place
+        if isinstance(found, _WRITTEN_BY_PEOPLE):
+            unknown = codec.unknown_fields(document)
+            self.warnings += (f"{source.place}: {codec.title(document)}: {path}: unknown field" for path in unknown)
+        if isinstance(found, resourceclaim.ResourceClaim):
+            self.claims[key[1]] = GivenClaim(found, api_version=api_version, now=self._now)
+        if isinstance(found, node.Node):
+            self._declared[found.metadata.name] = _declared_features(document)
+        self._objects[key] = defaults.apply(found, now=self._now)
+
+    def of(self, model: type[_ObjectT]) -> list[_ObjectT]:
+        """All objects of a kind."""
+        return [found for found in self._objects.values() if isinstance(found, model)]
+
+    def nodes(self) -> dict[str, allocator.Node]:
+        """The nodes by name, in the order of names; where there are none, those that slices name."""
+        found = {
+            entry.metadata.name: allocator.Node.of(entry, declared_features=self._declared[entry.metadata.name])
+            for entry in self.of(node.Node)
+        }
+        if not found:
+            found = {name: allocator.Node(name) for name in self.named_nodes()}
+        return dict(sorted(found.items()))
+
+    def named_nodes(self) -> frozenset[str]:
+        """The nodes that slices and their devices name."""
+        slices = self.of(resourceslice.ResourceSlice)
+        by_slice = {entry.spec.node_name for entry in slices}
+        by_device = {device.node_name for entry in slices for device in entry.spec.devices}
+        return frozenset(name for name in by_slice | by_device if name)
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """The labels of a namespace, None where it is not given."""
+        return next(
+            (entry.metadata.labels for entry in self.of(namespace.Namespace) if entry.metadata.name == name), None
+        )
+
+    def catalog(self, switched: gates.Gates) -> allocator.Catalog:
+        """All slices, with the taints of rules unless these are switched off."""
+        rules = self.of(devicetaintrule.DeviceTaintRule) if switched.on(gates.Gate.DEVICE_TAINT_RULES) else ()
+        return allocator.Catalog(self.of(resourceslice.ResourceSlice), taint_rules=rules)
+
+
+def features(switched: gates.Gates) -> allocator.Features:
+    """What these gates mean to the allocator."""
+    return allocator.Features.of_gates(allocator_features.GATES.intersection(switched.enabled))
+
+
+def _is_relevant(document: Any) -> bool:
+    """Whether it is about devices; what is broken beyond recognition counts, so that it is reported."""
+    if not isinstance(document, dict):
+        return True
+    api_version, kind = document.get("apiVersion"), document.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return True
+    if api_version.partition("/")[0] == scheme.RESOURCE_GROUP:
+        return kind in _READ or not _is_known(api_version, kind)
+    return api_version == "v1" and kind in _READ
+
+
+def _is_known(api_version: str, kind: str) -> bool:
+    try:
+        scheme.find(api_version, kind)
+    except errors.DecodeError:
+        return False
+    return True
+
+
+def _placed(found: meta.Object, kind: scheme.Kind) -> meta.Object:
+    if not kind.namespaced or found.metadata.namespace:
+        return found
+    return structs.replace(found, metadata=structs.replace(found.metadata, namespace="default"))
+
+
+def _declared_features(document: Any) -> tuple[str, ...]:
+    status = document.get("status")
+    declared = status.get("declaredFeatures") if isinstance(status, dict) else None
+    if declared is None:
+        return ()
+    if not isinstance(declared, list) or not all(isinstance(entry, str) for entry in declared):
+        raise errors.DecodeError(f"{codec.title(document)}: status.declaredFeatures: expected a list of strings")
+    return tuple(declared)
