@@ -108,10 +108,10 @@ class Client:
         }
 
     @asynccontextmanager
-    async def watch(self, path: str) -> AsyncIterator["Stream"]:
+    async def watch(self, path: str, *, headers: Mapping[str, str] | None = None) -> AsyncIterator["Stream"]:
         """A watch that is open; its events are read one by one."""
         stream = Stream()
-        task = asyncio.create_task(self.app(self.scope("GET", path), stream.receive, stream.send))
+        task = asyncio.create_task(self.app(self.scope("GET", path, headers=headers), stream.receive, stream.send))
         try:
             yield stream
         finally:
@@ -128,6 +128,15 @@ class Stream:
         self._lines: list[bytes] = []
         self._gone = asyncio.Event()
         self._asked = False
+        self._reads = asyncio.Event()
+        self._reads.set()
+
+    def stall(self) -> None:
+        """Stops reading, so that what is sent has to wait."""
+        self._reads.clear()
+
+    def resume(self) -> None:
+        self._reads.set()
 
     async def receive(self) -> Any:
         if not self._asked:
@@ -137,6 +146,8 @@ class Stream:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Any) -> None:
+        if message.get("body"):
+            await self._reads.wait()
         if message["type"] == "http.response.start":
             self.code = message["status"]
             return
