@@ -1,9 +1,9 @@
 """Which events are worth a write: repeated ones are counted, similar ones combined, and floods cut off.
 
 Pure, and by client-go's rules, so that people see as many events as they are used to: an event that differs from an
-earlier one in nothing raises that one's count; the tenth message for the same object, type and reason within ten minutes
-and all that follow become one event; an object gets 25 events at once and then one every five minutes. Called by
-:class:`drachma.client.events.Recorder`.
+earlier one in nothing raises that one's count; the tenth message for the same object, type and reason within ten
+minutes and all that follow become one event; an object gets 25 events at once and then one every five minutes. Called
+by :class:`drachma.client.events.Recorder`.
 """
 
 from collections import OrderedDict

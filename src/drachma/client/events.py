@@ -106,6 +106,9 @@ class Recorder:
                 _log.warning("event not written, may be tried again: %s: %s", _shown(write.event), error)
                 # Clients that lost the same server come back at different times.
                 await self._clock.sleep(_PAUSE_SECONDS * (self._chance.random() if attempt == 0 else 1))
+            except Exception:
+                # A defect, here or in a server of the same process: reported, and no reason to stop the component.
+                return _log.exception("event lost: %s", _shown(write.event))
         return _log.error("event given up after %d tries: %s", _TRIES, _shown(write.event))
 
     async def _try(self, write: correlation.Write) -> None:
@@ -125,9 +128,9 @@ class Recorder:
         self,
         about: meta.Object | event.ObjectReference,
         *,
-        type: Type,
+        type: Type,  # noqa: A002
         reason: str,
-        message: str,  # noqa: A002
+        message: str,
     ) -> event.Event:
         reference = about if isinstance(about, event.ObjectReference) else reference_to(about)
         now = self._clock.utc().replace(microsecond=0)
