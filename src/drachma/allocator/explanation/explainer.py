@@ -16,7 +16,18 @@ from drachma.allocator import allocator as allocators
 from drachma.allocator import budget, identity, placement, search
 from drachma.allocator import problem as problems
 from drachma.allocator import view as views
-from drachma.allocator.explanation import agreement, cause, conflict, obstacle, reach, remedy, report, trial, wish
+from drachma.allocator.explanation import (
+    agreement,
+    cause,
+    conflict,
+    contention,
+    obstacle,
+    reach,
+    remedy,
+    report,
+    trial,
+    wish,
+)
 from drachma.api import resourceclaim
 
 DEFAULT_LIMITS: Final = budget.Limits(steps=trial.DEFAULT_STEPS)
@@ -24,9 +35,9 @@ DEFAULT_LIMITS: Final = budget.Limits(steps=trial.DEFAULT_STEPS)
 
 class _Analysis(NamedTuple):
     outcome: report.Outcome
-    message: str
-    claims: tuple[report.ClaimReport, ...]
-    obstacles: remedy.Obstacles
+    message: str = ""
+    claims: tuple[report.ClaimReport, ...] = ()
+    description: _Description | None = None
 
 
 class Explainer:
@@ -45,10 +56,14 @@ class Explainer:
         analysis = self._analyse(node, claims, trials)
         found: report.Conflict | None = None
         changes: tuple[report.Change, ...] = ()
-        if analysis.outcome is report.Outcome.DOES_NOT_FIT:
+        if analysis.outcome is report.Outcome.DOES_NOT_FIT and analysis.description is not None:
             parts, minimal = conflict.find(claims, trials)
-            found = report.Conflict(parts=conflict.describe(claims, parts), is_minimal=minimal)
-            remedies = remedy.Remedies(self._source, claims, trials=trials, obstacles=analysis.obstacles)
+            found = report.Conflict(
+                parts=conflict.describe(claims, parts),
+                is_minimal=minimal,
+                contentions=analysis.description.contentions(parts),
+            )
+            remedies = remedy.Remedies(self._source, claims, trials=trials, obstacles=analysis.description.obstacles)
             changes = remedies.find(parts, self._source.catalog.view(node, self._source.features))
         return report.Explanation(
             node=node.name,
@@ -72,17 +87,17 @@ class Explainer:
         try:
             problem = self._source.problem(node, claims, spent=spent)
         except errors.AllocationError as error:
-            return _Analysis(report.Outcome.ERROR, str(error), (), {})
+            return _Analysis(report.Outcome.ERROR, str(error))
         except budget.ExhaustedError as error:
-            return _Analysis(report.Outcome.GAVE_UP, str(error), (), {})
+            return _Analysis(report.Outcome.GAVE_UP, str(error))
         outcome, message = _outcome(problem, spent)
         try:
             described = _Description(self._source, problem, claims=claims, spent=budget.Budget(self._limits))
         except budget.ExhaustedError as error:
-            return _Analysis(outcome, message or str(error), (), {})
+            return _Analysis(outcome, message or str(error))
         beyond = self._beyond(problem.view)
         reports = tuple(described.claim(number, beyond=beyond, trials=trials) for number in range(len(claims)))
-        return _Analysis(outcome, message, reports, described.obstacles)
+        return _Analysis(outcome, message, reports, described)
 
     def _beyond(self, shown: views.View) -> tuple[report.Obstacle, ...]:
         if self._inventory is None or self._inventory.revision != self._source.catalog.revision:
@@ -127,6 +142,14 @@ class _Description:
         for agreed in self._agreements:
             for rejection in agreed.rejections:
                 self._causes[rejection.option].setdefault(rejection.cause, []).append(rejection.position)
+
+    def contentions(self, parts: Iterable[wish.Part]) -> tuple[report.Contention, ...]:
+        """What the requests among these parts run short of; nothing is said where some have alternatives."""
+        involved = {(part.claim, part.request) for part in parts if part.request >= 0}
+        options = [option for option, spot in self._spots.items() if (spot.claim, spot.request) in involved]
+        if len(options) > len(involved):
+            return ()
+        return contention.find(self._problem, options, self._usable)
 
     def claim(
         self, number: int, *, beyond: tuple[report.Obstacle, ...], trials: trial.Trials | None

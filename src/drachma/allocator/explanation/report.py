@@ -126,11 +126,22 @@ class ConflictPart(_Data, frozen=True, kw_only=True):
     """The selector's expression, the constraint's attribute, or what the request wants."""
 
 
+class Contention(_Data, frozen=True, kw_only=True):
+    """Something that the requests of a conflict want more of, taken together, than there is."""
+
+    kind: str
+    """``devices``, ``counter`` or ``capacity``."""
+    name: str = ""
+    needed: str
+    available: str
+
+
 class Conflict(_Data, frozen=True, kw_only=True):
     """Parts of the claims that cannot be had at once. It is minimal if without any one of them the rest fits."""
 
     parts: tuple[ConflictPart, ...]
     is_minimal: bool
+    contentions: tuple[Contention, ...] = ()
 
 
 class ChangeKind(enum.StrEnum):

@@ -134,6 +134,9 @@ def _conflict(explanation: report.Explanation) -> Iterator[str]:
     for part in found.parts:
         claim = f"claim {part.claim}, " if len(explanation.claims) > 1 else ""
         yield f"{_INDENT}{_INDENT}{claim}{wording.conflict_part(part)}"
+    for short in found.contentions:
+        several = sum(part.kind == "request" for part in found.parts) > 1
+        yield f"{_INDENT}{'together they need' if several else 'it needs'} {wording.contention(short)}"
 
 
 def _changes(explanation: report.Explanation) -> Iterator[str]:

@@ -94,6 +94,14 @@ def conflict_part(part: report.ConflictPart) -> str:
     return f"request {part.request} ({part.text})"
 
 
+def contention(short: report.Contention) -> str:
+    """What runs out, and by how much."""
+    if short.kind == "devices":
+        return f"{short.needed} devices of {short.available} usable"
+    what = f"counter {short.name}" if short.kind == "counter" else short.name
+    return f"{short.needed} of {what}, which has {short.available} left"
+
+
 def change(wanted: report.Change, *, name_claim: bool) -> str:
     """A change, as something to do; ``name_claim`` where there are several claims that could be changed."""
     where = f"claim {wanted.subject}, request {wanted.request}" if name_claim else f"request {wanted.request}"
