@@ -4,7 +4,18 @@ import platform
 from typing import Any, Final
 
 import drachma
-from drachma.server import discovery, handling, health, metrics, negotiation, resources, responses, routes, status
+from drachma.server import (
+    discovery,
+    handling,
+    health,
+    metrics,
+    negotiation,
+    openapi,
+    resources,
+    responses,
+    routes,
+    status,
+)
 from drachma.server.requests import Request
 
 KUBERNETES_VERSION: Final = ("1", "37")
@@ -84,7 +95,30 @@ class NonResource:
         return responses.Response(200, answer.body, ((b"content-type", _AGGREGATED), (b"vary", b"Accept")))
 
     def _openapi(self, path: str, request: Request) -> responses.Response:
-        raise routes.NotServedError(path)
+        """OpenAPI documents. Their addresses carry a hash, so clients may keep them as long as they like."""
+        if path == "/openapi/v3":
+            return responses.plain(200, openapi.index(self._catalog))
+        if path == "/openapi/v2":
+            _refuse_protobuf(request)
+            found: openapi.Served | None = openapi.swagger(self._catalog)
+        else:
+            found = openapi.document(self._catalog, path.removeprefix("/openapi/v3/"))
+        if found is None:
+            raise routes.NotServedError(path)
+        tag = f'"{found.hash}"'.encode()
+        headers = [(b"content-type", b"application/json"), (b"etag", tag), (b"vary", b"Accept")]
+        if request.headers.get(b"if-none-match") == tag:
+            return responses.Response(304, b"", headers)
+        if request.query.get("hash", ("",))[0] == found.hash:
+            headers.append((b"cache-control", b"public, immutable"))
+        return responses.Response(200, found.data, headers)
+
+
+def _refuse_protobuf(request: Request) -> None:
+    """A 406 for clients that only read OpenAPI as protobuf, so that they look for it elsewhere."""
+    accept = request.header(b"accept")
+    if accept and not any(clause.subtype in ("json", "*") for clause in negotiation.accepts(accept)):
+        raise status.not_acceptable((negotiation.JSON,))
 
 
 def _wants_aggregated(request: Request) -> bool:

@@ -53,7 +53,7 @@ def bind(address: Address) -> tuple[socket.socket, Address]:
         errors.InvalidValueError: nothing can listen there.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM)
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((address.host, address.port))

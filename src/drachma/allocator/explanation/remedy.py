@@ -1,9 +1,9 @@
 """Remedies: single changes after which everything fits, each tried before it is proposed.
 
 A change that does not touch a conflict leaves it as it is, so only parts of the conflict are worth changing: a count,
-a selector, a constraint, a toleration, an amount of capacity; and, for any conflict, the claims that hold devices of
-the node. Selectors of a class are tried last, and those that read nothing but the driver not at all: they say what the
-class is.
+a selector, a constraint, a toleration, an amount of capacity, a whole request; and, for any conflict, the claims that
+hold devices of the node. Selectors of a class are tried last, and those that read nothing but the driver not at all:
+they say what the class is.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Remedies:
             *self._counts(spots),
             *self._parts(conflict),
             *self._freed(shown),
+            *self._requests(conflict),
             *self._class_selectors(spots),
         ]
         return tuple(sorted(found, key=lambda change: (change.size, _KINDS.index(change.kind))))
@@ -142,6 +143,22 @@ class Remedies:
                     number=part.selector,
                     before=_expression(wish.way_of(self._claims, part.spot).selectors[part.selector]),
                 )
+
+    def _requests(self, conflict: tuple[wish.Part, ...]) -> Iterator[report.Change]:
+        if len(list(wish.requests(self._claims))) == 1:
+            # Nothing always fits, and helps nobody.
+            return
+        for part in conflict:
+            if part.request < 0 or part.selector >= 0 or not self._fits(wish.without(self._claims, {part})):
+                continue
+            claim = self._claims[part.claim]
+            request = claim.spec.devices.requests[part.request]
+            yield report.Change(
+                kind=report.ChangeKind.DROP_REQUEST,
+                size=max(int(way.count) for way in wish.ways(request)) or 1,
+                subject=identity.label(claim.metadata),
+                request=str(request.name),
+            )
 
     def _freed(self, shown: views.View) -> Iterator[report.Change]:
         state = self._source.allocated

@@ -153,6 +153,7 @@ class ChangeKind(enum.StrEnum):
     DROP_SELECTOR = "dropSelector"
     DROP_CONSTRAINT = "dropConstraint"
     FREE_CLAIM = "freeClaim"
+    DROP_REQUEST = "dropRequest"
     DROP_CLASS_SELECTOR = "dropClassSelector"
 
 

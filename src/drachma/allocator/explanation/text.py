@@ -13,6 +13,7 @@ from drachma.allocator.explanation import names, report, wording
 
 _INDENT: Final = "  "
 _MAX_LINES: Final = 10
+_MAX_CHANGES: Final = 4
 _HEADLINES: Final = {
     report.Outcome.FITS: "fits",
     report.Outcome.DOES_NOT_FIT: "does not fit",
@@ -148,7 +149,7 @@ def _changes(explanation: report.Explanation) -> Iterator[str]:
         return
     smallest, *others = explanation.changes
     yield f"{_INDENT}smallest change that would make it fit: {wording.change(smallest, name_claim=several)}"
-    for change in others[:_MAX_LINES]:
+    for change in others[:_MAX_CHANGES]:
         yield f"{_INDENT}{_INDENT}or: {wording.change(change, name_claim=several)}"
-    if len(others) > _MAX_LINES:
-        yield f"{_INDENT}{_INDENT}and {len(others) - _MAX_LINES} more"
+    if len(others) > _MAX_CHANGES:
+        yield f"{_INDENT}{_INDENT}and {len(others) - _MAX_CHANGES} more"

@@ -120,6 +120,8 @@ def change(wanted: report.Change, *, name_claim: bool) -> str:
         case report.ChangeKind.FREE_CLAIM:
             devices = "1 device" if wanted.size == 1 else f"{wanted.size} devices"
             return f"free claim {wanted.subject} ({devices})"
+        case report.ChangeKind.DROP_REQUEST:
+            return f"leave out {where}"
         case report.ChangeKind.DROP_CLASS_SELECTOR:
             return f"drop selector #{wanted.number} of class {wanted.subject} ({wanted.before})"
         case _:
