@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-BENCHMARKS = ("values", "api", "store")
+BENCHMARKS = ("values", "api", "store", "client")
 
 
 def main() -> None:

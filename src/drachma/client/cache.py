@@ -60,27 +60,24 @@ class Cache(Generic[ObjectT]):
     """The newest known state of a selection of one kind. Only its informer writes to it."""
 
     def __init__(self) -> None:
-        self._objects: Final[dict[Key, ObjectT]] = {}
-        self._namespaces: Final[_Index[ObjectT]] = _Index(lambda known: (known.metadata.namespace,))
+        self._namespaces: Final[dict[str, dict[str, ObjectT]]] = {}
         self._indexes: Final[dict[str, _Index[ObjectT]]] = {}
 
     def __len__(self) -> int:
-        return len(self._objects)
+        return sum(map(len, self._namespaces.values()))
 
     def __iter__(self) -> Iterator[ObjectT]:
         """All objects as they are now, in no particular order; the cache may change meanwhile."""
-        return iter(tuple(self._objects.values()))
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._objects
+        return iter([known for objects in self._namespaces.values() for known in objects.values()])
 
     def get(self, name: str, *, namespace: str = "") -> ObjectT | None:
         """One object, or None where it is not known."""
-        return self._objects.get(Key(namespace, name))
+        objects = self._namespaces.get(namespace)
+        return objects.get(name) if objects is not None else None
 
     def in_namespace(self, namespace: str) -> tuple[ObjectT, ...]:
         """All objects of a namespace."""
-        return tuple(self._namespaces.bucket(namespace).values())
+        return tuple(self._namespaces.get(namespace, {}).values())
 
     def by(self, index: str, value: str) -> tuple[ObjectT, ...]:
         """All objects that an index has under a value."""
@@ -95,29 +92,35 @@ class Cache(Generic[ObjectT]):
         if name in self._indexes:
             raise errors.InvalidValueError(f"index {name!r} exists already")
         made = _Index(function)
-        for key, known in self._objects.items():
-            made.replace(key, None, known)
+        for known in self:
+            made.replace(key_of(known), None, known)
         self._indexes[name] = made
 
     def put(self, new: ObjectT) -> ObjectT | None:
         """Remembers an object; returns what was known before."""
-        key = key_of(new)
-        old = self._objects.get(key)
-        self._objects[key] = new
-        self._reindex(key, old, new)
+        metadata = new.metadata
+        objects = self._namespaces.setdefault(metadata.namespace, {})
+        old = objects.get(metadata.name)
+        objects[metadata.name] = new
+        self._reindex(new, old, new)
         return old
 
-    def drop(self, key: Key) -> ObjectT | None:
-        """Forgets an object; returns what was known of it."""
-        old = self._objects.pop(key, None)
+    def drop(self, gone: ObjectT) -> ObjectT | None:
+        """Forgets the object of this name; returns what was known of it."""
+        metadata = gone.metadata
+        objects = self._namespaces.get(metadata.namespace, {})
+        old = objects.pop(metadata.name, None)
         if old is not None:
-            self._reindex(key, old, None)
+            if not objects:
+                del self._namespaces[metadata.namespace]
+            self._reindex(old, old, None)
         return old
 
-    def _reindex(self, key: Key, old: ObjectT | None, new: ObjectT | None) -> None:
-        self._namespaces.replace(key, old, new)
-        for index in self._indexes.values():
-            index.replace(key, old, new)
+    def _reindex(self, about: ObjectT, old: ObjectT | None, new: ObjectT | None) -> None:
+        if self._indexes:
+            key = key_of(about)
+            for index in self._indexes.values():
+                index.replace(key, old, new)
 
     def _index(self, name: str) -> _Index[ObjectT]:
         found = self._indexes.get(name)

@@ -110,28 +110,30 @@ class Informer(Generic[ObjectT]):
     async def _list(self) -> None:
         """Replaces what is known by what there is, and tells handlers the difference."""
         listed, resource_version = await _asked(self._everything())
-        for known in self.cache:
-            if cache.key_of(known) not in listed:
-                self._drop(known)
-        for known in listed.values():
+        if len(self.cache):
+            keys = set(map(cache.key_of, listed))
+            for known in self.cache:
+                if cache.key_of(known) not in keys:
+                    self._drop(known)
+        for known in listed:
             self._put(known)
         self._resource_version = resource_version
         self._failure = None
         self._synced.set()
 
-    async def _everything(self) -> tuple[dict[cache.Key, ObjectT], str]:
+    async def _everything(self) -> tuple[list[ObjectT], str]:
         try:
             return await self._pages(limit=PAGE)
         except errors.HistoryGoneError:
             # The first page is already too old for the next ones: all in one go, then.
             return await self._pages(limit=0)
 
-    async def _pages(self, *, limit: int) -> tuple[dict[cache.Key, ObjectT], str]:
-        found: dict[cache.Key, ObjectT] = {}
+    async def _pages(self, *, limit: int) -> tuple[list[ObjectT], str]:
+        found: list[ObjectT] = []
         token = ""
         while True:
             page = await self._client.list(self._target, self._selection, limit=limit, continue_token=token)
-            found.update((cache.key_of(item), item) for item in page.items)
+            found += page.items
             token = page.continue_token
             if not token:
                 return found, page.resource_version
@@ -180,7 +182,7 @@ class Informer(Generic[ObjectT]):
                 handler.updated(old, new)
 
     def _drop(self, gone: ObjectT) -> None:
-        if self.cache.drop(cache.key_of(gone)) is not None:
+        if self.cache.drop(gone) is not None:
             for handler in self._handlers:
                 handler.deleted(gone)
 

@@ -36,9 +36,9 @@ def test_put_get_and_drop(pods: cache.Cache[pod.Pod]) -> None:
     assert pods.put(second) is first
     assert pods.get("a", namespace="default") is second
     assert pods.get("a", namespace="other") is None
-    assert cache.Key("default", "a") in pods
-    assert pods.drop(cache.Key("default", "a")) is second
-    assert pods.drop(cache.Key("default", "a")) is None
+    assert pods.drop(first) is second
+    assert pods.drop(first) is None
+    assert pods.in_namespace("default") == ()
     assert len(pods) == 0
 
 
@@ -56,7 +56,7 @@ def test_an_index_follows_changes(pods: cache.Cache[pod.Pod]) -> None:
     assert sorted(names(pods.by("node", "n1"))) == ["a", "b"]
     pods.put(placed("b", node="n2"))
     assert (names(pods.by("node", "n1")), names(pods.by("node", "n2"))) == (["a"], ["b"])
-    pods.drop(cache.Key("default", "a"))
+    pods.drop(placed("a"))
     assert pods.by("node", "n1") == ()
     assert pods.values("node") == ("n2",)
 
@@ -79,7 +79,7 @@ def test_several_values_of_one_object(pods: cache.Cache[pod.Pod]) -> None:
     pods.put(placed("ab"))
     pods.put(placed("bcb"))
     assert names(pods.by("letter", "b")) == ["ab", "bcb"]
-    pods.drop(cache.Key("default", "bcb"))
+    pods.drop(placed("bcb"))
     assert pods.values("letter") == ("a", "b")
 
 
@@ -94,5 +94,5 @@ def test_iterating_is_not_disturbed_by_changes(pods: cache.Cache[pod.Pod]) -> No
     pods.put(placed("a"))
     pods.put(placed("b"))
     for known in pods:
-        pods.drop(cache.key_of(known))
+        pods.drop(known)
     assert len(pods) == 0
