@@ -1,0 +1,165 @@
+"""A cluster for tests of controllers: the real server on the memory store, in process, on a clock that tests move."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar, cast
+
+import prometheus_client
+from msgspec import structs
+
+from drachma import errors
+from drachma.api import event, meta, pod, resourceclaim
+from drachma.api import gates as features
+from drachma.client import Client, Informers, Selection, local, patches, target
+from drachma.controllers import controller, environment, group
+from drachma.server import app, authentication, bootstrap, inprocess
+from drachma.store import memory
+from tests.unit.controllers import clocks
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
+
+Make = Callable[[environment.Environment], controller.Controller]
+
+
+class World:
+    """The cluster, what a test does to it and what it sees of it. ``settle`` lets controllers come to rest."""
+
+    def __init__(self, client: Client, clock: clocks.ManualClock, surroundings: environment.Environment) -> None:
+        self.client = client
+        self.clock = clock
+        self.environment = surroundings
+
+    async def settle(self) -> None:
+        await clocks.settle()
+
+    async def advance(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
+
+    async def create(self, made: ObjectT) -> ObjectT:
+        """Creates an object, with its status where it has one that is written apart."""
+        created = await self.client.create(made)
+        status = getattr(made, "status", None)
+        if status is not None and status != type(status)():
+            return await self.status(created, status)
+        return created
+
+    async def status(self, known: ObjectT, content: Any) -> ObjectT:
+        """Merges content into the status of an object."""
+        return await self.client.patch(
+            type(known),
+            known.metadata.name,
+            patch=patches.merge({"status": content}),
+            namespace=known.metadata.namespace,
+            subresource="status",
+        )
+
+    async def patch(self, known: ObjectT, content: Any) -> ObjectT:
+        return await self.client.patch(
+            type(known), known.metadata.name, patch=patches.merge(content), namespace=known.metadata.namespace
+        )
+
+    async def get(self, known: ObjectT) -> ObjectT:
+        return await self.client.get(type(known), known.metadata.name, namespace=known.metadata.namespace)
+
+    async def find(self, kind: target.Of[ObjectT], name: str, namespace: str = "default") -> ObjectT | None:
+        wanted = target.of(kind)
+        try:
+            return await self.client.get(kind, name, namespace=namespace if wanted.namespaced else "")
+        except errors.ObjectNotFoundError:
+            return None
+
+    async def exists(self, known: meta.Object) -> bool:
+        found = await self.find(type(known), known.metadata.name, known.metadata.namespace)
+        return found is not None and found.metadata.uid == known.metadata.uid
+
+    async def all_of(self, kind: target.Of[ObjectT], namespace: str = "") -> tuple[ObjectT, ...]:
+        return (await self.client.list(kind, Selection(namespace))).items
+
+    async def delete(self, known: meta.Object, **options: Any) -> None:
+        await self.client.delete(type(known), known.metadata.name, namespace=known.metadata.namespace, **options)
+
+    async def events(self) -> list[str]:
+        """All events, without those that repeat."""
+        return sorted(f"{e.type} {e.reason}: {e.message}" for e in await self.all_of(event.Event))
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.environment.registry.get_sample_value(name, labels)
+
+
+@contextlib.asynccontextmanager
+async def world(
+    *make: Make,
+    gates: features.Gates = features.ALL,
+    wrap: Callable[[Client], Client] = lambda client: client,
+) -> AsyncIterator[World]:
+    """A cluster with these controllers running; ``wrap`` puts something between them and the server."""
+    clock = clocks.ManualClock()
+    store = memory.MemoryStore()
+    application = app.Application(
+        store,
+        authentication.Authenticator({"sesame": authentication.ADMIN}),
+        clock=clock.utc,
+        chance=random.Random(7),
+        gates=gates,
+    )
+    await bootstrap.populate(application.services.registry)
+    async with store, local.LocalClient(inprocess.InProcess(application.services), manager="tester") as client:
+        wrapped = wrap(client)
+        async with Informers(wrapped, time=clock, chance=random.Random(1)) as informers:
+            surroundings = environment.Environment(
+                wrapped,
+                informers,
+                time=clock,
+                chance=random.Random(2),
+                registry=prometheus_client.CollectorRegistry(),
+                gates=gates,
+            )
+            controllers = [each(surroundings) for each in make]
+            task = asyncio.create_task(group.run(surroundings, controllers))
+            await clocks.settle()
+            yield World(client, clock, surroundings)
+            if task.done():
+                await task
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+class Meddler:
+    """A client that does what another does, but first calls ``before`` with the verb and its arguments."""
+
+    def __init__(self, client: Client, before: Callable[..., Any]) -> None:
+        self._client = client
+        self._before = before
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if name not in ("create", "update", "patch", "delete", "get", "list"):
+            return found
+
+        async def meddled(*args: Any, **kwargs: Any) -> Any:
+            outcome = self._before(name, *args, **kwargs)
+            if asyncio.iscoroutine(outcome):
+                await outcome
+            return await found(*args, **kwargs)
+
+        return meddled
+
+
+def meddling(before: Callable[..., Any]) -> Callable[[Client], Client]:
+    return lambda client: cast(Client, Meddler(client, before))
+
+
+def reserved(*pods: pod.Pod) -> tuple[resourceclaim.ResourceClaimConsumerReference, ...]:
+    """References to pods."""
+    return tuple(
+        resourceclaim.ResourceClaimConsumerReference(resource="pods", name=p.metadata.name, uid=p.metadata.uid)
+        for p in pods
+    )
+
+
+def renamed(made: ObjectT, **metadata: Any) -> ObjectT:
+    """With other metadata."""
+    return structs.replace(made, metadata=structs.replace(made.metadata, **metadata))
