@@ -1,0 +1,199 @@
+"""The cluster as the scheduler sees it: nodes with their ledgers, and pods on them, bound or assumed.
+
+Informers put objects in; decisions read it; :meth:`Cluster.assume` counts a pod on its node before that is written
+anywhere, so that the next pod can be decided at once. All state comes from the API, so after a restart it is simply
+there again: what was assumed and not written is forgotten, and so are its claims.
+
+Every node has a slot, a small number, so that sets of nodes are integers. Changes are logged by aspect, which is how
+answers that were worked out for nodes are kept up to date.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drachma.allocator import placement
+from drachma.api import node as nodes
+from drachma.api import pod
+from drachma.scheduler import changelog, ledger, nodeclass
+
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class NodeState:
+    """One node and its ledger."""
+
+    __slots__ = ("ledger", "name", "node", "place", "slot")
+
+    def __init__(self, name: str, slot: int, account: ledger.Ledger) -> None:
+        self.name = name
+        self.slot = slot
+        self.ledger = account
+        self.node = nodes.Node()
+        self.place = placement.Node(name)
+        """The node as the allocator sees it."""
+
+    @property
+    def bit(self) -> int:
+        """The set of this node alone."""
+        return 1 << self.slot
+
+
+class Cluster:
+    """All nodes and all pods that are on one."""
+
+    def __init__(self) -> None:
+        self.nodes: Final[list[NodeState]] = []
+        """All nodes by slot; slots of nodes that are gone keep their last state and are in no set of nodes."""
+        self.everyone = 0
+        """The set of all nodes."""
+        self.shapes: Final = changelog.ChangeLog()
+        """Changes of what nodes are: labels, taints, features."""
+        self.accounts: Final = changelog.ChangeLog()
+        """Changes of what nodes have and what is taken of it."""
+        self.by_shape: Final = nodeclass.Questions[NodeState](self.shapes)
+        self.by_account: Final = nodeclass.Questions[NodeState](self.accounts)
+        self._by_name: Final[dict[str, NodeState]] = {}
+        self._vacant: Final[list[int]] = []
+        self._homeless: Final[dict[str, ledger.Ledger]] = {}
+        self._homes: Final[dict[str, str]] = {}
+        self._assumed: Final[set[str]] = set()
+        self.with_ports = 0
+        """The nodes on which any host port is in use."""
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def find(self, name: str) -> NodeState | None:
+        """The node of this name."""
+        return self._by_name.get(name)
+
+    # Nodes
+
+    def put_node(self, node: nodes.Node) -> NodeState:
+        """Take in a node, new or changed."""
+        name = str(node.metadata.name)
+        state = self._by_name.get(name)
+        if state is None:
+            state = self._settle_in(name)
+        before = state.node
+        state.node = node
+        if before.status.allocatable != node.status.allocatable:
+            state.ledger.measure(node)
+            self.accounts.append(state.bit)
+        place = placement.Node(name, node.metadata.labels, node.status.declared_features)
+        if state.place != place or before.spec != node.spec or not self.everyone & state.bit:
+            state.place = place
+            self.everyone |= state.bit
+            self.shapes.append(state.bit)
+        return state
+
+    def remove_node(self, name: str) -> NodeState | None:
+        """Forget a node; its pods are remembered in case it comes back."""
+        state = self._by_name.pop(name, None)
+        if state is None:
+            return None
+        self.everyone &= ~state.bit
+        self.with_ports &= ~state.bit
+        if state.ledger.bookings:
+            self._homeless[name] = state.ledger
+        self._vacant.append(state.slot)
+        self.shapes.append(state.bit)
+        self.accounts.append(state.bit)
+        return state
+
+    def _settle_in(self, name: str) -> NodeState:
+        account = self._homeless.pop(name, None) or ledger.Ledger()
+        slot = self._vacant.pop() if self._vacant else len(self.nodes)
+        state = NodeState(name, slot, account)
+        if slot == len(self.nodes):
+            self.nodes.append(state)
+        else:
+            self.nodes[slot] = state
+        self._by_name[name] = state
+        if account.used_ports:
+            self.with_ports |= state.bit
+        self.accounts.append(state.bit)
+        return state
+
+    # Pods
+
+    def put_pod(self, bound: pod.Pod) -> None:
+        """Count a pod on the node that its spec names, or no longer once it has finished."""
+        uid = bound.metadata.uid
+        if not bound.spec.node_name or is_finished(bound):
+            self.remove_pod(uid)
+            return
+        self._assumed.discard(uid)
+        claims = bound.status.node_allocatable_resource_claim_statuses
+        self._book(bound.spec.node_name, ledger.Booking(bound, ledger.demand(bound, claims=claims)))
+
+    def assume(self, booking: ledger.Booking, node: str) -> None:
+        """Count a pod on a node that it is about to be bound to."""
+        self._assumed.add(booking.pod.metadata.uid)
+        self._book(node, booking)
+
+    def forget(self, uid: str) -> bool:
+        """Take back an assumption; False if the pod was bound meanwhile, or is not there at all."""
+        if uid not in self._assumed:
+            return False
+        self.remove_pod(uid)
+        return True
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether a pod is counted on a node that the API does not show yet."""
+        return uid in self._assumed
+
+    def remove_pod(self, uid: str) -> None:
+        """Count a pod nowhere any more."""
+        self._assumed.discard(uid)
+        home = self._homes.pop(uid, None)
+        if home is None:
+            return
+        state = self._by_name.get(home)
+        if state is None:
+            account = self._homeless[home]
+            account.cancel(uid)
+            if not account.bookings:
+                del self._homeless[home]
+            return
+        state.ledger.cancel(uid)
+        self._note(state)
+
+    def node_of(self, uid: str) -> str | None:
+        """The node that a pod is counted on."""
+        return self._homes.get(uid)
+
+    def _book(self, node: str, booking: ledger.Booking) -> None:
+        uid = booking.pod.metadata.uid
+        home = self._homes.get(uid)
+        state = self._by_name.get(node)
+        if home == node and state is not None:
+            before = state.ledger.bookings[uid]
+            if before.demand == booking.demand:
+                # Most changes of a pod are of no account.
+                state.ledger.bookings[uid] = booking
+                return
+        elif home is not None:
+            assumed = uid in self._assumed
+            self.remove_pod(uid)
+            if assumed:
+                self._assumed.add(uid)
+        self._homes[uid] = node
+        if state is None:
+            self._homeless.setdefault(node, ledger.Ledger()).book(booking)
+            return
+        state.ledger.book(booking)
+        self._note(state)
+
+    def _note(self, state: NodeState) -> None:
+        self.accounts.append(state.bit)
+        if state.ledger.used_ports:
+            self.with_ports |= state.bit
+        else:
+            self.with_ports &= ~state.bit
+
+
+def is_finished(known: pod.Pod) -> bool:
+    """Whether a pod has come to its end, and takes nothing of a node any more."""
+    return known.status.phase in _FINISHED

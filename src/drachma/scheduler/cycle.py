@@ -1,0 +1,271 @@
+"""The scheduling cycle: from a pod and the cluster to a decision. Nothing is written and nothing is changed here.
+
+Filters narrow down one set of nodes, each asking its question of classes of nodes; then scores choose among those that
+are left. Order and outcome of filters are upstream's, because they decide what people read about a pod that does not
+fit. Differs from upstream: all nodes are considered, not a sample of them in large clusters.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from drachma.api import gates
+from drachma.scheduler import cluster, ledger, nominations, podinfo, requests, scoring, verdict
+from drachma.scheduler.decision import Aborted, Allocation, Decision, Diagnosis, Placed, Unfit
+from drachma.scheduler.dynamicresources import claimplan, devicefilter, devicequestion, inventory, preference
+from drachma.scheduler.plugins import (
+    nodeaffinity,
+    nodename,
+    nodeports,
+    noderesources,
+    nodeunschedulable,
+    tainttoleration,
+)
+
+_SHAPE_FILTERS: Final = (
+    nodename.question,
+    nodeunschedulable.question,
+    tainttoleration.question,
+    nodeaffinity.question,
+)
+_PREFERENCES: Final = (tainttoleration.preference, nodeaffinity.preference)
+
+
+class Tools(NamedTuple):
+    """What a decision needs beside the cluster: passed in, so that tests can hold it fast."""
+
+    enabled: gates.Gates
+    filter_seconds: float | None
+    binding_seconds: float
+    monotonic: Callable[[], float]
+    utc: Callable[[], datetime]
+    chance: random.Random
+    new_uid: Callable[[], str]
+
+
+class Cycle:
+    """Decides about pods, one after the other."""
+
+    def __init__(
+        self,
+        nodes: cluster.Cluster,
+        devices: inventory.Inventory,
+        *,
+        nominated: nominations.Nominations,
+        tools: Tools,
+    ) -> None:
+        self._cluster: Final = nodes
+        self._devices: Final = devices
+        self._nominated: Final = nominated
+        self._tools: Final = tools
+        self._device_filter: Final = devicefilter.DeviceFilter(nodes, devices)
+
+    def decide(self, info: podinfo.PodInfo) -> Decision:
+        """Where a pod goes, why it goes nowhere, or what went wrong."""
+        try:
+            return self._decide(info)
+        except verdict.AbortError as error:
+            return Aborted(info, str(error))
+
+    def _decide(self, info: podinfo.PodInfo) -> Decision:
+        count = len(self._cluster)
+        if not count:
+            return Unfit(info, Diagnosis(0))
+        named = nodeaffinity.named_nodes(info)
+        if isinstance(named, verdict.Rejection):
+            return Unfit(info, Diagnosis(count, named))
+        plan = claimplan.make(info, self._devices, self._tools.enabled, new_uid=self._tools.new_uid)
+        if isinstance(plan, verdict.Rejection):
+            return Unfit(info, Diagnosis(count, plan))
+        attempt = _Attempt(self, info, plan)
+        favourite = self._cluster.find(self._nominated.node_of(info.uid) or info.pod.status.nominated_node_name)
+        if favourite is not None:
+            # The node that others were evicted from is tried alone first.
+            passing = attempt.filter(favourite.bit)
+            if passing:
+                return attempt.place(passing)
+            attempt = _Attempt(self, info, plan)
+        alive, absent = self._cluster.everyone, None
+        if named is not None:
+            alive = sum(state.bit for state in map(self._cluster.find, named) if state is not None)
+            reason = f"node(s) didn't satisfy plugin(s) [{verdict.NODE_AFFINITY}]"
+            absent = (verdict.Rejection(verdict.NODE_AFFINITY, (reason,)), count - alive.bit_count())
+        passing = attempt.filter(alive)
+        if passing:
+            return attempt.place(passing)
+        diagnosis = Diagnosis(
+            count, None, tuple(attempt.rejections), absent if absent is not None and absent[1] else None
+        )
+        return Unfit(info, diagnosis, plan, attempt.unavailable)
+
+    def fits(self, info: podinfo.PodInfo, state: cluster.NodeState, account: ledger.Ledger) -> bool:
+        """Whether a pod would fit on a node if its ledger were another; labels and taints are taken for granted.
+
+        Raises AbortError as a decision would report it.
+        """
+        plan = claimplan.make(info, self._devices, self._tools.enabled, new_uid=self._tools.new_uid)
+        if isinstance(plan, verdict.Rejection):
+            return False
+        if not nodeports.fits(info.demand.ports, account) or self.fit_question(info).ask(account).reasons:
+            return False
+        if plan is None:
+            return True
+        imagined = cluster.NodeState(state.name, state.slot, account)
+        imagined.node, imagined.place = state.node, state.place
+        return self._device_filter.fits(plan, info, imagined, given=self.circumstances())
+
+    def fit_question(self, info: podinfo.PodInfo) -> noderesources.FitQuestion:
+        """What is asked of nodes' ledgers about a pod."""
+        if self._tools.enabled.on(gates.Gate.EXTENDED_RESOURCE):
+            return noderesources.FitQuestion(info.demand, claimplan.delegated(info, self._devices))
+        return noderesources.FitQuestion(info.demand)
+
+    def circumstances(self) -> devicefilter.Circumstances:
+        """What the device filter goes by at the moment."""
+        tools = self._tools
+        seconds = tools.filter_seconds if tools.enabled.on(gates.Gate.SCHEDULER_FILTER_TIMEOUT) else None
+        patience = devicequestion.Patience(seconds, tools.monotonic)
+        return devicefilter.Circumstances(tools.enabled, patience, tools.binding_seconds, tools.utc())
+
+
+class _Attempt:
+    """One pass over nodes for one pod."""
+
+    def __init__(self, cycle: Cycle, info: podinfo.PodInfo, plan: claimplan.ClaimPlan | None) -> None:
+        self._cycle = cycle
+        self._cluster = cycle._cluster
+        self._info = info
+        self._plan = plan
+        self._fit = cycle.fit_question(info)
+        self._fits: dict[noderesources.Fit, int] = {}
+        self._filtered: devicefilter.Filtered | None = None
+        self.rejections: list[tuple[verdict.Rejection, int]] = []
+
+    @property
+    def unavailable(self) -> tuple[int, ...]:
+        return () if self._filtered is None else tuple(self._filtered.unavailable)
+
+    def filter(self, alive: int) -> int:
+        """The nodes that would do, of those given."""
+        nodes = self._cluster.nodes
+        for filter_question in _SHAPE_FILTERS:
+            question = filter_question(self._info)
+            if question is not None and alive:
+                classes = self._cluster.by_shape.of(question.key, question.passes)
+                passing = classes.settle(nodes, alive).get(True, 0)
+                alive = self._keep(alive, passing, question.rejection)
+        alive = self._give_way(alive)
+        if self._info.demand.ports and alive & self._cluster.with_ports:
+            in_use = alive & self._cluster.with_ports
+            classes = self._cluster.by_account.of(
+                ("ports", self._info.demand.ports),
+                lambda state: nodeports.fits(self._info.demand.ports, state.ledger),
+            )
+            free = classes.settle(nodes, in_use).get(True, 0)
+            alive = self._keep(alive, free | ~self._cluster.with_ports, nodeports.REJECTION)
+        alive = self._fit_accounts(alive)
+        if self._plan is None or not alive:
+            return alive
+        self._filtered = self._cycle._device_filter.filter(
+            self._plan, self._info, alive=alive, given=self._cycle.circumstances()
+        )
+        self.rejections += self._filtered.rejections
+        return self._filtered.passing
+
+    def place(self, passing: int) -> Placed:
+        """The best of the nodes that would do, and what it takes to go there."""
+        cycle = self._cycle
+        start = cycle._tools.chance.randrange(len(self._cluster.nodes))
+        state = self._cluster.nodes[scoring.pick(self._best(passing), start)]
+        placed = Placed(self._info, state.name, feasible=passing.bit_count())
+        if self._plan is None or self._filtered is None:
+            return placed
+        group = self._filtered.group_of(state)
+        allocations: tuple[Allocation, ...] = ()
+        if group.question is not None:
+            made = group.question.allocate(state)
+            if isinstance(made, devicequestion.Answer):
+                raise verdict.AbortError("claim allocation not found for node")
+            allocations = tuple(map(Allocation, group.question.claims, made))
+        statuses: requests.ClaimStatuses = ()
+        if cycle._tools.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES):
+            statuses = cycle._device_filter.statuses(
+                self._plan,
+                self._info,
+                group,
+                state=state,
+                allocations=tuple(entry.result for entry in allocations),
+            )
+        return placed._replace(plan=self._plan, allocations=allocations, mappings=group.mappings, statuses=statuses)
+
+    def _keep(self, alive: int, passing: int, rejection: verdict.Rejection) -> int:
+        rejected = alive & ~passing
+        if rejected:
+            self.rejections.append((rejection, rejected))
+        return alive & passing
+
+    def _give_way(self, alive: int) -> int:
+        """Leave nodes to pods that they are kept for, if they would not have room for both."""
+        nominated = self._cycle._nominated
+        for name in nominated.nodes():
+            state = self._cluster.find(name)
+            if state is None or not alive & state.bit:
+                continue
+            ahead = nominated.ahead_of(self._info, name)
+            if not ahead:
+                continue
+            account = state.ledger.copy()
+            for other in ahead:
+                account.book(ledger.Booking(other.pod, other.demand))
+            if not nodeports.fits(self._info.demand.ports, account):
+                alive = self._keep(alive, ~state.bit, nodeports.REJECTION)
+            else:
+                fit = self._fit.ask(account)
+                if fit.reasons:
+                    alive = self._keep(alive, ~state.bit, fit.rejection)
+        return alive
+
+    def _fit_accounts(self, alive: int) -> int:
+        if not alive:
+            return 0
+        ask = functools.partial(_ask_account, self._fit)
+        classes = self._cluster.by_account.of(("fit", self._fit.key), ask)
+        passing = 0
+        for fit, mask in classes.settle(self._cluster.nodes, alive).items():
+            same = mask & alive
+            if not same:
+                continue
+            if fit.reasons:
+                self.rejections.append((fit.rejection, same))
+            else:
+                self._fits[fit] = same
+                passing |= same
+        return passing
+
+    def _best(self, passing: int) -> int:
+        if not passing & (passing - 1):
+            return passing
+        classes = [(0, passing)]
+        for prefer in _PREFERENCES:
+            preferred = prefer(self._info)
+            if preferred is not None:
+                found = self._cluster.by_shape.of(preferred.key, preferred.score)
+                scores = scoring.normalized(
+                    found.settle(self._cluster.nodes, passing),
+                    among=passing,
+                    less_is_better=preferred.less_is_better,
+                )
+                classes = scoring.split(classes, scores, weight=preferred.weight)
+        if self._filtered is not None:
+            scores = scoring.normalized(self._filtered.scores, among=passing)
+            classes = scoring.split(classes, scores, weight=preference.WEIGHT)
+        classes = scoring.split(classes, {fit.score: nodes for fit, nodes in self._fits.items()})
+        return scoring.best(classes)
+
+
+def _ask_account(question: noderesources.FitQuestion, state: cluster.NodeState) -> noderesources.Fit:
+    return question.ask(state.ledger)

@@ -1,0 +1,133 @@
+"""Device questions: can these claims be allocated on a node, with which alternatives, and what does that mean for it.
+
+Asked of every node that passed the other filters, answered once for all nodes that look alike (:mod:`.viewkey`). The
+answers hold until devices of a node change hands; the allocation itself is made anew for the node that is chosen.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from drachma import allocator, errors
+from drachma.allocator import budget
+from drachma.api import hooks, resourceclaim
+from drachma.scheduler import cluster, nodeclass, verdict
+from drachma.scheduler.dynamicresources import footprint, inventory, preference
+
+_encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
+_ANSWERS_REMEMBERED: Final = 8192
+
+
+class Outcome(enum.Enum):
+    """What allocating on a node comes to."""
+
+    FITS = enum.auto()
+    DOES_NOT_FIT = enum.auto()
+    INVALID_POOLS = enum.auto()
+
+
+class Answer(NamedTuple):
+    """What a node says; ``footprints`` are those of the claims in their order, where any means something."""
+
+    outcome: Outcome
+    score: int = 0
+    footprints: tuple[footprint.Footprint, ...] = ()
+
+
+_DOES_NOT_FIT: Final = Answer(Outcome.DOES_NOT_FIT)
+_INVALID_POOLS: Final = Answer(Outcome.INVALID_POOLS)
+
+
+class Patience(NamedTuple):
+    """How long one node may take; no time at all stands for as long as it takes."""
+
+    seconds: float | None
+    clock: Callable[[], float]
+
+    def limits(self) -> budget.Limits:
+        if self.seconds is None:
+            return budget.Limits(steps=2**62)
+        return budget.Limits(deadline=self.clock() + self.seconds, clock=self.clock)
+
+
+class DeviceQuestion:
+    """Whether claims with the same specs can be allocated."""
+
+    __slots__ = ("_answers", "_inventory", "_patience", "_with_footprints", "claims", "classes")
+
+    def __init__(
+        self,
+        devices: inventory.Inventory,
+        patience: Patience,
+        *,
+        claims: Sequence[resourceclaim.ResourceClaim],
+        with_footprints: bool,
+    ) -> None:
+        self._inventory = devices
+        self._patience = patience
+        self._answers: dict[Hashable, Answer] = {}
+        self._with_footprints = with_footprints
+        self.classes: Final = nodeclass.NodeClasses(self.ask, devices.changes)
+        """The nodes by their answers."""
+        self.claims = claims
+        """Those asked about at the moment; errors name them."""
+
+    def ask(self, state: cluster.NodeState) -> Answer:
+        """The answer of one node; AbortError for what makes scheduling the pod pointless."""
+        try:
+            shown = self._inventory.view(state)
+        except errors.AllocationError as error:
+            raise failure(error) from error
+        key = self._inventory.keys.of(shown)
+        if key is None:
+            return self._allocate(state)
+        known = self._answers.get(key)
+        if known is None:
+            if len(self._answers) >= _ANSWERS_REMEMBERED:
+                self._answers.clear()
+            known = self._answers[key] = self._allocate(state)
+        return known
+
+    def allocate(self, state: cluster.NodeState) -> tuple[resourceclaim.AllocationResult, ...] | Answer:
+        """Allocations for all claims on a node, or the answer that says why not."""
+        try:
+            outcome = self._inventory.allocator.allocate(state.place, self.claims, limits=self._patience.limits())
+        except errors.InvalidPoolError:
+            return _INVALID_POOLS
+        except errors.AllocationError as error:
+            raise failure(error) from error
+        match outcome:
+            case allocator.Allocated(results=results):
+                return results
+            case allocator.DoesNotFit():
+                return _DOES_NOT_FIT
+            case allocator.GaveUp():
+                raise failure(f"node {state.name}: timed out trying to allocate devices")
+
+    def _allocate(self, state: cluster.NodeState) -> Answer:
+        results = self.allocate(state)
+        if isinstance(results, Answer):
+            return results
+        score = sum(map(preference.score, self.claims, results))
+        if not self._with_footprints:
+            return Answer(Outcome.FITS, score)
+        find = footprint.seen_by(self._inventory.view(state))
+        footprints = tuple(
+            footprint.of(result, find, claim=f"{claim.metadata.namespace}/{claim.metadata.name}")
+            for claim, result in zip(self.claims, results, strict=True)
+        )
+        return Answer(Outcome.FITS, score, footprints if any(footprints) else ())
+
+
+def failure(error: object) -> verdict.AbortError:
+    """What people see of an error in the device filter."""
+    return verdict.AbortError(f'running "{verdict.DYNAMIC_RESOURCES}" filter plugin: {error}')
+
+
+def spec_key(claim: resourceclaim.ResourceClaim) -> bytes:
+    """Equal for claims that ask for the same."""
+    return _encode(claim.spec)

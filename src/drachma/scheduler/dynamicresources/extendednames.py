@@ -1,0 +1,54 @@
+"""Extended resources that device classes back: which class stands behind a resource name.
+
+Every class has an implicit name, ``deviceclass.resource.kubernetes.io/<class>``, and may have one of its own. Of
+several classes with the same name the newest counts, and of equally old ones the first in alphabetical order.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from drachma.api import deviceclass
+from drachma.scheduler import resources
+
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class ExtendedNames:
+    """Device classes by the resource names that mean them."""
+
+    def __init__(self) -> None:
+        self._classes: Final[dict[str, deviceclass.DeviceClass]] = {}
+        self._by_name: Final[dict[str, dict[str, deviceclass.DeviceClass]]] = {}
+
+    def get(self, resource: str) -> deviceclass.DeviceClass | None:
+        """The class behind a resource."""
+        if resource.startswith(resources.DEVICE_CLASS_PREFIX):
+            return self._classes.get(resource.removeprefix(resources.DEVICE_CLASS_PREFIX))
+        found = self._by_name.get(resource)
+        if not found:
+            return None
+        newest = max(_age(entry) for entry in found.values())
+        return min((entry for entry in found.values() if _age(entry) == newest), key=lambda entry: entry.metadata.name)
+
+    def put(self, entry: deviceclass.DeviceClass) -> None:
+        """Take in a class, new or changed."""
+        name = str(entry.metadata.name)
+        self.remove(name)
+        self._classes[name] = entry
+        if entry.spec.extended_resource_name:
+            self._by_name.setdefault(entry.spec.extended_resource_name, {})[name] = entry
+
+    def remove(self, name: str) -> None:
+        """Forget a class."""
+        before = self._classes.pop(name, None)
+        if before is not None and before.spec.extended_resource_name:
+            left = self._by_name[before.spec.extended_resource_name]
+            del left[name]
+            if not left:
+                del self._by_name[before.spec.extended_resource_name]
+
+
+def _age(entry: deviceclass.DeviceClass) -> datetime:
+    return entry.metadata.creation_timestamp or _LONG_AGO

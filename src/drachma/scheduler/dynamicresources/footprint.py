@@ -1,0 +1,159 @@
+"""Footprints: what allocated devices mean for a node's cpu, memory and huge pages (KEP-5517).
+
+A device can *be* such a resource (a mapping: so much per device, or so much per unit of a consumed capacity) and can
+*need* some beside itself (overhead, per pod and per container that uses the claim). A claim counts once in a pod,
+however many containers use it, and also if none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from drachma.allocator import view as views
+from drachma.api import nodeallocatable, pod, resourceclaim, resourceslice
+from drachma.scheduler import verdict
+from drachma.values import quantity
+
+Overhead = tuple[quantity.Quantity | None, quantity.Quantity | None]
+"""Per pod, and per container."""
+
+FindDevice = Callable[[resourceclaim.DeviceRequestAllocationResult], resourceslice.Device | None]
+
+
+class Footprint(NamedTuple):
+    """What one claim's devices mean, by resource name in order; empty if they mean nothing. Hashable."""
+
+    mapped: tuple[tuple[str, quantity.Quantity], ...] = ()
+    overhead: tuple[tuple[str, Overhead], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.mapped or self.overhead)
+
+    def status(self, claim: str, containers: tuple[str, ...]) -> nodeallocatable.NodeAllocatableResourceClaimStatus:
+        """How a pod's status says it."""
+        fields: dict[str, object] = {}
+        if containers:
+            fields["containers"] = containers
+        if self.mapped:
+            fields["mapping"] = tuple(
+                nodeallocatable.NodeAllocatableMappedResource(name=name, amount=amount) for name, amount in self.mapped
+            )
+        if self.overhead:
+            fields["overhead"] = tuple(
+                nodeallocatable.NodeAllocatableOverheadResource(name=name, per_pod=per_pod, per_container=per_container)
+                for name, (per_pod, per_container) in self.overhead
+            )
+        return nodeallocatable.NodeAllocatableResourceClaimStatus(resource_claim_name=claim, **fields)  # type: ignore[arg-type]
+
+
+NOTHING = Footprint()
+
+
+def of(allocation: resourceclaim.AllocationResult, find: FindDevice, *, claim: str) -> Footprint:
+    """What an allocation means; ``claim`` is the claim's label for messages.
+
+    Raises AbortError where a device maps a capacity and the allocation does not say how much of it was consumed.
+    """
+    mapped: dict[str, quantity.Quantity] = {}
+    overhead: dict[str, Overhead] = {}
+    for result in allocation.devices.results:
+        device = find(result)
+        if device is None:
+            continue
+        for name, resource in nodeallocatable.resources_of(device).items():
+            if resource.mapping is not None:
+                amount = _mapped(resource.mapping, result, claim=claim, resource=name)
+                if amount is not None:
+                    mapped[name] = mapped[name] + amount if name in mapped else amount
+            if resource.overhead is not None:
+                _add_overhead(overhead, name, resource.overhead)
+    return Footprint(tuple(sorted(mapped.items())), tuple(sorted(overhead.items())))
+
+
+def has_mapping(allocation: resourceclaim.AllocationResult, find: FindDevice) -> bool:
+    """Whether any allocated device is a node-allocatable resource, and not just in need of some."""
+    for result in allocation.devices.results:
+        device = find(result)
+        if device is not None and any(
+            resource.mapping is not None for resource in nodeallocatable.resources_of(device).values()
+        ):
+            return True
+    return False
+
+
+def seen_by(shown: views.View) -> FindDevice:
+    """How devices are found among those that a node sees."""
+
+    def find(result: resourceclaim.DeviceRequestAllocationResult) -> resourceslice.Device | None:
+        for block in shown.blocks:
+            if block.pool_id == (result.driver, result.pool):
+                place = block.index.get(result.device)
+                return None if place is None else block.devices[place]
+        return None
+
+    return find
+
+
+def users(of_pod: pod.Pod, entry: str) -> tuple[str, ...]:
+    """The containers, init containers first, that use one of the pod's claims by its name in the pod."""
+    containers: Iterable[pod.Container] = (*of_pod.spec.init_containers, *of_pod.spec.containers)
+    return tuple(
+        container.name for container in containers for used in container.resources.claims if used.name == entry
+    )
+
+
+def statuses(
+    of_pod: pod.Pod, footprints: Mapping[str, tuple[str, Footprint]]
+) -> tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...]:
+    """What a pod's status says about claims: footprints by claim name, each with the claim's name in the pod."""
+    return tuple(
+        footprint.status(claim, users(of_pod, entry) if entry else ())
+        for claim, (entry, footprint) in sorted(footprints.items())
+        if footprint
+    )
+
+
+def _mapped(
+    mapping: nodeallocatable.NodeAllocatableMapping,
+    result: resourceclaim.DeviceRequestAllocationResult,
+    *,
+    claim: str,
+    resource: str,
+) -> quantity.Quantity | None:
+    if not mapping.capacity_key:
+        return mapping.device_multiplier
+    if not result.consumed_capacity:
+        raise verdict.AbortError(
+            f"claim {claim}, device {result.device}: ConsumedCapacity is nil, but Capacity key "
+            f"'{mapping.capacity_key}' is set in NodeAllocatableResources for resource {resource}"
+        )
+    consumed = result.consumed_capacity.get(mapping.capacity_key)
+    if consumed is None or mapping.capacity_multiplier is None:
+        return consumed
+    return product(consumed, mapping.capacity_multiplier)
+
+
+def product(amount: quantity.Quantity, factor: quantity.Quantity) -> quantity.Quantity:
+    """Both multiplied, in the format of the first; what is below a billionth is rounded up."""
+    if factor.nanos == 10**9:
+        return amount
+    nanos = -(-amount.nanos * factor.nanos // 10**9)
+    if nanos % 10**6:
+        return quantity.Quantity.parse(f"{nanos}n")
+    if nanos % 10**9:
+        return quantity.Quantity.from_milli(nanos // 10**6, format=amount.format)
+    return quantity.Quantity.from_int(nanos // 10**9, format=amount.format)
+
+
+def _add_overhead(to: dict[str, Overhead], name: str, more: nodeallocatable.NodeAllocatableOverhead) -> None:
+    if more.per_pod is None and more.per_container is None:
+        return
+    per_pod, per_container = to.get(name, (None, None))
+    to[name] = (_sum(per_pod, more.per_pod), _sum(per_container, more.per_container))
+
+
+def _sum(left: quantity.Quantity | None, right: quantity.Quantity | None) -> quantity.Quantity | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return left + right

@@ -1,0 +1,141 @@
+"""Claims as the scheduler knows them: from the informer, from its own writes, and in flight between the two.
+
+An allocation that was decided is *in flight* until it is written: its devices are taken for every other pod, and a
+second pod that wants the same claim has to wait. After the write the claim is *assumed* until the informer shows it.
+Whatever holds devices is counted in the allocated state, exactly once per claim. Informers and binders call this; all
+of it is lost with the process, and then in-flight allocations never happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from drachma.allocator import allocated, identity
+from drachma.api import meta, resourceclaim
+from drachma.client import cache
+
+EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+
+
+class _InFlight(NamedTuple):
+    owner: meta.ObjectMeta
+    allocation: resourceclaim.AllocationResult
+
+
+class ClaimTracker:
+    """All claims of the cluster."""
+
+    def __init__(self, state: allocated.AllocatedState, touched: Callable[[set[identity.PoolID]], None]) -> None:
+        """``touched`` hears of the pools in which something was taken or given back."""
+        self._state: Final = state
+        self._touched: Final = touched
+        self._claims: Final[dict[cache.Key, resourceclaim.ResourceClaim]] = {}
+        self._in_flight: Final[dict[str, _InFlight]] = {}
+        self._counted: Final[dict[cache.Key, resourceclaim.AllocationResult]] = {}
+        self._special: Final[dict[str, cache.Key]] = {}
+        self._watchers: Final[dict[str, list[Callable[[], None]]]] = {}
+
+    def __iter__(self) -> Iterator[resourceclaim.ResourceClaim]:
+        return iter(self._claims.values())
+
+    def get(self, namespace: str, name: str) -> resourceclaim.ResourceClaim | None:
+        """The newest known state of a claim."""
+        return self._claims.get(cache.Key(namespace, name))
+
+    def special_claim(self, pod_uid: str) -> resourceclaim.ResourceClaim | None:
+        """The claim that was made for a pod's extended resources, if there is one."""
+        key = self._special.get(pod_uid)
+        return None if key is None else self._claims.get(key)
+
+    # What informers and own writes tell
+
+    def observe(self, claim: resourceclaim.ResourceClaim) -> None:
+        """Take in a claim, unless a newer state of it is known."""
+        key = cache.key_of(claim)
+        known = self._claims.get(key)
+        if known is not None and known.metadata.uid == claim.metadata.uid and _version(known) > _version(claim):
+            return
+        self._claims[key] = claim
+        if claim.metadata.annotations and claim.metadata.annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true":
+            for owner in claim.metadata.owner_references:
+                if owner.controller:
+                    self._special[owner.uid] = key
+        self._count(claim.metadata)
+        for watcher in tuple(self._watchers.get(claim.metadata.uid, ())):
+            watcher()
+
+    def remove(self, claim: resourceclaim.ResourceClaim) -> None:
+        """Forget a claim that is gone; an allocation of it that is in flight stays until its writer gives up."""
+        key = cache.key_of(claim)
+        known = self._claims.get(key)
+        if known is None or known.metadata.uid != claim.metadata.uid:
+            return
+        del self._claims[key]
+        for owner in claim.metadata.owner_references:
+            if self._special.get(owner.uid) == key:
+                del self._special[owner.uid]
+        self._count(claim.metadata)
+        for watcher in tuple(self._watchers.get(claim.metadata.uid, ())):
+            watcher()
+
+    def watch(self, uid: str, heard: Callable[[], None]) -> Callable[[], None]:
+        """Calls ``heard`` whenever the claim with this uid changes or goes; the result ends that."""
+        self._watchers.setdefault(uid, []).append(heard)
+
+        def stop() -> None:
+            left = self._watchers[uid]
+            left.remove(heard)
+            if not left:
+                del self._watchers[uid]
+
+        return stop
+
+    # In flight
+
+    def pending(self, uid: str) -> resourceclaim.AllocationResult | None:
+        """The allocation of a claim that is about to be written."""
+        found = self._in_flight.get(uid)
+        return None if found is None else found.allocation
+
+    def reserve(self, owner: meta.ObjectMeta, allocation: resourceclaim.AllocationResult) -> None:
+        """Note that an allocation of a claim is about to be written."""
+        self._in_flight[owner.uid] = _InFlight(owner, allocation)
+        self._count(owner)
+
+    def settle(self, uid: str) -> None:
+        """Note that an allocation is no longer in flight: it was written, or it will not be."""
+        found = self._in_flight.pop(uid, None)
+        if found is not None:
+            self._count(found.owner)
+
+    def _count(self, owner: meta.ObjectMeta) -> None:
+        key = cache.Key(owner.namespace, owner.name)
+        claim = self._claims.get(key)
+        effective = None if claim is None else claim.status.allocation
+        if effective is None:
+            in_flight = self._in_flight.get(owner.uid)
+            if in_flight is None and claim is not None:
+                in_flight = self._in_flight.get(claim.metadata.uid)
+            effective = None if in_flight is None else in_flight.allocation
+        before = self._counted.get(key)
+        if before is effective or before == effective:
+            return
+        pools = _pools(before) | _pools(effective)
+        if effective is None:
+            del self._counted[key]
+            self._state.remove_claim(owner)
+        else:
+            self._counted[key] = effective
+            self._state.put_allocation(owner, effective)
+        self._touched(pools)
+
+
+def _pools(allocation: resourceclaim.AllocationResult | None) -> set[identity.PoolID]:
+    if allocation is None:
+        return set()
+    return {identity.PoolID(result.driver, result.pool) for result in allocation.devices.results}
+
+
+def _version(claim: resourceclaim.ResourceClaim) -> int:
+    return int(claim.metadata.resource_version or 0)

@@ -1,0 +1,121 @@
+"""The ledger of a node: what it has, and what its pods take, in one account for pod requests and devices alike.
+
+The cluster keeps one per node and books pods in and out; the fit check, scoring and preemption read it. What a pod
+takes is worked out once, as a :class:`Demand`, from its requests and from what the devices of its claims mean for
+node-allocatable resources (KEP-5517). Nothing is refused here: a node can be overdrawn, as in any cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from drachma.api import node as nodes
+from drachma.api import pod
+from drachma.scheduler import ports, requests, resources
+
+
+class Demand(NamedTuple):
+    """What one pod takes of a node."""
+
+    amounts: resources.Amounts
+    scored_cpu: int
+    """With a default for containers that do not say; only nodes' scores are made of it. Likewise for memory."""
+    scored_memory: int
+    ports: tuple[ports.HostPort, ...]
+
+
+def demand(of: pod.Pod, *, claims: requests.ClaimStatuses = ()) -> Demand:
+    """What a pod takes, with what its claims add."""
+    scored = requests.for_scoring(of, claims=claims)
+    return Demand(
+        resources.amounts(requests.total(of, claims=claims)),
+        resources.counted(resources.CPU, scored.get(resources.CPU, 0)),
+        resources.counted(resources.MEMORY, scored.get(resources.MEMORY, 0)),
+        ports.wanted(of),
+    )
+
+
+class Booking(NamedTuple):
+    """A pod on a node."""
+
+    pod: pod.Pod
+    demand: Demand
+
+
+class Ledger:
+    """The account of one node."""
+
+    __slots__ = ("allocatable", "allowed_pods", "bookings", "requested", "scored_cpu", "scored_memory", "used_ports")
+
+    def __init__(self, bookings: Iterable[Booking] = ()) -> None:
+        self.allocatable: dict[str, int] = {}
+        self.allowed_pods = 0
+        self.requested: dict[str, int] = {}
+        self.scored_cpu = 0
+        self.scored_memory = 0
+        self.bookings: dict[str, Booking] = {}
+        """The pods of the node by uid."""
+        self.used_ports: list[ports.HostPort] = []
+        for booking in bookings:
+            self.book(booking)
+
+    def measure(self, node: nodes.Node) -> None:
+        """Take over what the node has."""
+        self.allocatable = resources.allocatable(node.status.allocatable)
+        pods = node.status.allocatable.get(resources.PODS)
+        self.allowed_pods = 0 if pods is None else pods.as_int64()
+
+    def book(self, booking: Booking) -> None:
+        """Count a pod in, in place of what was booked for it before."""
+        uid = booking.pod.metadata.uid
+        if uid in self.bookings:
+            self.cancel(uid)
+        self.bookings[uid] = booking
+        self._count(booking.demand, 1)
+        self.used_ports += booking.demand.ports
+
+    def cancel(self, uid: str) -> Booking | None:
+        """Count a pod out; None if it was not in."""
+        booking = self.bookings.pop(uid, None)
+        if booking is not None:
+            self._count(booking.demand, -1)
+            for port in booking.demand.ports:
+                self.used_ports.remove(port)
+        return booking
+
+    def copy(self) -> Ledger:
+        """The same account, to be changed apart: for what-if questions."""
+        other = Ledger()
+        other.allocatable, other.allowed_pods = self.allocatable, self.allowed_pods
+        other.requested = dict(self.requested)
+        other.scored_cpu, other.scored_memory = self.scored_cpu, self.scored_memory
+        other.bookings = dict(self.bookings)
+        other.used_ports = list(self.used_ports)
+        return other
+
+    def left(self, name: str) -> int:
+        """What is left of a resource; negative where the node is overdrawn."""
+        return self.allocatable.get(name, 0) - self.requested.get(name, 0)
+
+    def key(self) -> tuple[object, ...]:
+        """Equal for nodes that no fit check or score by resources can tell apart."""
+        return (
+            tuple(self.allocatable.items()),
+            tuple(sorted(self.requested.items())),
+            self.allowed_pods,
+            len(self.bookings),
+            self.scored_cpu,
+            self.scored_memory,
+        )
+
+    def _count(self, demand: Demand, sign: int) -> None:
+        requested = self.requested
+        for name, amount in demand.amounts:
+            total = requested.get(name, 0) + sign * amount
+            if total:
+                requested[name] = total
+            else:
+                requested.pop(name, None)
+        self.scored_cpu += sign * demand.scored_cpu
+        self.scored_memory += sign * demand.scored_memory

@@ -1,0 +1,30 @@
+"""What scheduling reads of a pod, worked out once per version of the pod."""
+
+from __future__ import annotations
+
+from drachma.api import pod
+from drachma.client import cache
+from drachma.scheduler import ledger
+
+
+class PodInfo:
+    """A pod that wants a node."""
+
+    __slots__ = ("_demand", "key", "pod", "priority")
+
+    def __init__(self, waiting: pod.Pod) -> None:
+        self.pod = waiting
+        self.key = cache.key_of(waiting)
+        self.priority = waiting.spec.priority or 0
+        self._demand: ledger.Demand | None = None
+
+    @property
+    def demand(self) -> ledger.Demand:
+        """What it takes of a node, without what its claims will add."""
+        if self._demand is None:
+            self._demand = ledger.demand(self.pod)
+        return self._demand
+
+    @property
+    def uid(self) -> str:
+        return self.pod.metadata.uid
