@@ -2,16 +2,19 @@
 
 import asyncio
 import contextlib
+import pathlib
 import random
 import socket
 from collections.abc import AsyncIterator, Generator
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import uvicorn
 
+from drachma.api import manifest
 from drachma.client import Client, access, http, local
-from drachma.server import app, authentication, bootstrap, inprocess
+from drachma.server import app, authentication, bootstrap, certificates, inprocess, kubeconfig, serving
 from drachma.store import memory, protocol
 
 TOKEN = "sesame"
@@ -23,6 +26,22 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     client: Client
     application: app.Application
     store: protocol.Store
+
+
+class SecureCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """A server with TLS, and its certificates."""
+
+    url: str
+    files: certificates.Files
+
+    def kubeconfig(self, *, cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> str:
+        """A kubeconfig with the admin's token and the server's authority, unless told otherwise."""
+        content = kubeconfig.document(self.url, authority=self.files.authority.read_bytes(), token=TOKEN)
+        if cluster is not None:
+            content["clusters"][0]["cluster"] = {"server": self.url, **cluster}
+        if user is not None:
+            content["users"][0]["user"] = user
+        return manifest.write_yaml([content])
 
 
 class _Server(uvicorn.Server):
@@ -46,7 +65,7 @@ async def _application() -> tuple[app.Application, memory.MemoryStore]:
 
 
 @contextlib.asynccontextmanager
-async def serving(application: app.Application) -> AsyncIterator[str]:
+async def open_server(application: app.Application) -> AsyncIterator[str]:
     """The application behind a port of loopback; yields its address."""
     # Named as TCP, because asyncio switches off Nagle's algorithm only where it is: without, answers take 40 ms.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
@@ -75,7 +94,31 @@ async def local_cluster() -> AsyncIterator[Cluster]:
 async def http_cluster() -> AsyncIterator[Cluster]:
     """With the client over HTTP."""
     application, store = await _application()
-    async with store, serving(application) as address:
+    async with store, open_server(application) as address:
         reached = access.Access(server=address, source="test", token=TOKEN)
         async with http.HttpClient(reached, manager="tester") as client:
             yield Cluster(client=client, application=application, store=store)
+
+
+class _SecureServer(serving.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+@contextlib.asynccontextmanager
+async def secure_cluster(folder: pathlib.Path) -> AsyncIterator[SecureCluster]:
+    """The server as users run it, but for the process: TLS, certificates in a folder."""
+    application, store = await _application()
+    opened, bound = serving.bind(serving.Address("127.0.0.1", 0))
+    files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=datetime.now(UTC))
+    async with store:
+        with opened:
+            opened.listen()
+            server = _SecureServer(application, files)
+            task = asyncio.create_task(server.serve(sockets=[opened]))
+            try:
+                yield SecureCluster(url=bound.url, files=files)
+            finally:
+                server.should_exit = True
+                await task

@@ -35,6 +35,10 @@ class KeyPair(msgspec.Struct, frozen=True):
     certificate: bytes
     key: bytes
 
+    def __repr__(self) -> str:
+        """Without the key, which has no place in logs and tracebacks."""
+        return f"KeyPair({len(self.certificate)} bytes)"
+
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """One server and one user. ``source`` is how messages name where this comes from."""
@@ -53,3 +57,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     password: str = ""
     plugin: Plugin | None = None
     impersonation: Impersonation | None = None
+
+    def __repr__(self) -> str:
+        """Without credentials, which have no place in logs and tracebacks."""
+        return f"Access({self.server!r}, {self.source!r})"

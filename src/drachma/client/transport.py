@@ -93,8 +93,7 @@ class Transport:
                 if wait is None or attempt == self._retries.attempts:
                     raise
             except _FAILURES as failure:
-                is_unsent = isinstance(failure, aiohttp.ClientConnectorError)
-                if not (is_unsent or request.is_idempotent) or attempt == self._retries.attempts or self._is_closed:
+                if attempt == self._retries.attempts or not self._is_repeated(request, failure):
                     raise self._unreachable(request, failure) from failure
                 wait = pauses.next()
             await self._clock.sleep(wait)
@@ -182,6 +181,13 @@ class Transport:
         if asked is not None and asked > self._retries.longest_wait:
             return None
         return max(pauses.next(), asked or 0.0)
+
+    def _is_repeated(self, request: Request, failure: BaseException) -> bool:
+        """Whether a request that got no answer is sent again."""
+        if self._is_closed or isinstance(failure, aiohttp.ClientSSLError):
+            # Certificates that do not fit will not fit the next time either.
+            return False
+        return request.is_idempotent or isinstance(failure, aiohttp.ClientConnectorError)
 
     def _unreachable(self, request: Request, failure: BaseException) -> errors.UnreachableError:
         problem = str(failure) or type(failure).__name__

@@ -41,3 +41,10 @@ def test_a_missing_token_is_named(mount: pathlib.Path) -> None:
     (mount / "token").unlink()
     with pytest.raises(errors.AccessError, match="token: cannot be read: No such file"):
         incluster.load(environment=INSIDE, mount=mount)
+
+
+def test_credentials_are_not_shown() -> None:
+    pair = access.KeyPair(b"certificate", b"the key")
+    shown = repr(access.Access(server="https://s", source="here", token="the token", password="pass", key_pair=pair))
+    assert shown == "Access('https://s', 'here')"
+    assert repr(pair) == "KeyPair(11 bytes)"
