@@ -1,7 +1,11 @@
 """The server on a socket: uvicorn with TLS, the client's certificate, and a shutdown that finishes accepted writes."""
 
+import asyncio
+import contextlib
+import signal
 import socket
 import ssl
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import uvicorn
@@ -12,6 +16,9 @@ from drachma.server import app, authentication, certificates
 
 GRACE_SECONDS: Final = 30
 """How long a server that stops waits for requests under way."""
+
+GOODBYE_SECONDS: Final = 1.0
+"""How long a server that stops waits for the other end of a connection that it has closed."""
 
 IDLE_SECONDS: Final = 120
 """How long a connection without requests stays open."""
@@ -91,9 +98,38 @@ class Server(uvicorn.Server):
             )
         )
 
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Lets SIGINT and SIGTERM end the serving and nothing else: whoever serves has files to close afterwards."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._application.drain()
-        await super().shutdown(sockets)
+        reaper = asyncio.create_task(self._reap())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            reaper.cancel()
+
+    async def _reap(self) -> None:
+        """Cuts connections whose other end does not answer a polite goodbye, for which TLS waits half a minute."""
+        closing: dict[object, float] = {}
+        loop = asyncio.get_running_loop()
+        while True:
+            for connection in list(self.server_state.connections):
+                transport: Any = connection.transport
+                if transport.is_closing() and loop.time() > closing.setdefault(
+                    connection, loop.time() + GOODBYE_SECONDS
+                ):
+                    transport.abort()
+            await asyncio.sleep(0.1)
 
 
 class _Protocol(httptools_impl.HttpToolsProtocol):

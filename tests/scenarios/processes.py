@@ -1,0 +1,83 @@
+"""The API server as users run it: a process of its own, on loopback, with TLS."""
+
+import contextlib
+import os
+import pathlib
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+START_SECONDS = 60.0
+
+
+class Process:
+    """A running server: where it is, and how to get in."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: pathlib.Path, kubeconfig: pathlib.Path) -> None:
+        self.process = process
+        self.folder = folder
+        self.kubeconfig = kubeconfig
+        content: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
+        self.url: str = content["clusters"][0]["cluster"]["server"]
+        self.token: str = content["users"][0]["user"]["token"]
+        self.authority = folder / "pki" / "ca.crt"
+
+    def kill(self) -> None:
+        """Ends it as a power cut would."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Asks it to end, and waits until it has; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+
+def start(folder: pathlib.Path, *, listen: str = "127.0.0.1:0") -> Process:
+    """Starts a server and waits until it serves; RuntimeError with its output if it does not."""
+    kubeconfig = folder / "kubeconfig.yaml"
+    command = [sys.executable, "-c", "from drachma import cli; cli.main()", "apiserver"]
+    process = subprocess.Popen(
+        [*command, "--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    said = _until_serving(process)
+    if "serving on" not in said:
+        process.kill()
+        process.communicate()
+        raise RuntimeError(f"the server did not start: {said}")
+    return Process(process, folder, kubeconfig)
+
+
+@contextlib.contextmanager
+def running(folder: pathlib.Path) -> Iterator[Process]:
+    """A server that is stopped in the end, whatever happens."""
+    server = start(folder)
+    try:
+        yield server
+    finally:
+        server.process.kill()
+        server.process.communicate()
+
+
+def _until_serving(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None, "the output is piped"
+    said = ""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while "serving on" not in said:
+            if not selector.select(START_SECONDS):
+                break
+            line = process.stdout.readline()
+            if not line:
+                break
+            said += line
+    return said
