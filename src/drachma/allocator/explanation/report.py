@@ -188,5 +188,5 @@ class Explanation(_Data, frozen=True, kw_only=True):
 
 def to_document(explanation: Explanation) -> dict[str, Any]:
     """The explanation as plain dicts, lists and scalars."""
-    document: dict[str, Any] = msgspec.to_builtins(explanation)
+    document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(explanation))
     return document
