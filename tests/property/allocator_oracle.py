@@ -20,6 +20,7 @@ Chosen = tuple[str, str, str, str]
 """Request (with subrequest), driver, pool, device."""
 
 MAX_RESULTS = 32
+UNTYPED = frozenset({"a list, without the feature"})
 
 
 class TooLargeError(Exception):
@@ -303,7 +304,7 @@ class Oracle:
         for derived in wish.derived_attributes:
             if derived.name == name:
                 try:
-                    return _elements(self.derive(derived.expression, device.api))
+                    return self._elements(self.derive(derived.expression, device.api))
                 except errors.CelError as error:
                     raise errors.AllocationError(
                         f"evaluate derived attribute {name} on device {device.id} failed: {error}"
@@ -311,8 +312,17 @@ class Oracle:
         domain, _, own = name.partition("/")
         for key in (name, own if domain == device.driver else name):
             if key in device.api.attributes:
-                return _elements(device.api.attributes[key])
+                return self._elements(device.api.attributes[key])
         return None
+
+    def _elements(self, attribute: resourceslice.DeviceAttribute) -> frozenset[Any]:
+        if attribute.int_value is not None:
+            return frozenset({("int", attribute.int_value)})
+        if attribute.string_value is not None:
+            return frozenset({("string", attribute.string_value)})
+        if not self.features.list_type_attributes:
+            return UNTYPED
+        return frozenset(("int", value) for value in attribute.int_values)
 
 
 def wishes(request: resourceclaim.DeviceRequest) -> tuple[Wish, ...]:
@@ -335,17 +345,13 @@ def _prevents(taint: devices.DeviceTaint, wish: Wish) -> bool:
     return taint.effect in ("NoSchedule", "NoExecute") and not tolerated
 
 
-def _elements(attribute: resourceslice.DeviceAttribute) -> frozenset[Any]:
-    if attribute.int_value is not None:
-        return frozenset({("int", attribute.int_value)})
-    if attribute.string_value is not None:
-        return frozenset({("string", attribute.string_value)})
-    return frozenset(("int", value) for value in attribute.int_values)
-
-
 def _match(members: list[Any]) -> bool:
+    if UNTYPED in members:
+        return len(members) == 1
     return all(members) and bool(frozenset.intersection(*members))
 
 
 def _are_distinct(members: list[Any]) -> bool:
+    if UNTYPED in members[1:]:
+        return False
     return all(members) and sum(map(len, members)) == len(frozenset.union(*members))

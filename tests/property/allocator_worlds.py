@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
 from hypothesis import strategies as st
 
 from drachma import errors
@@ -93,6 +94,7 @@ class World(NamedTuple):
     taken: frozenset[str]
     consumed: dict[str, int]
     """How much of the memory of shared devices is consumed."""
+    features: Features = FEATURES
 
 
 def amount(value: int) -> quantity.Quantity:
@@ -252,4 +254,6 @@ def worlds(draw: st.DrawFn, *, special: bool = True, failing: bool = True, size:
                 consumed[device_id] = 1
             elif draw(_RARELY):
                 taken.add(device_id)
-    return World(tuple(slices), classes, claims, frozenset(taken), consumed)
+    lists = draw(st.sampled_from([True, True, False]))
+    features = msgspec.structs.replace(FEATURES, list_type_attributes=lists)
+    return World(tuple(slices), classes, claims, frozenset(taken), consumed, features)

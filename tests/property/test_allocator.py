@@ -38,7 +38,7 @@ def _allocator(world: World, state: allocator.AllocatedState | None = None) -> a
         classes=allocator.Classes(world.classes),
         allocated=_state(world) if state is None else state,
         compiler=allocator_worlds.TinyCompiler(),
-        features=allocator_worlds.FEATURES,
+        features=world.features,
         share_ids=lambda: f"new-{next(numbers)}",
     )
 
@@ -67,7 +67,7 @@ def _brute_force(world: World) -> Any:
         world.claims,
         taken=set(world.taken),
         consumed={key: {"memory": memory * 10**9} for key, memory in world.consumed.items()},
-        features=allocator_worlds.FEATURES,
+        features=world.features,
         matches=allocator_worlds.matches,
         derive=allocator_worlds.derive,
     )

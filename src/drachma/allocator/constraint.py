@@ -13,6 +13,9 @@ from drachma.allocator import claim as claims
 from drachma.allocator import view as views
 
 
+_NOTHING_CHOSEN = (attributes.ALL_ELEMENTS, attributes.NO_ELEMENTS)
+
+
 class Check:
     """A constraint as it applies to the devices of one option."""
 
@@ -31,16 +34,16 @@ class Check:
         self.failing = 0
         """Devices whose derived attribute cannot be computed."""
         self.untyped = 0
-        """Devices with a value of no known type; of those only the first device of a distinct constraint may be."""
+        """Devices with a value of no known type, which only the first device that is chosen may have."""
 
     def extend(self, chosen: int, position: int) -> int | None:
         """What was chosen, and this device too; None if they do not go together. Not for failing devices."""
         bits = self.bits[position]
+        if self.untyped and self.untyped >> position & 1 and chosen not in _NOTHING_CHOSEN:
+            return None
         if not self.distinct:
             return chosen & bits or None
-        if not bits or chosen & bits or (chosen and self.untyped >> position & 1):
-            return None
-        return chosen | bits
+        return chosen | bits if bits and not chosen & bits else None
 
     def failure(self, shown: views.View, position: int) -> errors.AllocationError:
         """The error of a device whose derived attribute cannot be computed."""

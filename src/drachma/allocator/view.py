@@ -147,7 +147,7 @@ class AttributeColumn:
         if value is None:
             self.bits.append(0)
         elif isinstance(value, attributes.Untyped):
-            # The first device of a match constraint may have such a value, and no second one can ever match it.
+            # The first device of a constraint may have such a value, and nothing ever matches it.
             self.untyped |= 0 if lists else 1 << len(self.bits)
             self.bits.append(0 if lists else self.numbering.unique())
         else:
