@@ -52,8 +52,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _application() -> tuple[app.Application, memory.MemoryStore]:
-    store = memory.MemoryStore()
+async def _application(store: memory.MemoryStore | None = None) -> tuple[app.Application, memory.MemoryStore]:
+    store = store if store is not None else memory.MemoryStore()
     made = app.Application(
         store,
         authentication.Authenticator({TOKEN: authentication.ADMIN}),
@@ -65,11 +65,12 @@ async def _application() -> tuple[app.Application, memory.MemoryStore]:
 
 
 @contextlib.asynccontextmanager
-async def open_server(application: app.Application) -> AsyncIterator[str]:
-    """The application behind a port of loopback; yields its address."""
+async def open_server(application: app.Application, *, port: int = 0) -> AsyncIterator[str]:
+    """The application behind a port of loopback, any unless told; yields its address."""
     # Named as TCP, because asyncio switches off Nagle's algorithm only where it is: without, answers take 40 ms.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.bind(("127.0.0.1", 0))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
         listener.listen()
         config = uvicorn.Config(application, log_level="error", lifespan="off", timeout_graceful_shutdown=5)
         server = _Server(config)
@@ -98,6 +99,44 @@ async def http_cluster() -> AsyncIterator[Cluster]:
         reached = access.Access(server=address, source="test", token=TOKEN)
         async with http.HttpClient(reached, manager="tester") as client:
             yield Cluster(client=client, application=application, store=store)
+
+
+class RestartingCluster:
+    """A server that goes away and comes back on the same store and port; ``inside`` writes to it even while away."""
+
+    def __init__(self, store: memory.MemoryStore, inside: Client, *, port: int, client: Client) -> None:
+        self.store = store
+        self.inside = inside
+        self.client = client
+        self._port = port
+        self._running: contextlib.AsyncExitStack | None = None
+
+    async def start(self) -> None:
+        application, _ = await _application(self.store)
+        self._running = contextlib.AsyncExitStack()
+        await self._running.enter_async_context(open_server(application, port=self._port))
+
+    async def stop(self) -> None:
+        if self._running is not None:
+            await self._running.aclose()
+        self._running = None
+
+
+@contextlib.asynccontextmanager
+async def restarting_cluster() -> AsyncIterator[RestartingCluster]:
+    """Not started yet; with a client over HTTP."""
+    application, store = await _application()
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    reached = access.Access(server=f"http://127.0.0.1:{port}", source="test", token=TOKEN)
+    async with store, http.HttpClient(reached) as client:
+        inside = local.LocalClient(inprocess.InProcess(application.services))
+        cluster = RestartingCluster(store, inside, port=port, client=client)
+        try:
+            yield cluster
+        finally:
+            await cluster.stop()
 
 
 class _SecureServer(serving.Server):

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import deviceclass, meta, namespace, pod, resourceclaim
-from drachma.client import Change, Client, Event, Informers, Selection, patches, target
+from drachma.client import Change, Client, Event, Informers, Selection, clock, patches, target
 from drachma.client.informer import Handler
 from drachma.testing import PodBuilder, claim, device_class
 from drachma.testing import pod as build_pod
@@ -411,6 +411,14 @@ async def test_a_closed_client(client: Client) -> None:
         await client.list(Claim)
 
 
+async def test_a_store_that_takes_no_more_writes(cluster: clusters.Cluster) -> None:
+    await cluster.client.create(a_claim("c"))
+    await cluster.store.close()
+    with pytest.raises(errors.ServerFaultError, match="the server is shutting down"):
+        await cluster.client.create(a_claim("d"))
+    assert names((await cluster.client.list(Claim)).items) == ["c"], "reads go on"
+
+
 # Informers
 
 
@@ -480,3 +488,34 @@ async def test_an_informer_ends_up_with_what_there_is(client: Client) -> None:
         for color in ("red", "blue", "none"):
             want = sorted(k.metadata.name for k in listed.items if k.metadata.labels.get("color", "none") == color)
             assert sorted(names(informer.cache.by("color", color))) == want
+
+
+class HastyClock(clock.SystemClock):
+    """Waits no longer than others need for their turn."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("is_forgotten", [pytest.param(False, id="resumes"), pytest.param(True, id="lists-again")])
+async def test_an_informer_survives_its_server(is_forgotten: bool) -> None:
+    """The server is away for a while and things happen meanwhile; what it forgot of them, a new list has."""
+    async with asyncio.timeout(30), clusters.restarting_cluster() as cluster:
+        for name in ("stays", "goes"):
+            await cluster.inside.create(a_claim(name))
+        await cluster.start()
+        follower = Follower()
+        async with Informers(cluster.client, time=HastyClock()) as informers:
+            informers.of(Claim).add_handler(follower.handler)
+            await informers.wait_synced()
+            await cluster.stop()
+            await cluster.inside.delete(Claim, "goes", namespace="default")
+            await cluster.inside.create(a_claim("comes"))
+            await cluster.inside.delete(Claim, "comes", namespace="default")
+            if is_forgotten:
+                await cluster.store.compact(cluster.store.revision)
+            await cluster.inside.create(a_claim("ends"))
+            await cluster.start()
+            await follower.heard("added ends")
+    between = [] if is_forgotten else ["added comes", "deleted comes"]
+    assert follower.lines == ["added goes", "added stays", "deleted goes", *between, "added ends"]

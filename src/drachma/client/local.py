@@ -23,6 +23,7 @@ _REMEMBERED: Final = 1024
 """Decoded objects of each kind that are kept, so that all who watch or read a version decode it once."""
 
 _JSON: Final = "application/json"
+_CHANGES: Final = {change.value: change for change in protocol.Change}
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +94,7 @@ class LocalWatch(Generic[ObjectT]):
 
     async def batch(self) -> Sequence[protocol.Event[ObjectT]]:
         read = self._read
-        return [protocol.Event(protocol.Change(change), read(stored)) for change, stored in await self._feed.batch()]
+        return [protocol.Event(_CHANGES[change], read(stored)) for change, stored in await self._feed.batch()]
 
 
 class LocalClient:
