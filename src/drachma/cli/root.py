@@ -16,6 +16,7 @@ from drachma import errors
 COMMANDS: Final[dict[str, str]] = {
     "allocate": "drachma.cli.allocate",
     "apiserver": "drachma.cli.apiserver",
+    "cel": "drachma.cli.cel",
     "convert": "drachma.cli.convert",
     "validate": "drachma.cli.validate",
 }
