@@ -84,17 +84,18 @@ class Explainer:
 
     def _analyse(self, node: placement.Node, claims: wish.Claims, trials: trial.Trials | None) -> _Analysis:
         spent = budget.Budget(self._limits)
+        unknown = tuple(report.ClaimReport(name=identity.label(claim.metadata), requests=()) for claim in claims)
         try:
             problem = self._source.problem(node, claims, spent=spent)
         except errors.AllocationError as error:
-            return _Analysis(report.Outcome.ERROR, str(error))
+            return _Analysis(report.Outcome.ERROR, str(error), unknown)
         except budget.ExhaustedError as error:
-            return _Analysis(report.Outcome.GAVE_UP, str(error))
+            return _Analysis(report.Outcome.GAVE_UP, str(error), unknown)
         outcome, message = _outcome(problem, spent)
         try:
             described = _Description(self._source, problem, claims=claims, spent=budget.Budget(self._limits))
         except budget.ExhaustedError as error:
-            return _Analysis(outcome, message or str(error))
+            return _Analysis(outcome, message or str(error), unknown)
         beyond = self._beyond(problem.view)
         reports = tuple(described.claim(number, beyond=beyond, trials=trials) for number in range(len(claims)))
         return _Analysis(outcome, message, reports, described)

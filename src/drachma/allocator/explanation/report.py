@@ -32,7 +32,7 @@ class Verdict(enum.StrEnum):
     UNKNOWN = "Unknown"
 
 
-class _Data(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class _Data(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     pass
 
 

@@ -39,7 +39,7 @@ def lines(explanation: report.Explanation) -> Iterator[str]:
     naming = names.Names(explanation)
     for claim in explanation.claims:
         indent = _INDENT
-        if len(explanation.claims) > 1:
+        if len(explanation.claims) > 1 and claim.requests:
             yield f"{_INDENT}claim {claim.name}"
             indent += _INDENT
         for line in _claim(claim, naming):
@@ -52,12 +52,13 @@ def lines(explanation: report.Explanation) -> Iterator[str]:
 
 def headline(explanation: report.Explanation) -> str:
     """One line: what became of which claims on which node."""
-    subject = " and ".join(f"claim {claim.name}" for claim in explanation.claims) or "the allocation"
+    subject = " and ".join(f"claim {claim.name}" for claim in explanation.claims)
     message = f": {explanation.message}" if explanation.message else ""
     verb = _HEADLINES[explanation.outcome]
     if len(explanation.claims) > 1:
         verb = verb.replace("fits", "fit").replace("does not", "do not").replace("is ", "are ")
-    return f"node {explanation.node}: {subject} {verb}{message}"
+    where = f"node {explanation.node}" if explanation.node else "nodes of any name"
+    return f"{where}: {subject} {verb}{message}"
 
 
 def _claim(claim: report.ClaimReport, naming: names.Names) -> Iterator[str]:
