@@ -136,7 +136,7 @@ class Application:
                 return await _act(handler)
         except status.StatusError as error:
             output = handler.output if handler is not None else negotiation.PLAIN
-            return responses.refusal(error, output)
+            return responses.refusal(_classified(error), output)
         except routes.NotServedError:
             return responses.not_served()
         except DisconnectedError:
@@ -205,6 +205,17 @@ def _strategies(store: protocol.Store, gates: feature.Gates) -> Mapping[str, Str
         if resource.model is not None and resource.model.complete:
             strategies[resource.key] = devicestrategy.DeviceStrategy(resource, gates=gates, store=store)
     return strategies
+
+
+def _classified(error: status.StatusError) -> status.StatusError:
+    """A refusal that clients do not try again.
+
+    Differs from upstream: some mistakes of clients it has no Status for and answers with a 500 without a reason,
+    which stands for a defect of the server. Here they are 422s.
+    """
+    if error.code != 500 or error.reason:
+        return error
+    return status.failure(422, "Invalid", str(error), details={})
 
 
 def _store_refusal(error: errors.StoreError) -> status.StatusError:

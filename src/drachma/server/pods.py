@@ -100,7 +100,6 @@ def _check_target(target: _Target) -> None:
     if not target.name:
         problems.append(fielderror.required(at.child("name")))
     if problems:
-        # Upstream has no Status for this either.
         raise status.failure(500, "", validation_status.aggregate(problems))
 
 

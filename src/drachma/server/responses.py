@@ -23,6 +23,7 @@ _WARNING_LIMIT: Final = 4096
 Headers = Iterable[tuple[bytes, bytes]]
 
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 class _Name(bytes):
@@ -51,7 +52,7 @@ def plain(code: int, body: bytes) -> Response:
 def document(code: int, content: Any, output: negotiation.Output = negotiation.PLAIN) -> Response:
     """A document in the form that was asked for."""
     if output.media_type == negotiation.YAML:
-        return Response(code, manifest.write_yaml([content]).encode(), _YAML_HEADERS)
+        return Response(code, manifest.write_yaml([_decode(_encode(content))]).encode(), _YAML_HEADERS)
     if output.is_pretty:
         return Response(code, json.dumps(content, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n")
     return Response(code, _encode(content) + b"\n")

@@ -91,7 +91,8 @@ class _Patch:
         self._schema = schema.of(write.api_version, write.resource.kind)
 
     def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
-        assert stored is not None, "only apply makes something of nothing"
+        if stored is None:
+            raise status.not_found(self._write.resource, self._write.name)
         current = self._handler.strategy.serve(stored, self._write.version)
         patched = patching.apply(
             dict(current),

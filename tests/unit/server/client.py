@@ -44,6 +44,14 @@ class Answer(NamedTuple):
         return next((value for key, value in reversed(self.headers) if key.lower() == name), None)
 
 
+class Raw(NamedTuple):
+    """What came back, undecoded."""
+
+    code: int
+    data: bytes
+    headers: list[tuple[str, str]]
+
+
 class Client:
     """Talks to one application as its admin."""
 
@@ -74,6 +82,23 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """The same for a body of any bytes."""
+        answer = await self.raw(method, path, data, content_type=content_type, headers=headers)
+        try:
+            content = json.loads(answer.data)
+        except ValueError:
+            content = answer.data.decode()
+        return Answer(answer.code, content, answer.headers)
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        data: bytes,
+        *,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+    ) -> "Raw":
+        """The same, with the answer as it came."""
         sent: list[Any] = []
         inbox = [{"type": "http.request", "body": data, "more_body": False}]
 
@@ -86,13 +111,8 @@ class Client:
             sent.append(message)
 
         await self.app(self.scope(method, path, content_type=content_type, headers=headers), receive, send)
-        raw = b"".join(message.get("body", b"") for message in sent[1:])
-        try:
-            content = json.loads(raw)
-        except ValueError:
-            content = raw.decode()
         found = [(key.decode(), value.decode()) for key, value in sent[0]["headers"]]
-        return Answer(sent[0]["status"], content, found)
+        return Raw(sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]), found)
 
     def scope(
         self, method: str, path: str, *, content_type: str = "", headers: Mapping[str, str] | None = None

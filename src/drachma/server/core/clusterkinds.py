@@ -51,7 +51,7 @@ class NamespaceStrategy(DocumentStrategy):
             metadata["labels"] = {**metadata.get("labels", {}), NAMESPACE_LABEL: metadata["name"]}
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
-        metadata["labels"] = {**metadata.get("labels", {}), NAMESPACE_LABEL: metadata["name"]}
+        metadata["labels"] = {**metadata.get("labels", {}), NAMESPACE_LABEL: metadata.get("name", "")}
         content["status"] = {"phase": "Active"}
         spec = content.setdefault("spec", {})
         finalizers = spec.setdefault("finalizers", [])

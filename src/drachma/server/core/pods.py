@@ -102,7 +102,7 @@ class PodStrategy(DocumentStrategy):
         yield from pod_rules.check_status(_view(content, subject), _view(old, subject))
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
-        problems = names.dns1123_label(subject.metadata["name"])
+        problems = names.dns1123_label(subject.metadata.get("name", ""))
         if problems:
             shown = " ".join(problems)
             yield (

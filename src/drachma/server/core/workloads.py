@@ -109,7 +109,7 @@ class JobStrategy(WorkloadStrategy):
         # Pods must belong to this job and no other of the same name, so its uid is among their labels.
         template = spec["template"].setdefault("metadata", {})
         own = template.setdefault("labels", {})
-        own.update(dict.fromkeys(_JOB_NAME, metadata["name"]))
+        own.update(dict.fromkeys(_JOB_NAME, metadata.get("name", "")))
         own.update(dict.fromkeys(_CONTROLLER_UID, metadata["uid"]))
         selector = spec.setdefault("selector", {})
         selector.setdefault("matchLabels", {})[_CONTROLLER_UID[0]] = metadata["uid"]
