@@ -21,6 +21,7 @@
     │       ├── ThrottledError       429: asked for too much at once, or an eviction is not allowed yet
     │       └── ServerFaultError     5xx: the server failed, or could not answer in time
     ├── UnreachableError         no answer from an API server: no connection, broken off, or not an API server
+    ├── ReconcileError           a controller cannot bring an object to where it should be; it tries again later
     ├── AccessError              a kubeconfig or a service account does not say how to reach an API server
     └── StoreError               the store refuses a read, a write or a whole data directory
         ├── AlreadyExistsError   a create found the key taken
@@ -129,6 +130,10 @@ class ServerFaultError(RefusedError):
 
 class UnreachableError(DrachmaError):
     """No answer that makes sense: no connection, broken off, or not an API server; a write may have happened."""
+
+
+class ReconcileError(DrachmaError):
+    """A controller cannot bring an object to where it should be; it tries again later."""
 
 
 class AccessError(DrachmaError):

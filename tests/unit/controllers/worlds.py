@@ -10,7 +10,7 @@ import prometheus_client
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import event, meta, pod, resourceclaim
+from drachma.api import event, meta
 from drachma.api import gates as features
 from drachma.client import Client, Informers, Selection, local, patches, target
 from drachma.controllers import controller, environment, group
@@ -84,7 +84,7 @@ class World:
         """All events, without those that repeat."""
         return sorted(f"{e.type} {e.reason}: {e.message}" for e in await self.all_of(event.Event))
 
-    def metric(self, name: str, **labels: str) -> float | None:
+    def metric(self, name: str, /, **labels: str) -> float | None:
         return self.environment.registry.get_sample_value(name, labels)
 
 
@@ -94,7 +94,10 @@ async def world(
     gates: features.Gates = features.ALL,
     wrap: Callable[[Client], Client] = lambda client: client,
 ) -> AsyncIterator[World]:
-    """A cluster with these controllers running; ``wrap`` puts something between them and the server."""
+    """A cluster with these controllers running; ``wrap`` puts something between them and the server.
+
+    ``gates`` are those of the controllers; the server can do everything.
+    """
     clock = clocks.ManualClock()
     store = memory.MemoryStore()
     application = app.Application(
@@ -102,7 +105,6 @@ async def world(
         authentication.Authenticator({"sesame": authentication.ADMIN}),
         clock=clock.utc,
         chance=random.Random(7),
-        gates=gates,
     )
     await bootstrap.populate(application.services.registry)
     async with store, local.LocalClient(inprocess.InProcess(application.services), manager="tester") as client:
@@ -150,14 +152,6 @@ class Meddler:
 
 def meddling(before: Callable[..., Any]) -> Callable[[Client], Client]:
     return lambda client: cast(Client, Meddler(client, before))
-
-
-def reserved(*pods: pod.Pod) -> tuple[resourceclaim.ResourceClaimConsumerReference, ...]:
-    """References to pods."""
-    return tuple(
-        resourceclaim.ResourceClaimConsumerReference(resource="pods", name=p.metadata.name, uid=p.metadata.uid)
-        for p in pods
-    )
 
 
 def renamed(made: ObjectT, **metadata: Any) -> ObjectT:

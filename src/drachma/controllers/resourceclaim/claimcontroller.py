@@ -1,0 +1,142 @@
+"""The controller: which news of pods, claims and templates make work, and for whom.
+
+Claims in use are the truth about devices, so nothing here is urgent enough to guess: it looks at its caches first,
+asks the server where a mistake would hurt, and writes only on what it has seen.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from drachma import errors
+from drachma.api import pod, resourceclaim, resourceclaimtemplate
+from drachma.client import informer
+from drachma.controllers import controller, environment, workqueue
+from drachma.controllers.resourceclaim import claimmetrics, generation, podclaims, recentclaims, upkeep
+
+WORKERS: Final = 10
+
+CLAIM_INDEX: Final = "resource claim controller: claims"
+TEMPLATE_INDEX: Final = "resource claim controller: templates"
+
+Claim = resourceclaim.ResourceClaim
+
+
+class Item(NamedTuple):
+    """What to work on."""
+
+    kind: Literal["claim", "pod"]
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.namespace}/{self.name}"
+
+
+def _place(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}"
+
+
+def _claims(of: pod.Pod) -> Iterator[str]:
+    return (_place(of.metadata.namespace, name) for name in podclaims.claim_names(of))
+
+
+def _templates(of: pod.Pod) -> Iterator[str]:
+    for entry in of.spec.resource_claims:
+        if entry.resource_claim_template_name is not None:
+            yield _place(of.metadata.namespace, entry.resource_claim_template_name)
+
+
+class ResourceClaimController:
+    """Makes claims from templates and takes back what is no longer used."""
+
+    name: Final = "resource_claim"
+
+    def __init__(self, surroundings: environment.Environment) -> None:
+        informers = surroundings.informers
+        self._queue: Final[workqueue.Queue[Item]] = workqueue.Queue(
+            self.name, time=surroundings.clock, measured=surroundings.queues
+        )
+        claims, pods = informers.of(Claim), informers.of(pod.Pod)
+        self._claims: Final = claims.cache
+        self._pods: Final = pods.cache
+        self._upkeep: Final = upkeep.Upkeep(surroundings)
+        self._generator: Final = generation.Generator(
+            surroundings,
+            recentclaims.RecentClaims(claims),
+            recorder=surroundings.recorder(self.name),
+            metrics=claimmetrics.ClaimMetrics(claims, into=surroundings.registry),
+        )
+        pods.cache.add_index(CLAIM_INDEX, _claims)
+        pods.cache.add_index(TEMPLATE_INDEX, _templates)
+        pods.add_handler(
+            informer.Handler(added=self._see_pod, updated=lambda _, new: self._see_pod(new), deleted=self._lose_pod)
+        )
+        claims.add_handler(
+            informer.Handler(
+                added=self._see_claim, updated=lambda _, new: self._see_claim(new), deleted=self._see_users
+            )
+        )
+        informers.of(resourceclaimtemplate.ResourceClaimTemplate).add_handler(
+            informer.Handler(added=self._see_template, updated=lambda _, new: self._see_template(new))
+        )
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._reconcile, workers=WORKERS)
+
+    async def _reconcile(self, item: Item) -> None:
+        work = self._generator.sync if item.kind == "pod" else self._upkeep.sync
+        await work(item.namespace, item.name)
+
+    # News
+
+    def _see_pod(self, new: pod.Pod) -> None:
+        if not podclaims.uses_claims(new):
+            return
+        if podclaims.is_done(new):
+            self._look_at_claims_of(new)
+        elif self._needs_work(new):
+            self._queue.add(Item("pod", new.metadata.namespace, new.metadata.name))
+
+    def _lose_pod(self, gone: pod.Pod) -> None:
+        if podclaims.uses_claims(gone):
+            self._upkeep.note_deleted(gone)
+            self._look_at_claims_of(gone)
+
+    def _look_at_claims_of(self, of: pod.Pod) -> None:
+        for name in podclaims.claim_names(of):
+            self._queue.add(Item("claim", of.metadata.namespace, name))
+
+    def _see_claim(self, claim: Claim) -> None:
+        # After a start all claims must be checked for pods that went meanwhile, and any change may name one.
+        self._queue.add(Item("claim", claim.metadata.namespace, claim.metadata.name))
+        self._see_users(claim)
+
+    def _see_users(self, claim: Claim) -> None:
+        for user in self._pods.by(CLAIM_INDEX, _place(claim.metadata.namespace, claim.metadata.name)):
+            self._see_pod(user)
+
+    def _see_template(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
+        for user in self._pods.by(TEMPLATE_INDEX, _place(template.metadata.namespace, template.metadata.name)):
+            self._see_pod(user)
+
+    def _needs_work(self, of: pod.Pod) -> bool:
+        return of.metadata.deletion_timestamp is None and any(
+            self._entry_needs_work(of, entry) for entry in of.spec.resource_claims
+        )
+
+    def _entry_needs_work(self, of: pod.Pod, entry: pod.PodResourceClaim) -> bool:
+        try:
+            found = podclaims.resolve(of, entry)
+        except errors.ReconcileError:
+            # Nothing can be done, but somebody has to say so.
+            return True
+        if not isinstance(found, podclaims.Named):
+            return isinstance(found, podclaims.Missing)
+        claim = self._claims.get(found.name, namespace=of.metadata.namespace)
+        if claim is None:
+            return entry.resource_claim_template_name is not None
+        if found.is_generated and podclaims.ownership_problem(claim, of):
+            # The pod cannot go on unless the other claim is deleted, which will be news.
+            return False
+        is_unreserved = claim.status.allocation is not None and not podclaims.is_reserved_for(claim, of)
+        return bool(of.spec.node_name) and is_unreserved

@@ -1,0 +1,107 @@
+"""Metrics about claims, under the names that Kubernetes released and under those that the KEPs promised.
+
+Claims are counted when somebody looks, from what the informer knows.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import prometheus_client
+from prometheus_client import core, registry
+
+from drachma.api import resourceclaim
+from drachma.client import Informer
+from drachma.controllers.resourceclaim import podclaims
+
+_CREATE_LABELS: Final = ("status", "admin_access", "owner_api_group", "owner_api_kind")
+_CLAIM_LABELS: Final = ("allocated", "admin_access", "source")
+
+
+class _Attempt(NamedTuple):
+    status: str
+    admin_access: str
+    owner_api_group: str
+    owner_api_kind: str
+
+
+class ClaimMetrics(registry.Collector):
+    """How many claims there are, and how many were created or could not be."""
+
+    def __init__(
+        self,
+        informer: Informer[resourceclaim.ResourceClaim],
+        *,
+        into: prometheus_client.CollectorRegistry,
+    ) -> None:
+        self._informer: Final = informer
+        self._attempts: Final[Counter[_Attempt]] = Counter()
+        into.register(self)
+
+    def count_create(self, claim: resourceclaim.ResourceClaim, *, succeeded: bool) -> None:
+        """One more claim was created, or refused."""
+        owner = podclaims.controller_of(claim)
+        group, slash, _ = owner.api_version.partition("/") if owner is not None else ("", "", "")
+        attempt = _Attempt(
+            "success" if succeeded else "failure",
+            _admin_access(claim),
+            group if slash else "",
+            owner.kind if owner is not None else "",
+        )
+        self._attempts[attempt] += 1
+
+    def describe(self) -> Iterable[core.Metric]:
+        """Nothing in advance: names are checked when metrics are collected."""
+        return ()
+
+    def collect(self) -> Iterator[core.Metric]:
+        yield from self._collect_creates()
+        yield from self._collect_claims()
+
+    def _collect_creates(self) -> Iterator[core.Metric]:
+        creates = core.CounterMetricFamily(
+            "dynamic_resource_allocation_resourceclaim_creates",
+            "Attempts to create claims, by outcome, admin access, and group and kind of the owner.",
+            labels=_CREATE_LABELS,
+        )
+        for attempt, count in self._attempts.items():
+            creates.add_metric(attempt, count)
+        yield creates
+        attempts = sum(self._attempts.values())
+        failures = sum(count for attempt, count in self._attempts.items() if attempt.status == "failure")
+        text = "Attempts to create claims for pods."
+        yield core.CounterMetricFamily("resourceclaim_controller_creates", text, value=attempts)
+        yield core.CounterMetricFamily("resourceclaim_controller_create", text, value=attempts)
+        text = "Attempts to create claims for pods that failed."
+        yield core.CounterMetricFamily("resourceclaim_controller_create_failures", text, value=failures)
+
+    def _collect_claims(self) -> Iterator[core.Metric]:
+        counts = Counter(map(_labels, self._informer.cache))
+        claims = core.GaugeMetricFamily(
+            "dynamic_resource_allocation_resource_claims",
+            "Claims by whether they are allocated, admin access, and what they were made from.",
+            labels=_CLAIM_LABELS,
+        )
+        for labels, count in counts.items():
+            claims.add_metric(labels, count)
+        yield claims
+        text = "Claims."
+        yield core.GaugeMetricFamily("resourceclaim_controller_resource_claims", text, value=sum(counts.values()))
+        allocated = sum(count for labels, count in counts.items() if labels[0] == "true")
+        text = "Claims that are allocated."
+        yield core.GaugeMetricFamily("resourceclaim_controller_allocated_resource_claims", text, value=allocated)
+
+
+def _labels(claim: resourceclaim.ResourceClaim) -> tuple[str, str, str]:
+    annotations = claim.metadata.annotations
+    source = ""
+    if annotations.get(podclaims.EXTENDED_RESOURCE_ANNOTATION) == "true":
+        source = "extended_resource"
+    elif annotations.get(podclaims.POD_CLAIM_ANNOTATION):
+        source = "resource_claim_template"
+    return "true" if claim.status.allocation is not None else "false", _admin_access(claim), source
+
+
+def _admin_access(claim: resourceclaim.ResourceClaim) -> str:
+    requests = claim.spec.devices.requests
+    return "true" if any(each.exactly is not None and each.exactly.admin_access for each in requests) else "false"

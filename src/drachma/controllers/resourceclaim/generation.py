@@ -1,0 +1,191 @@
+"""Work on a pod: its claims are made from templates, its status names them, and it holds those that it runs with.
+
+Every step is safe to repeat. A claim that was made before, by whoever and however it was interrupted, is found by its
+owner and annotation; one that was deleted or belongs to somebody else is made anew under another name.
+"""
+
+from typing import Final
+
+from drachma import errors
+from drachma.api import gates as features
+from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
+from drachma.api.struct import ABSENT_MAP
+from drachma.client import Client, events, patches
+from drachma.controllers import environment
+from drachma.controllers.resourceclaim import claimmetrics, podclaims, recentclaims
+
+FAILED: Final = "FailedResourceClaimCreation"
+
+_LONGEST_BASE: Final = 57
+"""Of a generated name: what remains of 63 characters when a dash and five random ones are taken off."""
+
+
+class Generator:
+    """Brings the claims of one pod after another in order."""
+
+    def __init__(
+        self,
+        surroundings: environment.Environment,
+        claims: recentclaims.RecentClaims,
+        *,
+        recorder: events.Recorder,
+        metrics: claimmetrics.ClaimMetrics,
+    ) -> None:
+        self._client: Final[Client] = surroundings.client
+        self._gates: Final = surroundings.gates
+        self._pods: Final = surroundings.informers.of(pod.Pod).cache
+        self._templates: Final = surroundings.informers.of(resourceclaimtemplate.ResourceClaimTemplate).cache
+        self._claims: Final = claims
+        self._recorder: Final = recorder
+        self._metrics: Final = metrics
+
+    async def sync(self, namespace: str, name: str) -> None:
+        """Makes what is missing; raises what keeps it from doing so, of which an event tells too."""
+        owner = self._pods.get(name, namespace=namespace)
+        # Differs from upstream: a pod that has ended gets no claim again when its own was deleted after use. Upstream
+        # makes one, deletes it as unused, and only comes to rest because it believes the first one to be there.
+        if owner is None or owner.metadata.deletion_timestamp is not None or podclaims.is_done(owner):
+            return
+        made: dict[str, str] = {}
+        for entry in owner.spec.resource_claims:
+            try:
+                claim = await self._ensure(owner, entry)
+            except errors.DrachmaError as error:
+                message = f"PodResourceClaim {entry.name}: {error}"
+                self._recorder.record(owner, type=events.WARNING, reason=FAILED, message=message)
+                raise
+            if claim is not None:
+                made[entry.name] = claim.metadata.name
+        if made:
+            owner = await self._publish(owner, made)
+        # Before a pod has a node, reservations are the scheduler's business.
+        if owner.spec.node_name:
+            await self._reserve(owner)
+
+    async def _ensure(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
+        """The claim that the pod's status must name from now on; None if it is in order as it is."""
+        match podclaims.resolve(owner, entry):
+            case podclaims.NotNeeded():
+                return None
+            case podclaims.Named() as known if await self._is_there(owner, known):
+                return None
+        if entry.resource_claim_template_name is None:
+            # Somebody else makes claims that are referenced by name.
+            return None
+        return self._find(owner, entry) or await self._create(owner, entry, entry.resource_claim_template_name)
+
+    async def _is_there(self, owner: pod.Pod, known: podclaims.Named) -> bool:
+        namespace = owner.metadata.namespace
+        claim = self._claims.get(known.name, namespace=namespace)
+        if claim is None:
+            try:
+                claim = await self._client.get(resourceclaim.ResourceClaim, known.name, namespace=namespace)
+            except errors.ObjectNotFoundError:
+                return False
+        return not known.is_generated or not podclaims.ownership_problem(claim, owner)
+
+    def _find(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
+        """A claim that was made for this entry before the pod's status could be written."""
+        for claim in self._claims.of_pod(owner):
+            if claim.metadata.annotations.get(podclaims.POD_CLAIM_ANNOTATION) == entry.name:
+                return claim
+        return None
+
+    async def _create(
+        self, owner: pod.Pod, entry: pod.PodResourceClaim, template_name: str
+    ) -> resourceclaim.ResourceClaim:
+        template = self._templates.get(template_name, namespace=owner.metadata.namespace)
+        if template is None:
+            raise errors.ReconcileError(
+                f'resource claim template "{template_name}": '
+                f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
+            )
+        self._check_features(template)
+        wanted = _claim(owner, entry, template)
+        try:
+            made = await self._client.create(wanted)
+        except errors.RefusedError as error:
+            self._metrics.count_create(wanted, succeeded=False)
+            # The name is not known yet, and upstream's text has a gap there too.
+            raise errors.ReconcileError(f"create ResourceClaim : {error}") from error
+        self._metrics.count_create(wanted, succeeded=True)
+        self._claims.remember(made)
+        return made
+
+    def _check_features(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
+        requests = template.spec.spec.devices.requests
+        if not self._gates.on(features.Gate.ADMIN_ACCESS) and any(
+            each.exactly is not None and each.exactly.admin_access for each in requests
+        ):
+            raise errors.ReconcileError("admin access is requested, but the feature is disabled")
+        if not self._gates.on(features.Gate.PRIORITIZED_LIST) and any(each.first_available for each in requests):
+            raise errors.ReconcileError(
+                "template includes a prioritized list of subrequests, but the feature is disabled"
+            )
+
+    async def _publish(self, owner: pod.Pod, made: dict[str, str]) -> pod.Pod:
+        """Names claims in the pod's status. Entries are merged by name, so those of others stay."""
+        statuses = [
+            pod.PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in sorted(made.items())
+        ]
+        content = {"status": {"resourceClaimStatuses": statuses}}
+        namespace, name = owner.metadata.namespace, owner.metadata.name
+        try:
+            return await self._client.patch(
+                pod.Pod,
+                name,
+                patch=patches.strategic(content, patches.same(owner)),
+                namespace=namespace,
+                subresource="status",
+            )
+        except errors.RefusedError as error:
+            raise errors.ReconcileError(f"update pod {namespace}/{name} ResourceClaimStatuses: {error}") from error
+
+    async def _reserve(self, owner: pod.Pod) -> None:
+        """Reserves allocated claims for a pod that was given a node without (KEP-4381, "Scheduled pods with ...")."""
+        for entry in owner.spec.resource_claims:
+            found = podclaims.resolve(owner, entry)
+            if not isinstance(found, podclaims.Named):
+                continue
+            claim = self._claims.get(found.name, namespace=owner.metadata.namespace)
+            if claim is None:
+                return
+            if found.is_generated and (problem := podclaims.ownership_problem(claim, owner)):
+                raise errors.ReconcileError(problem)
+            if claim.status.allocation is None or podclaims.is_reserved_for(claim, owner):
+                continue
+            reserved = (*claim.status.reserved_for, podclaims.consumer(owner))
+            await self._client.patch(
+                resourceclaim.ResourceClaim,
+                claim.metadata.name,
+                patch=patches.merge({"status": {"reservedFor": reserved}}, patches.unchanged(claim)),
+                namespace=claim.metadata.namespace,
+                subresource="status",
+            )
+
+
+def _claim(
+    owner: pod.Pod, entry: pod.PodResourceClaim, template: resourceclaimtemplate.ResourceClaimTemplate
+) -> resourceclaim.ResourceClaim:
+    wanted = template.spec.metadata
+    reference = meta.OwnerReference(
+        api_version="v1", kind="Pod", name=owner.metadata.name, uid=owner.metadata.uid, controller=True
+    )
+    metadata = meta.ObjectMeta(
+        generate_name=base_name(owner.metadata.name, entry.name),
+        namespace=owner.metadata.namespace,
+        labels=wanted.labels or ABSENT_MAP,
+        annotations={**wanted.annotations, podclaims.POD_CLAIM_ANNOTATION: entry.name},
+        owner_references=(reference,),
+    )
+    return resourceclaim.ResourceClaim(metadata=metadata, spec=template.spec.spec)
+
+
+def base_name(owner: str, entry: str) -> str:
+    """What generated names begin with; when it is too long, both parts are cut in proportion."""
+    whole = f"{owner}-{entry}-"
+    if len(whole) <= _LONGEST_BASE:
+        return whole
+    kept_owner = owner[: len(owner) * _LONGEST_BASE // len(whole)]
+    kept_entry = entry[: len(entry) * _LONGEST_BASE // len(whole)]
+    return f"{kept_owner}-{kept_entry}"

@@ -1,0 +1,112 @@
+"""Work on a claim: reservations of pods that are gone or done are taken back, and what nobody uses is given back.
+
+A claim whose last user went is deallocated in the same write, so no scheduler ever sees it allocated and unused. All
+writes ask for the version that was looked at: whoever reserves the claim meanwhile wins, and the claim comes again.
+"""
+
+from collections import OrderedDict
+from typing import Final
+
+from drachma import errors
+from drachma.api import pod, resourceclaim
+from drachma.client import Client, patches
+from drachma.controllers import environment
+from drachma.controllers.resourceclaim import podclaims
+
+_DELETED_PODS: Final = 500
+"""Pods that are remembered as deleted, which saves asking the server for each."""
+
+Claim = resourceclaim.ResourceClaim
+
+
+class Upkeep:
+    """Brings one claim after another in order."""
+
+    def __init__(self, surroundings: environment.Environment) -> None:
+        self._client: Final[Client] = surroundings.client
+        self._pods: Final = surroundings.informers.of(pod.Pod).cache
+        self._claims: Final = surroundings.informers.of(Claim).cache
+        self._deleted: Final[OrderedDict[str, None]] = OrderedDict()
+
+    def note_deleted(self, gone: pod.Pod) -> None:
+        """A pod of which it is certain that it no longer exists."""
+        self._deleted[gone.metadata.uid] = None
+        if len(self._deleted) > _DELETED_PODS:
+            self._deleted.popitem(last=False)
+
+    async def sync(self, namespace: str, name: str) -> None:
+        """Gives back whatever of a claim is not needed."""
+        claim = self._claims.get(name, namespace=namespace)
+        if claim is None:
+            return
+        reserved = claim.status.reserved_for
+        remaining = tuple([each for each in reserved if await self._is_needed(each, namespace)])
+        is_protected = podclaims.FINALIZER in claim.metadata.finalizers
+        if len(remaining) < len(reserved):
+            status: dict[str, object] = {"reservedFor": remaining or None}
+            # Only the end of use deallocates: allocated but not reserved may be what somebody is about to use.
+            if not remaining and is_protected:
+                status["allocation"] = None
+            claim = await self._write_status(claim, status)
+            if claim.status.allocation is None:
+                claim = await self._unprotect(claim)
+        elif is_protected and claim.metadata.deletion_timestamp is not None and not remaining:
+            if claim.status.allocation is not None:
+                claim = await self._write_status(claim, {"allocation": None})
+            claim = await self._unprotect(claim)
+        if not remaining:
+            await self._delete_unused(claim)
+
+    async def _is_needed(self, reference: resourceclaim.ResourceClaimConsumerReference, namespace: str) -> bool:
+        if reference.api_group or reference.resource != "pods":
+            # Not a pod: whoever put it there knows when it goes.
+            return True
+        if reference.uid in self._deleted:
+            return False
+        user = self._pods.get(reference.name, namespace=namespace)
+        if user is not None:
+            return user.metadata.uid == reference.uid and not podclaims.is_done(user)
+        # Perhaps not seen yet. Taking the claim from a pod that is just being scheduled would be bad: ask.
+        try:
+            user = await self._client.get(pod.Pod, reference.name, namespace=namespace)
+        except errors.ObjectNotFoundError:
+            return False
+        return user.metadata.uid == reference.uid
+
+    async def _write_status(self, claim: Claim, content: dict[str, object]) -> Claim:
+        return await self._client.patch(
+            Claim,
+            claim.metadata.name,
+            patch=patches.merge({"status": content}, patches.unchanged(claim)),
+            namespace=claim.metadata.namespace,
+            subresource="status",
+        )
+
+    async def _unprotect(self, claim: Claim) -> Claim:
+        if podclaims.FINALIZER not in claim.metadata.finalizers:
+            return claim
+        kept = [each for each in claim.metadata.finalizers if each != podclaims.FINALIZER]
+        return await self._client.patch(
+            Claim,
+            claim.metadata.name,
+            patch=patches.merge({"metadata": {"finalizers": kept or None}}, patches.unchanged(claim)),
+            namespace=claim.metadata.namespace,
+        )
+
+    async def _delete_unused(self, claim: Claim) -> None:
+        """Deletes a generated claim whose pod will not run, which may take a while to be deleted itself.
+
+        A pod that is not known may be one that is not known yet; if it is gone, the garbage collector notices.
+        """
+        owner = podclaims.owning_pod(claim)
+        if owner is None or claim.metadata.deletion_timestamp is not None:
+            return
+        found = self._pods.get(owner.name, namespace=claim.metadata.namespace)
+        if found is None or (found.metadata.uid == owner.uid and not podclaims.is_done(found)):
+            return
+        try:
+            await self._client.delete(
+                Claim, claim.metadata.name, namespace=claim.metadata.namespace, preconditions=patches.same(claim)
+            )
+        except errors.ObjectNotFoundError:
+            return
