@@ -12,7 +12,6 @@ from drachma.allocator import attributes, budget, screening
 from drachma.allocator import claim as claims
 from drachma.allocator import view as views
 
-
 _NOTHING_CHOSEN = (attributes.ALL_ELEMENTS, attributes.NO_ELEMENTS)
 
 

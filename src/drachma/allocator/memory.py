@@ -6,12 +6,12 @@ the constraints that still apply to them, counters, groups and shares. A careful
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import marshal
 from typing import Final, NamedTuple
 
 from drachma.allocator import problem as problems
 
-_REMEMBERED: Final = 200_000
+_REMEMBERED: Final = 50_000
 
 
 class State(NamedTuple):
@@ -35,7 +35,7 @@ class Memory:
     """Keys of states from which there was no way on."""
 
     def __init__(self, problem: problems.Problem) -> None:
-        self._failures: set[Hashable] = set()
+        self._failures: set[bytes] = set()
         self._relevant = _relevant_devices(problem)
         self._live = _live_constraints(problem)
         self._counts_results = [
@@ -43,11 +43,11 @@ class Memory:
             for claim in range(len(problem.claims))
         ]
 
-    def key(self, option: problems.Option, number: int, *, todo: int, state: State, held: int) -> Hashable:
+    def key(self, option: problems.Option, number: int, *, todo: int, state: State, held: int) -> bytes:
         """What the search from here on depends on: before device ``number`` of an option."""
         # After its first device an option chooses from what is left to do; "All" does not choose.
         is_choosing = number > 0 and option.listed is None
-        return (
+        parts = (
             option.level,
             option.number,
             number,
@@ -57,17 +57,20 @@ class Memory:
             tuple([state.chosen[constraint] for constraint in self._live[option.level]]),
             state.left,
             state.groups,
-            frozenset(state.shares.items()) if state.shares else None,
+            tuple(sorted(state.shares.items())),
             state.marks,
         )
+        # One flat object for each: nested tuples by the thousand would keep the garbage collector busy. Version 2 of
+        # the format knows no references, so equal parts have equal bytes.
+        return marshal.dumps(parts, 2)
 
-    def add(self, key: Hashable) -> None:
+    def add(self, key: bytes) -> None:
         """Remember that there was no way on."""
         if len(self._failures) >= _REMEMBERED:
             self._failures.clear()
         self._failures.add(key)
 
-    def __contains__(self, key: Hashable) -> bool:
+    def __contains__(self, key: bytes) -> bool:
         return key in self._failures
 
 

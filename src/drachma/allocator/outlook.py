@@ -86,6 +86,8 @@ class Outlook:
             return False
         if not all(self._has_distinct_values(number) for number in range(len(self.problem.claims))):
             return False
+        if not self._has_capacity():
+            return False
         return matching.can_serve((units & ~taken, needed) for units, needed in self._later[0])
 
     def _has_distinct_values(self, claim: int) -> bool:
@@ -100,6 +102,28 @@ class Outlook:
                     elements = self._elements(check, self.candidates[option])
                     demands.setdefault(check.number, []).append((elements, option.count))
         return all(matching.can_serve(wanted) for wanted in demands.values())
+
+    def _has_capacity(self) -> bool:
+        """Whether shared devices have enough of every capacity for all requests that can only have a share."""
+        wanted: dict[str, int] = {}
+        supply: dict[str, dict[int, int]] = {}
+        for level in self.problem.levels:
+            option = level.options[0]
+            units = self.candidates[option]
+            if level.is_choice or option.listed is not None or not units or units & ~self.problem.shared:
+                continue
+            needs: dict[str, list[int]] = {}
+            for position in views.positions(units):
+                amounts, left = self.problem.room(option, position)
+                names = option.shape.amounts(self.problem.view.device(position)) or {}
+                for name, amount, rest in zip(names, amounts, left, strict=True):
+                    supply.setdefault(name, {})[position] = rest
+                    needs.setdefault(name, []).append(amount)
+            for name, amounts_of_all in needs.items():
+                # A device without the capacity would need none of it.
+                if len(amounts_of_all) == units.bit_count():
+                    wanted[name] = wanted.get(name, 0) + min(amounts_of_all) * option.count
+        return all(amount <= sum(supply[name].values()) for name, amount in wanted.items())
 
     def _prune(self, claim: int) -> None:
         """Drop the candidates whose value in a match constraint not all requests can agree on."""

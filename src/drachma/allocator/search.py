@@ -55,7 +55,7 @@ class _Slot:
         """How many devices the claim had before."""
         self.claim = option.claim
         self.position = -1
-        self.key: object = None
+        self.key = b""
 
 
 class _Choice:
