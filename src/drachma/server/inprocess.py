@@ -4,6 +4,7 @@ Reads and watches go straight to the store. Writes are handed to the same verbs 
 that never were HTTP. There are no limits here and no authentication: whoever has the Python object may do everything.
 """
 
+import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib import parse
@@ -119,12 +120,17 @@ class InProcess:
             "method": verb,
             "path": "",
             "headers": ((b"content-type", media_type.encode()), (b"user-agent", self._user_agent)),
-            "query_string": parse.urlencode(query).encode() if query else b"",
+            "query_string": _query_string(tuple(query.items())),
         }
         request = requests.Request(scope, receive)
         request.user = self._user
         route = routes.Route(resource, place.version, verb, place.namespace, place.name, subresource)
         return Handler(self._services, request, route)
+
+
+@functools.lru_cache(maxsize=256)
+def _query_string(query: tuple[tuple[str, str], ...]) -> bytes:
+    return parse.urlencode(query).encode()
 
 
 class Feed:
