@@ -68,7 +68,7 @@ class NamespaceStrategy(DocumentStrategy):
             taken(content, old, "spec")
 
     def check(self, content: Document, subject: Subject) -> Errors:
-        for position, name in enumerate(content["spec"].get("finalizers") or ()):
+        for position, name in enumerate((content.get("spec") or {}).get("finalizers") or ()):
             if "/" not in name and name != NAMESPACE_FINALIZER:
                 detail = "name is neither a standard finalizer name nor is it fully qualified"
                 yield fielderror.invalid(SPEC.child("finalizers").item(position), printed.named(name), detail)

@@ -13,6 +13,7 @@ import msgspec
 from drachma import errors
 from drachma.api import meta
 from drachma.server import documents, filling, objectmeta, resources, schema, status, typemismatch
+from drachma.server.core import nulls
 from drachma.server.strategy import Subject, Traits, Write
 from drachma.validation import metadata
 from drachma.validation.fielderror import Errors, FieldError
@@ -77,7 +78,7 @@ class DocumentStrategy:
         problem = typemismatch.explain(document, self._schema)
         if problem:
             raise errors.DecodeError(problem)
-        given = documents.without_nulls(document)
+        given = nulls.settled(document, self._schema)
         try:
             decoded = msgspec.convert(given.pop("metadata", {}), meta.ObjectMeta)
         except msgspec.ValidationError as error:

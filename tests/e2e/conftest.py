@@ -1,0 +1,81 @@
+"""One server process for all end-to-end tests, and the real clients that talk to it."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.scenarios import processes
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
+Kubectl = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
+    with processes.running(tmp_path_factory.mktemp("e2e") / "data") as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def kubectl_binary() -> pathlib.Path:
+    """kubectl 1.37: ``$DRACHMA_KUBECTL``, or what scripts/fetch_kubectl.py fetches into .cache."""
+    configured = os.environ.get("DRACHMA_KUBECTL")
+    if configured:
+        return pathlib.Path(configured)
+    script = PROJECT / "scripts" / "fetch_kubectl.py"
+    spec = importlib.util.spec_from_file_location("fetch_kubectl", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        binary: pathlib.Path = module.fetch()
+    except OSError as error:
+        pytest.skip(f"kubectl 1.37 is absent and could not be fetched: {error} (set DRACHMA_KUBECTL)")
+    return binary
+
+
+@pytest.fixture(scope="session")
+def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of client processes: this server, and nothing of the user's own."""
+    home = tmp_path_factory.mktemp("home")
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(server.kubeconfig), "TZ": "UTC"}
+
+
+@pytest.fixture
+def kubectl(kubectl_binary: pathlib.Path, environment: dict[str, str], namespace: str) -> Kubectl:
+    """Runs kubectl in a namespace of the test's own; what it prints. Fails with its errors."""
+
+    def run(*arguments: str, stdin: str | None = None, fails: bool = False, **variables: str) -> str:
+        outcome = subprocess.run(
+            [str(kubectl_binary), "--namespace", namespace, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env={**environment, **variables},
+            timeout=120,
+            check=False,
+        )
+        assert (outcome.returncode != 0) is fails, outcome.stdout + outcome.stderr
+        return outcome.stdout + (outcome.stderr if fails else "")
+
+    return run
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest, kubectl_binary: pathlib.Path, environment: dict[str, str]) -> str:
+    """A namespace named after the test."""
+    name = request.node.name.replace("_", "-").replace("[", "-").strip("]")[:60].rstrip("-")
+    subprocess.run(
+        [str(kubectl_binary), "create", "namespace", name],
+        capture_output=True,
+        env=environment,
+        timeout=120,
+        check=True,
+    )
+    return str(name)
