@@ -59,11 +59,10 @@ def allocate(
         raise errors.DecodeError("-f: required, unless there is --batch")
     cluster = _read(file)
     runs = attempts.Attempts(cluster, gates.Gates.parse(feature_gates), node=node)
-    made: list[attempts.Attempt] = []
-    for name in _wanted(cluster, claim or []):
-        made.append(runs.run(name, explain=explain))
-        typer.echo(f"drachma: {made[-1].message}", err=True)
+    made = [runs.run(name, explain=explain) for name in _wanted(cluster, claim or [])]
     _write(made, output)
+    for entry in made:
+        typer.echo(f"drachma: {entry.message}", err=True)
     if not all(entry.document for entry in made):
         raise typer.Exit(1)
 

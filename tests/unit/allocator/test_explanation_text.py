@@ -35,7 +35,7 @@ def test_everything_at_once() -> None:
         "node node-1: claim default/c does not fit\n"
         "  request r: wants 2 of class gpu, which does not fit even alone\n"
         "    2 of 8: constraint #0 cannot be met with their gpu.example.com/numa\n"
-        "      0: gpus/g0\n"
+        "      0: g0\n"
         "      1: g1\n"
         "    1 of 8: already allocated\n"
         "      to claim default/x: g5\n"
@@ -45,7 +45,7 @@ def test_everything_at_once() -> None:
         "      gpu.example.com/speed is 100: g2\n"
         "      gpu.example.com/speed is 50: g3\n"
         "    2 of 8: not reachable from the node\n"
-        "      their slice is for another node: far/g0, g9\n"
+        "      their slice is for another node: far/g0, far/g9\n"
         "  constraint #0, matchAttribute gpu.example.com/numa: no value has enough usable devices\n"
         "    0: r 1 of 2\n"
         "    1: r 1 of 2\n"
@@ -95,6 +95,18 @@ def test_long_lists_are_cut() -> None:
     assert "      gpu.example.com/speed is 9: g9\n      and 20 more with 20 other values\n" in text
     text = explanation.render(explained.explain(over, claim("c").request("r", device_class="gpu", count=31)))
     assert "    30 of 30: usable (g0, g1, g2, g3, g4, g5, g6, g7 and 22 more)\n" in text
+
+
+def test_names_are_as_long_as_they_must_be() -> None:
+    slices = [
+        gpus("g0", "g1", name="a"),
+        gpus("g0", name="b"),
+        resource_slice("c", driver="nic.example.com", pool="a").on_node(NODE).devices("g0"),
+    ]
+    over = source(slices)
+    text = explanation.render(explained.explain(over, claim("c").request("r", device_class="gpu", count=9)))
+    assert f"    3 of 4: usable ({DRIVER}/a/g0, g1, b/g0)\n" in text
+    assert 'driver is "nic.example.com": nic.example.com/a/g0\n' in text
 
 
 def test_no_devices_at_all() -> None:

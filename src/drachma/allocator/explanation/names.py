@@ -6,29 +6,37 @@ import collections
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from drachma.allocator.explanation import report
+from drachma.allocator.explanation import cause, report
 
 MAX_SHOWN: Final = 8
 """How many names a line shows."""
 
 
 class Names:
-    """The devices that an explanation mentions, each under its shortest name."""
+    """The devices that an explanation mentions, each under its shortest name.
+
+    Devices that the node cannot reach do not make the names of its own devices longer, and have their pool in theirs.
+    """
 
     def __init__(self, explanation: report.Explanation) -> None:
-        everything = dict.fromkeys(
-            name
-            for claim in explanation.claims
-            for request in claim.requests
-            for way in request.alternatives
-            for name in (*way.usable, *(device for entry in way.obstacles for device in entry.devices))
-        )
+        ways = [way for claim in explanation.claims for request in claim.requests for way in request.alternatives]
+        near: dict[str, None] = {}
+        far: dict[str, None] = {}
+        for way in ways:
+            near.update(dict.fromkeys(way.usable))
+            for entry in way.obstacles:
+                group = far if isinstance(entry.cause, cause.NotReachable) else near
+                group.update(dict.fromkeys(entry.devices))
         self._short: dict[str, str] = {}
-        unnamed = list(everything)
-        for parts in (1, 2):
-            uses = collections.Counter(_tail(name, parts) for name in everything)
-            self._short.update((name, _tail(name, parts)) for name in unnamed if uses[_tail(name, parts)] == 1)
-            unnamed = [name for name in unnamed if name not in self._short]
+        self._shorten(list(near), parts=1)
+        self._shorten([*near, *far], parts=2)
+
+    def _shorten(self, devices: list[str], *, parts: int) -> None:
+        """Give those devices that have none yet the end of their full name, if it is no other device's end."""
+        uses = collections.Counter(_tail(device, parts) for device in devices)
+        for device in devices:
+            if device not in self._short and uses[_tail(device, parts)] == 1:
+                self._short[device] = _tail(device, parts)
 
     def of(self, device: str) -> str:
         """A device, by its full name."""
