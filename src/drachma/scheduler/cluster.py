@@ -64,6 +64,10 @@ class Cluster:
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def sizes(self) -> dict[str, int]:
+        """How many nodes, pods on them, and pods that are assumed there are."""
+        return {"nodes": len(self._by_name), "pods": len(self._homes), "assumed_pods": len(self._assumed)}
+
     def find(self, name: str) -> NodeState | None:
         """The node of this name."""
         return self._by_name.get(name)

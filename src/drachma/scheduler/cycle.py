@@ -102,21 +102,26 @@ class Cycle:
         )
         return Unfit(info, diagnosis, plan, attempt.unavailable)
 
-    def fits(self, info: podinfo.PodInfo, state: cluster.NodeState, account: ledger.Ledger) -> bool:
-        """Whether a pod would fit on a node if its ledger were another; labels and taints are taken for granted.
+    def obstacle(
+        self, info: podinfo.PodInfo, state: cluster.NodeState, *, account: ledger.Ledger
+    ) -> verdict.Rejection | None:
+        """Why a pod would not fit on a node if its ledger were another; labels and taints are taken for granted.
 
-        Raises AbortError as a decision would report it.
+        Raises AbortError for what a decision would report as such.
         """
         plan = claimplan.make(info, self._devices, self._tools.enabled, new_uid=self._tools.new_uid)
         if isinstance(plan, verdict.Rejection):
-            return False
-        if not nodeports.fits(info.demand.ports, account) or self.fit_question(info).ask(account).reasons:
-            return False
+            return plan
+        if not nodeports.fits(info.demand.ports, account):
+            return nodeports.REJECTION
+        fit = self.fit_question(info).ask(account)
+        if fit.reasons:
+            return fit.rejection
         if plan is None:
-            return True
+            return None
         imagined = cluster.NodeState(state.name, state.slot, account)
         imagined.node, imagined.place = state.node, state.place
-        return self._device_filter.fits(plan, info, imagined, given=self.circumstances())
+        return self._device_filter.obstacle(plan, info, imagined, given=self.circumstances())
 
     def fit_question(self, info: podinfo.PodInfo) -> noderesources.FitQuestion:
         """What is asked of nodes' ledgers about a pod."""

@@ -60,7 +60,7 @@ class Filtered:
 
     def reject(self, nodes: int, reason: str) -> None:
         if nodes:
-            self.rejections.append((verdict.Rejection(verdict.DYNAMIC_RESOURCES, (reason,)), nodes))
+            self.rejections.append((_rejection(reason), nodes))
 
     def group_of(self, state: cluster.NodeState) -> Group:
         """The group of a passing node."""
@@ -120,22 +120,30 @@ class DeviceFilter:
             found.passing |= passing & ~unavailable
         return found
 
-    def fits(
+    def obstacle(
         self, plan: claimplan.ClaimPlan, info: podinfo.PodInfo, state: cluster.NodeState, *, given: Circumstances
-    ) -> bool:
-        """Whether a node with another ledger than its own would do: for what-if questions, one node at a time."""
+    ) -> verdict.Rejection | None:
+        """Why a node with another ledger than its own would not do: for what-if questions, one node at a time."""
         found = Filtered()
-        groups = [] if plan.is_stale else self._groups(plan, info, alive=state.bit, found=found, given=given)
-        if not groups:
-            return False
+        if plan.is_stale:
+            return _rejection("cannot schedule extended resource claim")
+        groups = self._groups(plan, info, alive=state.bit, found=found, given=given)
         blocked: dict[int, int] = {}
-        alive = self._check_claims(plan, info, alive=state.bit, found=found, blocked=blocked, given=given)
-        answers = self._answers(groups[0], alive, found=found) if alive and not blocked else []
-        if not answers:
-            return False
+        alive = state.bit if groups else 0
+        alive = self._check_claims(plan, info, alive=alive, found=found, blocked=blocked, given=given)
+        answers = self._answers(groups[0], alive, found=found) if alive else []
+        if found.rejections:
+            return found.rejections[0][0]
+        if blocked:
+            return _rejection("resourceclaim not available on the node")
         statuses = self._statuses(plan, info, groups[0], answers[0][0].footprints)
-        asked = shared_amounts(requests.total(info.pod, claims=statuses))
-        return not podbudget.problem(info.pod, statuses) and not shortage(asked, state.ledger).reasons
+        problem = podbudget.problem(info.pod, statuses)
+        if problem:
+            return _rejection(problem)
+        fit = shortage(shared_amounts(requests.total(info.pod, claims=statuses)), state.ledger)
+        if fit.reasons:
+            return verdict.Rejection(verdict.DYNAMIC_RESOURCES, fit.reasons, fit.is_resolvable)
+        return None
 
     def _groups(
         self,
@@ -401,6 +409,10 @@ def _by_devices(
 def has_conditions(enabled: gates.Gates) -> bool:
     """Whether binding conditions are looked at."""
     return enabled.on(gates.Gate.DEVICE_BINDING_CONDITIONS) and enabled.on(gates.Gate.RESOURCE_CLAIM_DEVICE_STATUS)
+
+
+def _rejection(reason: str) -> verdict.Rejection:
+    return verdict.Rejection(verdict.DYNAMIC_RESOURCES, (reason,))
 
 
 def _label(claim: resourceclaim.ResourceClaim) -> str:

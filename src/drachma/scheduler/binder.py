@@ -1,0 +1,287 @@
+"""The binder: writes what was decided (claims, what a pod's status says of them, the binding), or takes it all back.
+
+One call per placed pod, many at a time; the scheduler has counted the pod and its devices already and goes on deciding
+meanwhile. Failing is a :class:`BindingError` with the words for the pod's condition; whatever was written for the pod
+by then is undone by :meth:`Binder.undo`, so that no reservation stays behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import pod, resourceclaim
+from drachma.client import clock, events, patches, protocol
+from drachma.scheduler import decision, metrics, settings, verdict
+from drachma.scheduler.dynamicresources import (
+    bindingconditions,
+    claimwriter,
+    devicefilter,
+    extendedclaim,
+    inventory,
+    podclaims,
+)
+
+_log = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 5.0
+
+
+class BindingError(Exception):
+    """A pod could not be bound; the text is what people see."""
+
+
+class Binding:
+    """A placed pod on its way, and what has been written for it."""
+
+    __slots__ = ("created", "placed", "pod", "reserved", "wrote_statuses")
+
+    def __init__(self, placed: decision.Placed) -> None:
+        self.placed = placed
+        self.pod = placed.info.pod
+        self.reserved: list[resourceclaim.ResourceClaim] = []
+        """Claims that have the pod among their consumers because of this attempt, as they were written."""
+        self.created: resourceclaim.ResourceClaim | None = None
+        """The claim that was made for extended resources."""
+        self.wrote_statuses = False
+
+
+class Binder:
+    """Binds pods through a client."""
+
+    def __init__(
+        self,
+        client: protocol.Client,
+        devices: inventory.Inventory,
+        *,
+        chosen: settings.Settings,
+        time: clock.Clock,
+        writer: claimwriter.ClaimWriter,
+        recorder: events.Recorder,
+        measured: metrics.Metrics,
+    ) -> None:
+        self._client: Final = client
+        self._devices: Final = devices
+        self._settings: Final = chosen
+        self._clock: Final = time
+        self._writer: Final = writer
+        self._recorder: Final = recorder
+        self._metrics: Final = measured
+        self._slots: Final = asyncio.Semaphore(chosen.binders)
+
+    async def bind(self, binding: Binding) -> None:
+        """Writes everything, the binding last; BindingError if something stands in the way."""
+        try:
+            async with self._slots:
+                began = self._clock.monotonic()
+                await self._write_claims(binding)
+                await self._write_statuses(binding)
+                self._metrics.point("PreBind", self._clock.monotonic() - began)
+            await self._wait_for_devices(binding)
+        except (claimwriter.ClaimError, errors.DrachmaError) as error:
+            raise BindingError(f'running PreBind plugin "{verdict.DYNAMIC_RESOURCES}": {error}') from error
+        async with self._slots:
+            began = self._clock.monotonic()
+            try:
+                await self._client.bind(binding.pod, node=binding.placed.node)
+            except errors.DrachmaError as error:
+                if not await self._is_bound(binding, error):
+                    raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+            self._metrics.point("Bind", self._clock.monotonic() - began)
+
+    async def _is_bound(self, binding: Binding, error: errors.DrachmaError) -> bool:
+        """Whether a binding was written although nobody said so; taking its reservations away would hurt the pod."""
+        if isinstance(error, errors.RefusedError) and not isinstance(error, errors.ServerFaultError):
+            return False
+        metadata = binding.pod.metadata
+        try:
+            found = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
+        except errors.DrachmaError:
+            return False
+        return found.metadata.uid == metadata.uid and found.spec.node_name == binding.placed.node
+
+    # Claims
+
+    async def _write_claims(self, binding: Binding) -> None:
+        placed = binding.placed
+        if placed.plan is None:
+            return
+        results = {entry.claim.metadata.uid: entry.result for entry in placed.allocations}
+        for entry in placed.plan.claims:
+            if not podclaims.is_reserved_for(entry.claim, binding.pod):
+                await self._reserve(binding, entry.claim, allocation=results.get(entry.claim.metadata.uid))
+        if placed.mappings:
+            await self._write_special(binding, placed.allocations[-1])
+
+    async def _reserve(
+        self,
+        binding: Binding,
+        claim: resourceclaim.ResourceClaim,
+        *,
+        allocation: resourceclaim.AllocationResult | None,
+    ) -> resourceclaim.ResourceClaim:
+        written = await self._writer.reserve(claim, binding.pod, allocation=allocation)
+        binding.reserved.append(written)
+        self._devices.claims.observe(written)
+        # Written and seen: nothing is in flight any more.
+        self._devices.claims.settle(claim.metadata.uid)
+        return written
+
+    async def _write_special(self, binding: Binding, entry: decision.Allocation) -> None:
+        """Make the claim for extended resources, and tell the pod's containers about it."""
+        metadata = msgspec.structs.replace(entry.claim.metadata, name="", uid="")
+        try:
+            made = await self._writer.create(msgspec.structs.replace(entry.claim, metadata=metadata))
+        except claimwriter.ClaimError:
+            self._metrics.claim_created("failure")
+            raise
+        self._metrics.claim_created("success")
+        binding.created = made
+        tracker = self._devices.claims
+        # What was in flight under a name of its own now is under the real one.
+        tracker.settle(entry.claim.metadata.uid)
+        tracker.reserve(made.metadata, entry.result)
+        tracker.observe(made)
+        written = await self._reserve(binding, made, allocation=entry.result)
+        status = pod.PodExtendedResourceClaimStatus(
+            request_mappings=binding.placed.mappings, resource_claim_name=written.metadata.name
+        )
+        await self._patch_pod(binding.pod, {"extendedResourceClaimStatus": status})
+
+    async def _write_statuses(self, binding: Binding) -> None:
+        """Say in the pod's status what its claims add to its requests (KEP-5517)."""
+        if not binding.placed.statuses:
+            return
+        statuses = [
+            msgspec.structs.replace(status, resource_claim_name=binding.created.metadata.name)
+            if binding.created is not None and status.resource_claim_name == extendedclaim.IN_MEMORY_NAME
+            else status
+            for status in binding.placed.statuses
+        ]
+        await self._patch_pod(binding.pod, {"nodeAllocatableResourceClaimStatuses": statuses})
+        binding.wrote_statuses = True
+
+    # Devices that have to become ready
+
+    async def _wait_for_devices(self, binding: Binding) -> None:
+        plan = binding.placed.plan
+        if plan is None or not devicefilter.has_conditions(self._settings.gates):
+            return
+        claims = {claim.metadata.uid: claim for claim in (entry.claim for entry in plan.claims)}
+        claims |= {claim.metadata.uid: claim for claim in binding.reserved}
+        awaited = [claim for claim in claims.values() if bindingconditions.awaited(claim.status.allocation)]
+        if not awaited:
+            return
+        self._recorder.record(
+            binding.pod,
+            type=events.NORMAL,
+            reason="BindingConditionsPending",
+            message=f"waiting for binding conditions for device on node {binding.placed.node}",
+        )
+        began = self._clock.monotonic()
+        outcome = "error"
+        try:
+            await self._until_ready(awaited, until=began + self._settings.binding_seconds)
+            outcome = "success"
+        except claimwriter.ClaimError as error:
+            outcome = "timeout" if str(error).startswith("device binding timeout") else "failed"
+            raise
+        finally:
+            drivers = {
+                result.driver
+                for claim in awaited
+                if claim.status.allocation is not None
+                for result in claim.status.allocation.devices.results
+                if result.binding_conditions
+            }
+            self._metrics.binding_conditions(sorted(drivers), self._clock.monotonic() - began, status=outcome)
+
+    async def _until_ready(self, claims: list[resourceclaim.ResourceClaim], *, until: float) -> None:
+        changed = asyncio.Event()
+        with _hearing(self._devices, claims, changed.set):
+            while not self._are_ready(claims):
+                left = until - self._clock.monotonic()
+                if left <= 0:
+                    raise claimwriter.ClaimError("device binding timeout: context deadline exceeded")
+                changed.clear()
+                await self._either(changed, seconds=min(left, _POLL_SECONDS))
+
+    def _are_ready(self, claims: list[resourceclaim.ResourceClaim]) -> bool:
+        for known in claims:
+            metadata = known.metadata
+            claim = self._devices.claims.get(metadata.namespace, metadata.name)
+            if claim is None or claim.metadata.uid != metadata.uid:
+                raise claimwriter.ClaimError(f'could not find ResourceClaim "{metadata.namespace}/{metadata.name}"')
+            readiness, failure = bindingconditions.judge(claim)
+            if failure is not None:
+                raise claimwriter.ClaimError(
+                    f"device binding failed: claim={metadata.name}, reason={failure.reason}, "
+                    f'message="{failure.message}"'
+                )
+            if readiness is bindingconditions.Readiness.WAITING:
+                timeout = self._settings.binding_seconds
+                if bindingconditions.is_late(claim, now=self._clock.utc(), timeout=timeout):
+                    raise claimwriter.ClaimError(f"device binding timeout: claim={metadata.name}")
+                return False
+        return True
+
+    async def _either(self, changed: asyncio.Event, *, seconds: float) -> None:
+        """Returns when something changed, or after a while."""
+        waiting = {asyncio.ensure_future(changed.wait()), asyncio.ensure_future(self._clock.sleep(seconds))}
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    # Taking back
+
+    async def undo(self, binding: Binding) -> None:
+        """Takes back what was written for a pod that is not bound; what cannot be is logged and tried again later."""
+        tracker = self._devices.claims
+        for entry in binding.placed.allocations:
+            tracker.settle(entry.claim.metadata.uid)
+        created = binding.created
+        for claim in binding.reserved:
+            if created is None or claim.metadata.uid != created.metadata.uid:
+                await self._tried(self._writer.release(claim, binding.pod), f"unreserve {claimwriter.label(claim)}")
+        if created is not None:
+            tracker.settle(created.metadata.uid)
+            newest = tracker.get(created.metadata.namespace, created.metadata.name) or created
+            await self._tried(self._writer.delete(newest), f"delete {claimwriter.label(created)}")
+        if binding.wrote_statuses:
+            cleared: dict[str, Any] = {"nodeAllocatableResourceClaimStatuses": []}
+            await self._tried(self._patch_pod(binding.pod, cleared), "clear node allocatable resources")
+
+    async def _tried(self, write: Any, what: str) -> None:
+        try:
+            await write
+        except errors.DrachmaError as error:
+            _log.warning("%s failed: %s", what, error)
+
+    async def _patch_pod(self, about: pod.Pod, status: dict[str, Any]) -> None:
+        await self._client.patch(
+            pod.Pod,
+            about.metadata.name,
+            namespace=about.metadata.namespace,
+            subresource="status",
+            patch=patches.merge({"status": status}, patches.same(about)),
+        )
+
+
+@contextlib.contextmanager
+def _hearing(
+    devices: inventory.Inventory, claims: list[resourceclaim.ResourceClaim], heard: Callable[[], None]
+) -> Iterator[None]:
+    stops = [devices.claims.watch(claim.metadata.uid, heard) for claim in claims]
+    try:
+        yield
+    finally:
+        for stop in stops:
+            stop()

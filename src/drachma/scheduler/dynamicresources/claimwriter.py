@@ -1,0 +1,182 @@
+"""Writes claims: finalizer, allocation and reservation before a pod is bound, and all of it taken back if it is not.
+
+Called by the binder, and after a failed attempt. A write that another one came before is tried again on the newest
+state; what makes it pointless (the claim is going, is another one of the same name, or was allocated by somebody
+else) is a :class:`ClaimError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import Any, Final
+
+from drachma import errors
+from drachma.api import pod, resourceclaim
+from drachma.client import clock, patches, protocol
+from drachma.scheduler.dynamicresources import podclaims
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+
+_ATTEMPTS: Final = 5
+_PAUSE: Final = 0.01
+
+Claim = resourceclaim.ResourceClaim
+
+
+class ClaimError(Exception):
+    """A claim cannot be had; the text says which and why."""
+
+
+class ClaimWriter:
+    """Writes claims through a client."""
+
+    def __init__(
+        self, client: protocol.Client, *, time: clock.Clock, chance: random.Random, with_timestamps: bool
+    ) -> None:
+        """``with_timestamps`` notes when a claim was allocated, which binding conditions need."""
+        self._client: Final = client
+        self._clock: Final = time
+        self._chance: Final = chance
+        self._with_timestamps: Final = with_timestamps
+
+    async def reserve(
+        self, claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None
+    ) -> Claim:
+        """The claim with a pod among its consumers, and allocated where ``allocation`` says what."""
+        current = claim
+        for attempt in range(_ATTEMPTS):
+            try:
+                return await self._reserve(current, consumer, allocation=allocation)
+            except errors.ObjectConflictError as error:
+                if attempt + 1 == _ATTEMPTS:
+                    raise ClaimError(f"{_doing(allocation)} claim {label(claim)}: {error}") from error
+            await self._clock.sleep(_PAUSE * (1 + self._chance.random() / 10))
+            current = await self._refreshed(claim)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _reserve(
+        self, claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None
+    ) -> Claim:
+        if claim.metadata.deletion_timestamp is not None:
+            raise ClaimError(f"claim {label(claim)} got deleted in the meantime")
+        status: dict[str, Any] = {}
+        if allocation is not None:
+            if claim.status.allocation is not None:
+                raise ClaimError(f"claim {label(claim)} got allocated elsewhere in the meantime")
+            claim = await self._protected(claim)
+            status["allocation"] = allocation
+        elif claim.status.allocation is None:
+            raise ClaimError(f"claim {label(claim)} got deallocated elsewhere in the meantime")
+        stamped = allocation or claim.status.allocation
+        if self._with_timestamps and stamped is not None and stamped.allocation_timestamp is None:
+            now = self._clock.utc().replace(microsecond=0)
+            status["allocation"] = {**_fields(allocation), "allocationTimestamp": now}
+        reference = resourceclaim.ResourceClaimConsumerReference(
+            resource="pods", name=consumer.metadata.name, uid=consumer.metadata.uid
+        )
+        if not podclaims.is_reserved_for(claim, consumer):
+            status["reservedFor"] = (*claim.status.reserved_for, reference)
+        try:
+            return await self._patch_status(claim, status)
+        except errors.ObjectConflictError:
+            raise
+        except errors.DrachmaError as error:
+            raise ClaimError(f"{_doing(allocation)} claim {label(claim)}: {error}") from error
+
+    async def _protected(self, claim: Claim) -> Claim:
+        """The claim with the finalizer, which has to be there before an allocation is."""
+        if FINALIZER in claim.metadata.finalizers:
+            return claim
+        finalizers = [*claim.metadata.finalizers, FINALIZER]
+        try:
+            return await self._client.patch(
+                Claim,
+                claim.metadata.name,
+                namespace=claim.metadata.namespace,
+                patch=patches.merge({"metadata": {"finalizers": finalizers}}, patches.unchanged(claim)),
+            )
+        except errors.ObjectConflictError:
+            raise
+        except errors.DrachmaError as error:
+            raise ClaimError(f"add finalizer to claim {label(claim)}: {error}") from error
+
+    async def _refreshed(self, claim: Claim) -> Claim:
+        try:
+            found = await self._client.get(Claim, claim.metadata.name, namespace=claim.metadata.namespace)
+        except errors.DrachmaError as error:
+            raise ClaimError(f"get updated claim {label(claim)} after conflict: {error}") from error
+        if found.metadata.uid != claim.metadata.uid:
+            raise ClaimError(f"claim {label(claim)} got deleted in the meantime")
+        return found
+
+    async def release(self, claim: Claim, consumer: pod.Pod) -> None:
+        """Takes a pod off the consumers of a claim, whatever else changed there."""
+        entry = {"$patch": "delete", "uid": consumer.metadata.uid}
+        patch = patches.strategic({"status": {"reservedFor": [entry]}}, patches.same(claim))
+        await self._client.patch(
+            Claim, claim.metadata.name, namespace=claim.metadata.namespace, subresource="status", patch=patch
+        )
+
+    async def deallocate(self, claim: Claim) -> Claim:
+        """Clears all that a claim's status says, if the claim is still as it is known."""
+        return await self._patch_status(claim, {"allocation": None, "reservedFor": None, "devices": None})
+
+    async def create(self, made: Claim) -> Claim:
+        """A new claim, under a generated name."""
+        try:
+            return await self._client.create(made)
+        except errors.DrachmaError as error:
+            raise ClaimError(f"create claim for extended resources {label(made)}: {error}") from error
+
+    async def delete(self, claim: Claim) -> None:
+        """Deletes a claim for good, in use or not: only for claims that the scheduler made itself."""
+        current = claim
+        for attempt in range(_ATTEMPTS):
+            try:
+                if FINALIZER in current.metadata.finalizers:
+                    left = [name for name in current.metadata.finalizers if name != FINALIZER]
+                    patch = patches.merge({"metadata": {"finalizers": left}}, patches.unchanged(current))
+                    await self._client.patch(
+                        Claim, claim.metadata.name, namespace=claim.metadata.namespace, patch=patch
+                    )
+                break
+            except errors.ObjectConflictError:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+                current = await self._client.get(Claim, claim.metadata.name, namespace=claim.metadata.namespace)
+        with contextlib.suppress(errors.ObjectNotFoundError):
+            await self._client.delete(
+                Claim,
+                claim.metadata.name,
+                namespace=claim.metadata.namespace,
+                preconditions=patches.same(claim),
+            )
+
+    async def _patch_status(self, claim: Claim, status: dict[str, Any]) -> Claim:
+        return await self._client.patch(
+            Claim,
+            claim.metadata.name,
+            namespace=claim.metadata.namespace,
+            subresource="status",
+            patch=patches.merge({"status": status}, patches.unchanged(claim)),
+        )
+
+
+def label(claim: Claim) -> str:
+    """How messages call a claim."""
+    return f"{claim.metadata.namespace}/{claim.metadata.name}"
+
+
+def _fields(allocation: resourceclaim.AllocationResult | None) -> dict[str, Any]:
+    """An allocation's own fields, for a patch; nothing where the claim has them already."""
+    if allocation is None:
+        return {}
+    fields: dict[str, Any] = {"devices": allocation.devices}
+    if allocation.node_selector is not None:
+        fields["nodeSelector"] = allocation.node_selector
+    return fields
+
+
+def _doing(allocation: resourceclaim.AllocationResult | None) -> str:
+    return "add reservation to" if allocation is None else "add allocation and reservation to"

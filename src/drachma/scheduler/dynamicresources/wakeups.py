@@ -1,0 +1,64 @@
+"""What can help a pod that waits for devices: claims, classes, slices, nodes, and its own claims being made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from drachma.api import pod, resourceclaim
+from drachma.scheduler import hints, verdict
+from drachma.scheduler.dynamicresources import podclaims
+
+Claim = resourceclaim.ResourceClaim
+
+
+class Wakeups:
+    """The hints, and PreEnqueue, of DynamicResources."""
+
+    def __init__(self, claims: podclaims.Claims) -> None:
+        self._claims: Final = claims
+
+    def pre_enqueue(self, waiting: pod.Pod) -> verdict.Rejection | None:
+        """Why the pod does not even come into the queue: a claim of it is not there."""
+        if not waiting.spec.resource_claims:
+            return None
+        try:
+            podclaims.resolve(waiting, self._claims)
+        except podclaims.MissingError as error:
+            return verdict.Rejection(verdict.DYNAMIC_RESOURCES, (str(error),))
+        return None
+
+    def hints(self) -> Sequence[hints.Hint]:
+        """All hints of the plugin."""
+        action, resource = hints.Action, hints.Resource
+        node_actions = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
+        return (
+            hints.Hint(resource.NODE, node_actions, hints.always),
+            hints.Hint(resource.RESOURCE_CLAIM, action.ADD | action.UPDATE | action.DELETE, self._claim_helps),
+            hints.Hint(resource.TARGET_POD, action.UPDATE_POD_GENERATED_CLAIM, self._own_update_helps),
+            hints.Hint(resource.DEVICE_CLASS, action.ADD | action.UPDATE, hints.always),
+            hints.Hint(resource.RESOURCE_SLICE, action.ADD | action.UPDATE, hints.always),
+        )
+
+    def _claim_helps(self, waiting: pod.Pod, old: Claim | None, new: Claim | None) -> bool:
+        if new is None:
+            return old is not None and old.status.allocation is not None
+        try:
+            used = podclaims.resolve(waiting, self._claims)
+        except podclaims.MissingError:
+            return False
+        if frees_devices(old, new):
+            return True
+        if all(entry.claim.metadata.uid != new.metadata.uid for entry in used):
+            return False
+        return old is None or old.status != new.status
+
+    def _own_update_helps(self, _waiting: pod.Pod, _old: pod.Pod, new: pod.Pod) -> bool:
+        return self.pre_enqueue(new) is None
+
+
+def frees_devices(old: Claim | None, new: Claim | None) -> bool:
+    """Whether a change of a claim gives devices back, which may help any pod."""
+    if old is None or old.status.allocation is None:
+        return False
+    return new is None or new.status.allocation is None

@@ -1,0 +1,63 @@
+"""Carries out what preemption decided: victims learn why they have to go, and are deleted."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from drachma import errors
+from drachma.api import pod
+from drachma.client import clock, events, patches, protocol
+from drachma.scheduler import preemption
+
+_log = logging.getLogger(__name__)
+
+
+class Evictor:
+    """Evicts pods through a client."""
+
+    def __init__(self, client: protocol.Client, *, time: clock.Clock, recorder: events.Recorder) -> None:
+        self._client: Final = client
+        self._clock: Final = time
+        self._recorder: Final = recorder
+
+    async def evict(self, candidate: preemption.Candidate, preemptor: pod.Pod, *, scheduler: str) -> bool:
+        """Whether all victims are on their way; what fails is logged, and tried again when the pod is."""
+        is_done = True
+        for victim in candidate.victims:
+            if victim.metadata.deletion_timestamp is not None:
+                continue
+            try:
+                await self._evict(victim, candidate, preemptor, scheduler=scheduler)
+            except errors.ObjectNotFoundError:
+                continue
+            except errors.DrachmaError as error:
+                is_done = False
+                _log.warning("pod %s/%s not preempted: %s", victim.metadata.namespace, victim.metadata.name, error)
+        return is_done
+
+    async def _evict(
+        self, victim: pod.Pod, candidate: preemption.Candidate, preemptor: pod.Pod, *, scheduler: str
+    ) -> None:
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": f"{scheduler}: preempting to accommodate a higher priority pod",
+            "lastTransitionTime": self._clock.utc().replace(microsecond=0),
+        }
+        name, namespace = victim.metadata.name, victim.metadata.namespace
+        await self._client.patch(
+            pod.Pod,
+            name,
+            namespace=namespace,
+            subresource="status",
+            patch=patches.strategic({"status": {"conditions": [condition]}}, patches.same(victim)),
+        )
+        await self._client.delete(pod.Pod, name, namespace=namespace, preconditions=patches.same(victim))
+        self._recorder.record(
+            victim,
+            type=events.NORMAL,
+            reason="Preempted",
+            message=f"Preempted by pod {preemptor.metadata.uid} on node {candidate.node}",
+        )

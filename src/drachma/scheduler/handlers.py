@@ -1,0 +1,164 @@
+"""Handlers: what changes in the API mean for cluster, inventory and queue. Registered with the informers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drachma.api import deviceclass, devicetaintrule, pod, resourceclaim, resourceslice
+from drachma.api import node as nodes
+from drachma.client import cache, informer, informers
+from drachma.scheduler import changes, cluster, nominations, podinfo, queue, settings
+from drachma.scheduler.dynamicresources import inventory, wakeups
+from drachma.scheduler.hints import Action, Change, Resource
+
+
+class Handlers:
+    """Keeps the scheduler's state in step with the API."""
+
+    def __init__(
+        self,
+        known: cluster.Cluster,
+        devices: inventory.Inventory,
+        waiting: queue.Queue,
+        *,
+        nominated: nominations.Nominations,
+        scheduler_name: str,
+    ) -> None:
+        self._cluster: Final = known
+        self._devices: Final = devices
+        self._queue: Final = waiting
+        self._nominated: Final = nominated
+        self._name: Final = scheduler_name
+
+    def register(self, shared: informers.Informers) -> None:
+        """Hear of everything that matters; nodes and devices before claims, and those before pods."""
+        shared.of(nodes.Node).add_handler(
+            informer.Handler(added=self._node_added, updated=self._node_updated, deleted=self._node_deleted)
+        )
+        shared.of(deviceclass.DeviceClass).add_handler(
+            informer.Handler(added=self._class_added, updated=self._class_updated, deleted=self._class_deleted)
+        )
+        shared.of(devicetaintrule.DeviceTaintRule).add_handler(
+            informer.Handler(added=self._devices.put_rule, updated=self._rule_updated, deleted=self._rule_deleted)
+        )
+        shared.of(resourceslice.ResourceSlice).add_handler(
+            informer.Handler(added=self._slice_added, updated=self._slice_updated, deleted=self._devices.remove_slice)
+        )
+        shared.of(resourceclaim.ResourceClaim).add_handler(
+            informer.Handler(added=self._claim_added, updated=self._claim_updated, deleted=self._claim_deleted)
+        )
+        shared.of(pod.Pod).add_handler(
+            informer.Handler(added=self._pod_added, updated=self._pod_updated, deleted=self._pod_deleted)
+        )
+
+    # Nodes
+
+    def _node_added(self, new: nodes.Node) -> None:
+        self._devices.node_changed(self._cluster.put_node(new))
+        self._queue.wake(Change(Resource.NODE, Action.ADD, None, new))
+
+    def _node_updated(self, old: nodes.Node, new: nodes.Node) -> None:
+        state = self._cluster.put_node(new)
+        if old.metadata.labels != new.metadata.labels or old.status.declared_features != new.status.declared_features:
+            self._devices.node_changed(state)
+        for change in changes.of_node(old, new):
+            self._queue.wake(change)
+
+    def _node_deleted(self, gone: nodes.Node) -> None:
+        state = self._cluster.remove_node(gone.metadata.name)
+        if state is not None:
+            self._devices.node_removed(state)
+
+    # Devices
+
+    def _class_added(self, new: deviceclass.DeviceClass) -> None:
+        self._devices.put_class(new)
+        self._queue.wake(Change(Resource.DEVICE_CLASS, Action.ADD, None, new))
+
+    def _class_updated(self, old: deviceclass.DeviceClass, new: deviceclass.DeviceClass) -> None:
+        self._devices.put_class(new)
+        self._queue.wake(Change(Resource.DEVICE_CLASS, Action.UPDATE, old, new))
+
+    def _class_deleted(self, gone: deviceclass.DeviceClass) -> None:
+        self._devices.remove_class(gone.metadata.name)
+
+    def _slice_added(self, new: resourceslice.ResourceSlice) -> None:
+        self._devices.put_slice(new, old=None)
+        self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.ADD, None, new))
+
+    def _slice_updated(self, old: resourceslice.ResourceSlice, new: resourceslice.ResourceSlice) -> None:
+        self._devices.put_slice(new, old=old)
+        self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE, old, new))
+
+    def _rule_updated(self, _old: devicetaintrule.DeviceTaintRule, new: devicetaintrule.DeviceTaintRule) -> None:
+        self._devices.put_rule(new)
+        self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE))
+
+    def _rule_deleted(self, gone: devicetaintrule.DeviceTaintRule) -> None:
+        self._devices.remove_rule(gone.metadata.name)
+        self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE))
+
+    # Claims
+
+    def _claim_added(self, new: resourceclaim.ResourceClaim) -> None:
+        self._devices.claims.observe(new)
+        self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.ADD, None, new), claim=cache.key_of(new))
+
+    def _claim_updated(self, old: resourceclaim.ResourceClaim, new: resourceclaim.ResourceClaim) -> None:
+        self._devices.claims.observe(new)
+        change = Change(Resource.RESOURCE_CLAIM, Action.UPDATE, old, new)
+        self._queue.wake(change, claim=None if wakeups.frees_devices(old, new) else cache.key_of(new))
+
+    def _claim_deleted(self, gone: resourceclaim.ResourceClaim) -> None:
+        self._devices.claims.remove(gone)
+        if gone.status.allocation is not None:
+            self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.DELETE, gone, None))
+
+    # Pods
+
+    def _pod_added(self, new: pod.Pod) -> None:
+        if new.spec.node_name:
+            self._cluster.put_pod(new)
+        elif self._is_ours(new):
+            self._queue.add(new)
+            if new.status.nominated_node_name:
+                self._nominated.put(podinfo.PodInfo(new), new.status.nominated_node_name)
+
+    def _pod_updated(self, old: pod.Pod, new: pod.Pod) -> None:
+        if new.spec.node_name:
+            self._assigned_pod_updated(old, new)
+            return
+        if not self._is_ours(new):
+            self._queue.delete(old)
+            return
+        if not self._cluster.is_assumed(new.metadata.uid):
+            self._queue.update(old, new)
+
+    def _assigned_pod_updated(self, old: pod.Pod, new: pod.Pod) -> None:
+        if not old.spec.node_name:
+            self._queue.delete(old)
+            self._nominated.remove(old.metadata.uid)
+        was_counted = self._cluster.node_of(new.metadata.uid) is not None
+        self._cluster.put_pod(new)
+        if cluster.is_finished(new):
+            if was_counted:
+                self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, new, None))
+        elif old.spec.node_name:
+            for change in changes.of_assigned_pod(old, new):
+                self._queue.wake(change)
+
+    def _pod_deleted(self, gone: pod.Pod) -> None:
+        uid = gone.metadata.uid
+        if gone.spec.node_name:
+            if self._cluster.node_of(uid) is not None:
+                self._cluster.remove_pod(uid)
+                self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, gone, None))
+            return
+        self._queue.delete(gone)
+        if self._nominated.node_of(uid):
+            self._nominated.remove(uid)
+            self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, gone, None))
+
+    def _is_ours(self, waiting: pod.Pod) -> bool:
+        wanted = waiting.spec.scheduler_name or settings.DEFAULT_NAME
+        return wanted == self._name and not cluster.is_finished(waiting)

@@ -1,0 +1,188 @@
+"""Metrics of the scheduler, under upstream's names, in a registry that is passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import prometheus_client
+from prometheus_client import core, registry
+
+from drachma.scheduler import cluster, queue
+
+_QUEUES: Final = (queue.Where.ACTIVE, queue.Where.BACKOFF, queue.Where.PARKED, queue.Where.GATED)
+
+SCHEDULED: Final = "scheduled"
+UNSCHEDULABLE: Final = "unschedulable"
+ERROR: Final = "error"
+
+
+def _exponential(start: float, factor: float, *, count: int) -> tuple[float, ...]:
+    return tuple(start * factor**place for place in range(count))
+
+
+class Metrics:
+    """What is counted and timed."""
+
+    def __init__(
+        self,
+        where: prometheus_client.CollectorRegistry,
+        *,
+        profile: str,
+        claim_creates: prometheus_client.Counter | None = None,
+    ) -> None:
+        """``claim_creates`` is the counter of created claims, where a process has it already."""
+        self._profile: Final = profile
+        self._registry: Final = where
+        attempts = prometheus_client.Counter(
+            "scheduler_schedule_attempts_total",
+            "Number of attempts to schedule pods, by the result.",
+            ("result", "profile"),
+            registry=where,
+        )
+        durations = prometheus_client.Histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Scheduling attempt latency in seconds, algorithm and binding.",
+            ("result", "profile"),
+            buckets=_exponential(0.001, 2, count=15),
+            registry=where,
+        )
+        results = (SCHEDULED, UNSCHEDULABLE, ERROR)
+        self._attempts: Final = {result: attempts.labels(result, profile) for result in results}
+        self._durations: Final = {result: durations.labels(result, profile) for result in results}
+        self.algorithm: Final = prometheus_client.Histogram(
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "Scheduling algorithm latency in seconds.",
+            buckets=_exponential(0.001, 2, count=15),
+            registry=where,
+        )
+        self._points: Final = prometheus_client.Histogram(
+            "scheduler_framework_extension_point_duration_seconds",
+            "Latency for running all plugins of a specific extension point.",
+            ("extension_point", "status", "profile"),
+            buckets=_exponential(0.0001, 2, count=12),
+            registry=where,
+        )
+        self._point_children: Final[dict[tuple[str, str], prometheus_client.Histogram]] = {}
+        self._incoming: Final = prometheus_client.Counter(
+            "scheduler_queue_incoming_pods_total",
+            "Number of pods added to scheduling queues by event and queue type.",
+            ("queue", "event"),
+            registry=where,
+        )
+        self._incoming_children: Final[dict[tuple[str, str], prometheus_client.Counter]] = {}
+        self._sli: Final = prometheus_client.Histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "Latency from a pod's first attempt until it is bound, by the number of attempts.",
+            ("attempts",),
+            buckets=_exponential(0.01, 2, count=20),
+            registry=where,
+        )
+        self._attempts_needed: Final = prometheus_client.Histogram(
+            "scheduler_pod_scheduling_attempts",
+            "Number of attempts to successfully schedule a pod.",
+            buckets=_exponential(1, 2, count=5),
+            registry=where,
+        )
+        self.after_flush: Final = prometheus_client.Counter(
+            "scheduler_pod_scheduled_after_flush_total",
+            "Number of pods that were scheduled after they had waited for so long that they were tried again.",
+            registry=where,
+        )
+        self.preemption_attempts: Final = prometheus_client.Counter(
+            "scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now.", registry=where
+        )
+        self.preemption_victims: Final = prometheus_client.Histogram(
+            "scheduler_preemption_victims",
+            "Number of selected preemption victims.",
+            buckets=_exponential(1, 2, count=7),
+            registry=where,
+        )
+        self._binding_conditions: Final = prometheus_client.Counter(
+            "scheduler_dra_bindingconditions_allocations_total",
+            "Number of allocations using devices with BindingConditions, by driver and outcome.",
+            ("profile", "driver", "status"),
+            registry=where,
+        )
+        self._binding_waits: Final = prometheus_client.Histogram(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "Time in seconds spent waiting for BindingConditions during PreBind.",
+            ("profile", "driver", "status"),
+            buckets=_exponential(0.1, 2, count=14),
+            registry=where,
+        )
+        self.claim_creates: Final = claim_creates or prometheus_client.Counter(
+            "dynamic_resource_allocation_resourceclaim_creates_total",
+            "Number of ResourceClaims creation requests, by status, admin access and owner.",
+            ("status", "admin_access", "owner_api_group", "owner_api_kind"),
+            registry=where,
+        )
+
+    def watch(self, waiting: queue.Queue, nodes: cluster.Cluster) -> None:
+        """Report the sizes of a queue and a cluster whenever somebody asks."""
+        self._registry.register(_Sizes(waiting, nodes, self._profile))
+
+    def attempt(self, result: str, seconds: float) -> None:
+        """An attempt to schedule a pod came to an end."""
+        self._attempts[result].inc()
+        self._durations[result].observe(seconds)
+
+    def point(self, name: str, seconds: float, *, status: str = "Success") -> None:
+        """All plugins of an extension point ran."""
+        child = self._point_children.get((name, status))
+        if child is None:
+            child = self._point_children[name, status] = self._points.labels(name, status, self._profile)
+        child.observe(seconds)
+
+    def incoming(self, queue: str, event: str) -> None:
+        """A pod came into a part of the queue."""
+        child = self._incoming_children.get((queue, event))
+        if child is None:
+            child = self._incoming_children[queue, event] = self._incoming.labels(queue, event)
+        child.inc()
+
+    def bound(self, attempts: int, seconds: float) -> None:
+        """A pod was bound, so many seconds after its first attempt."""
+        self._attempts_needed.observe(attempts)
+        self._sli.labels(str(attempts) if attempts < 15 else "15+").observe(seconds)
+
+    def binding_conditions(self, drivers: Iterable[str], seconds: float, *, status: str) -> None:
+        """A wait for devices to become ready came to an end."""
+        for driver in drivers:
+            self._binding_waits.labels(self._profile, driver, status).observe(seconds)
+            self._binding_conditions.labels(self._profile, driver, status).inc()
+
+    def claim_created(self, status: str) -> None:
+        """A claim for extended resources was made, or that failed."""
+        self.claim_creates.labels(status, "false", "", "Pod").inc()
+
+
+class _Sizes(registry.Collector):
+    """Gauges that are read when they are asked for."""
+
+    def __init__(self, waiting: queue.Queue, nodes: cluster.Cluster, profile: str) -> None:
+        self._queue: Final = waiting
+        self._cluster: Final = nodes
+        self._profile: Final = profile
+
+    def collect(self) -> Iterable[core.Metric]:
+        pending = core.GaugeMetricFamily(
+            "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=("queue",)
+        )
+        for where in _QUEUES:
+            pending.add_metric((where.value,), self._queue.size(where))
+        yield pending
+        rejected = core.GaugeMetricFamily(
+            "scheduler_unschedulable_pods",
+            "The number of unschedulable pods broken down by plugin name.",
+            labels=("plugin", "profile"),
+        )
+        for plugin, count in self._queue.rejected_by().items():
+            rejected.add_metric((plugin, self._profile), count)
+        yield rejected
+        sizes = core.GaugeMetricFamily(
+            "scheduler_cache_size", "Number of nodes, pods and assumed pods in the cache.", labels=("type",)
+        )
+        for kind, count in self._cluster.sizes().items():
+            sizes.add_metric((kind,), count)
+        yield sizes

@@ -1,0 +1,348 @@
+"""The queue of pods that want a node: active, backing off after a failed attempt, or parked until something helps.
+
+Informers add pods and report changes; the scheduler pops the most important pod, and puts it back if it did not fit.
+A parked pod is woken only by changes that a plugin which rejected it says can help (:mod:`drachma.scheduler.hints`),
+or after five minutes. Before it becomes active, PreEnqueue has a say: a pod that has to wait for its claims or gates
+never takes up the scheduler's time. A pause after a failed attempt is cut short when there is nothing else to do,
+unless the attempt failed with an error.
+
+Time is passed in; nothing here waits.
+"""
+
+from __future__ import annotations
+
+import enum
+import heapq
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from drachma.api import pod
+from drachma.client import cache
+from drachma.scheduler import changes, hints, podinfo, verdict
+from drachma.scheduler.dynamicresources import podclaims
+
+IndexT = TypeVar("IndexT")
+
+
+class Where(enum.StrEnum):
+    """The part of the queue that a pod is in."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    PARKED = "unschedulable"
+    GATED = "gated"
+    """Parked, and never tried: PreEnqueue keeps it back."""
+    OUT = "out"
+
+
+class Pauses(msgspec.Struct, frozen=True, kw_only=True):
+    """How long pods wait, in seconds."""
+
+    initial: float = 1.0
+    maximum: float = 10.0
+    parked: float = 300.0
+
+    def after(self, failures: int) -> float:
+        """The pause after so many failed attempts in a row."""
+        return min(self.initial * 2 ** (failures - 1), self.maximum) if failures > 0 else 0.0
+
+
+class Counter(Protocol):
+    """Hears of every pod that enters a part of the queue, and of the change that brought it there."""
+
+    def __call__(self, queue: str, event: str) -> None: ...
+
+
+class QueuedPod:
+    """A pod and what became of it so far."""
+
+    __slots__ = (
+        "added", "attempts", "failures", "first_attempt", "info", "is_error", "parked", "ready", "rejectors", "ticket",
+        "was_flushed", "where",
+    )  # fmt: skip
+
+    def __init__(self, info: podinfo.PodInfo, now: float) -> None:
+        self.info = info
+        self.added = now
+        """When it came to where it is; among equally important pods the first goes first."""
+        self.attempts = 0
+        self.failures = 0
+        """Failed attempts that count for the next pause."""
+        self.first_attempt: float | None = None
+        self.rejectors: frozenset[str] = frozenset()
+        self.is_error = False
+        self.parked = 0.0
+        self.ready = 0.0
+        self.ticket = 0
+        self.was_flushed = False
+        self.where = Where.OUT
+
+
+_Heap = list[tuple[float, float, float, int, QueuedPod]]
+
+
+class Queue:
+    """All pods that want a node and are not being scheduled at the moment."""
+
+    def __init__(
+        self,
+        plugins: Mapping[str, Sequence[hints.Hint]],
+        pre_enqueue: Callable[[pod.Pod], verdict.Rejection | None],
+        *,
+        monotonic: Callable[[], float],
+        pauses: Pauses | None = None,
+        count: Counter | None = None,
+        wakened: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``wakened`` is called when there may be a pod to pop."""
+        self._pre_enqueue: Final = pre_enqueue
+        self._monotonic: Final = monotonic
+        self._pauses: Final = pauses or Pauses()
+        self._counted: Final[Counter] = count or (lambda queue, event: None)
+        self._wakened: Final = wakened
+        self._entries: Final[dict[cache.Key, QueuedPod]] = {}
+        self._parked: Final[dict[cache.Key, QueuedPod]] = {}
+        self._active: Final[_Heap] = []
+        self._resting: Final[_Heap] = []
+        self._failed: Final[_Heap] = []
+        self._tickets: Final = itertools.count(1)
+        self._by_plugin: Final[dict[str, dict[cache.Key, QueuedPod]]] = {}
+        self._by_claim: Final[dict[cache.Key, dict[cache.Key, QueuedPod]]] = {}
+        self._sizes: Final = dict.fromkeys(Where, 0)
+        self._listeners: Final[dict[hints.Resource, list[tuple[str, hints.Hint]]]] = {}
+        for plugin, offered in plugins.items():
+            for hint in offered:
+                self._listeners.setdefault(hint.resource, []).append((plugin, hint))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def size(self, where: Where) -> int:
+        """How many pods are in a part of the queue."""
+        return self._sizes[where]
+
+    def rejected_by(self) -> Mapping[str, int]:
+        """How many parked pods each plugin has rejected."""
+        return {plugin: len(entries) for plugin, entries in self._by_plugin.items()}
+
+    def find(self, key: cache.Key) -> QueuedPod | None:
+        """A pod of the queue."""
+        return self._entries.get(key)
+
+    # In and out
+
+    def add(self, waiting: pod.Pod) -> None:
+        """Take in a pod that is new, or that an older scheduler left."""
+        entry = QueuedPod(podinfo.PodInfo(waiting), self._monotonic())
+        known = self._entries.get(entry.info.key)
+        if known is not None:
+            self._take_out(known)
+        self._activate(entry, event="PodAdd")
+
+    def update(self, old: pod.Pod, new: pod.Pod) -> None:
+        """Take in a new state of a waiting pod; it may help it."""
+        entry = self._entries.get(cache.key_of(new))
+        if entry is None or entry.info.uid != new.metadata.uid:
+            self.add(new)
+            return
+        entry.info = podinfo.PodInfo(new)
+        if entry.info.key not in self._parked:
+            return
+        if self._claim_keys(old) != self._claim_keys(new):
+            self._unindex(entry, old)
+            self._index(entry)
+        for change in changes.of_waiting_pod(old, new):
+            if self._helps(entry, change):
+                self._move(entry, event=change.label)
+                break
+
+    def delete(self, gone: pod.Pod) -> None:
+        """Forget a pod that is gone, or no longer waits."""
+        entry = self._entries.get(cache.key_of(gone))
+        if entry is not None and entry.info.uid == gone.metadata.uid:
+            self._take_out(entry)
+
+    def pop(self) -> QueuedPod | None:
+        """The most important pod that may be tried now; None if there is none."""
+        self._flush()
+        entry = _first(self._active) or _first(self._resting)
+        if entry is None:
+            return None
+        self._take_out(entry)
+        entry.attempts += 1
+        if entry.first_attempt is None:
+            entry.first_attempt = self._monotonic()
+        return entry
+
+    def put_back(self, entry: QueuedPod, *, rejectors: frozenset[str], current: pod.Pod) -> None:
+        """Take back a pod that was popped and could not be scheduled; without rejectors something went wrong.
+
+        ``current`` is its newest state.
+        """
+        if entry.info.key in self._entries:
+            # It came in again meanwhile, by an update.
+            return
+        now = self._monotonic()
+        entry.info = podinfo.PodInfo(current)
+        entry.rejectors = rejectors
+        entry.is_error = not rejectors
+        entry.failures += 1
+        entry.added = now
+        entry.was_flushed = False
+        if entry.is_error:
+            self._rest(entry, event="ScheduleAttemptFailure")
+        else:
+            self._park(entry, Where.PARKED)
+            self._counted(Where.PARKED, "ScheduleAttemptFailure")
+
+    # Waking
+
+    def wake(self, change: hints.Change, *, claim: cache.Key | None = None, but: str = "") -> None:
+        """Move the pods that a change can help; with ``claim``, only those that refer to it.
+
+        ``but`` is the uid of a pod that stays where it is.
+        """
+        listeners = self._listeners.get(change.resource)
+        if not listeners or not self._by_plugin:
+            return
+        narrowed = None if claim is None else self._by_claim.get(claim)
+        if claim is not None and not narrowed:
+            return
+        for plugin, hint in listeners:
+            if not hint.actions & change.action:
+                continue
+            rejected = self._by_plugin.get(plugin)
+            if not rejected:
+                continue
+            candidates = rejected if narrowed is None else {k: e for k, e in narrowed.items() if k in rejected}
+            for entry in list(candidates.values()):
+                if entry.info.uid != but and hint.helps(entry.info.pod, change.old, change.new):
+                    self._move(entry, event=change.label)
+
+    def activate(self, key: cache.Key) -> None:
+        """Try a pod again now, whatever kept it back."""
+        entry = self._entries.get(key)
+        if entry is not None and entry.where is not Where.ACTIVE:
+            self._take_out(entry)
+            self._activate(entry, event="ForceActivate")
+
+    def next_time(self) -> float | None:
+        """When to look again although nothing happened."""
+        times = [heap[0][0] for heap in (self._resting, self._failed) if heap]
+        longest = next(iter(self._parked.values()), None)
+        if longest is not None:
+            times.append(longest.parked + self._pauses.parked)
+        return min(times, default=None)
+
+    def _flush(self) -> None:
+        now = self._monotonic()
+        for heap in (self._resting, self._failed):
+            while (entry := _first(heap)) is not None and entry.ready <= now:
+                self._take_out(entry)
+                self._activate(entry, event="BackoffComplete")
+        while self._parked:
+            longest = next(iter(self._parked.values()))
+            if longest.parked + self._pauses.parked > now:
+                break
+            longest.was_flushed = True
+            self._move(longest, event="UnschedulableTimeout")
+
+    def _helps(self, entry: QueuedPod, change: hints.Change) -> bool:
+        return any(
+            plugin in entry.rejectors
+            and hint.actions & change.action
+            and hint.helps(entry.info.pod, change.old, change.new)
+            for plugin, hint in self._listeners.get(change.resource, ())
+        )
+
+    def _move(self, entry: QueuedPod, *, event: str) -> None:
+        """Make a parked pod active, at once or after what is left of its pause."""
+        self._take_out(entry)
+        entry.ready = entry.added + self._pauses.after(entry.failures)
+        if entry.failures and entry.ready > self._monotonic():
+            self._rest(entry, event=event)
+        else:
+            self._activate(entry, event=event)
+
+    # Where pods are
+
+    def _activate(self, entry: QueuedPod, *, event: str) -> None:
+        rejection = self._pre_enqueue(entry.info.pod)
+        if rejection is not None:
+            entry.rejectors = frozenset((rejection.plugin,))
+            self._park(entry, Where.GATED)
+            return
+        self._put(entry, Where.ACTIVE)
+        heapq.heappush(self._active, (-entry.info.priority, entry.added, 0.0, entry.ticket, entry))
+        self._counted(Where.ACTIVE, event)
+        self._wakened()
+
+    def _rest(self, entry: QueuedPod, *, event: str) -> None:
+        entry.ready = entry.added + self._pauses.after(entry.failures)
+        self._put(entry, Where.BACKOFF)
+        heap = self._failed if entry.is_error else self._resting
+        heapq.heappush(heap, (entry.ready, -entry.info.priority, entry.added, entry.ticket, entry))
+        self._counted(Where.BACKOFF, event)
+        self._wakened()
+
+    def _park(self, entry: QueuedPod, where: Where) -> None:
+        entry.parked = self._monotonic()
+        self._put(entry, where)
+        self._parked[entry.info.key] = entry
+        self._index(entry)
+
+    def _put(self, entry: QueuedPod, where: Where) -> None:
+        entry.ticket = next(self._tickets)
+        entry.where = where
+        self._entries[entry.info.key] = entry
+        self._sizes[where] += 1
+
+    def _take_out(self, entry: QueuedPod) -> None:
+        if entry.where is Where.OUT:
+            return
+        del self._entries[entry.info.key]
+        self._sizes[entry.where] -= 1
+        if self._parked.pop(entry.info.key, None) is not None:
+            self._unindex(entry, entry.info.pod)
+        # Its place in a heap is recognised as stale by the ticket.
+        entry.ticket = 0
+        entry.where = Where.OUT
+
+    def _index(self, entry: QueuedPod) -> None:
+        key = entry.info.key
+        for plugin in entry.rejectors:
+            self._by_plugin.setdefault(plugin, {})[key] = entry
+        for claim in self._claim_keys(entry.info.pod):
+            self._by_claim.setdefault(claim, {})[key] = entry
+
+    def _unindex(self, entry: QueuedPod, indexed: pod.Pod) -> None:
+        key = entry.info.key
+        for plugin in entry.rejectors:
+            _drop(self._by_plugin, plugin, key=key)
+        for claim in self._claim_keys(indexed):
+            _drop(self._by_claim, claim, key=key)
+
+    @staticmethod
+    def _claim_keys(of: pod.Pod) -> list[cache.Key]:
+        return [cache.Key(of.metadata.namespace, name) for name in podclaims.names(of)]
+
+
+def _first(heap: _Heap) -> QueuedPod | None:
+    """The first entry of a heap that is still meant; stale ones before it are dropped."""
+    while heap:
+        ticket, entry = heap[0][3], heap[0][4]
+        if entry.ticket == ticket:
+            return entry
+        heapq.heappop(heap)
+    return None
+
+
+def _drop(index: dict[IndexT, dict[cache.Key, QueuedPod]], value: IndexT, *, key: cache.Key) -> None:
+    entries = index.get(value)
+    if entries is not None:
+        entries.pop(key, None)
+        if not entries:
+            del index[value]

@@ -1,0 +1,377 @@
+"""The scheduler: pops pods, decides, assumes, and has the rest written in the background.
+
+Deciding is one synchronous step, so between two decisions nothing moves but what informers and binders report in
+between. A pod that was decided is counted at once (:meth:`Cluster.assume`, in-flight claims) and written later; if
+that fails it is uncounted, whatever was written is taken back, and it goes back to the queue.
+
+Run it as a task next to the informers; cancelling it ends it at any point, and another one takes up from what the API
+shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import uuid
+from collections.abc import Coroutine
+from typing import Any, Final
+
+import msgspec
+import prometheus_client
+
+from drachma import errors
+from drachma.api import pod
+from drachma.client import clock, events, informers, protocol
+from drachma.scheduler import (
+    binder,
+    cluster,
+    cycle,
+    evictor,
+    handlers,
+    ledger,
+    messages,
+    metrics,
+    nominations,
+    podinfo,
+    podstatus,
+    preemption,
+    queue,
+    settings,
+    verdict,
+)
+from drachma.scheduler.decision import Aborted, Placed, Unfit
+from drachma.scheduler.dynamicresources import claimwriter, devicefilter, inventory, podclaims, wakeups
+from drachma.scheduler.hints import Action, Change, Resource
+from drachma.scheduler.plugins import (
+    nodeaffinity,
+    nodename,
+    nodeports,
+    noderesources,
+    nodeunschedulable,
+    schedulinggates,
+    tainttoleration,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class Scheduler:
+    """Schedules the pods of one ``schedulerName``."""
+
+    def __init__(
+        self,
+        client: protocol.Client,
+        shared: informers.Informers,
+        *,
+        chosen: settings.Settings | None = None,
+        time: clock.Clock | None = None,
+        chance: random.Random | None = None,
+        registry: prometheus_client.CollectorRegistry | None = None,
+        claim_creates: prometheus_client.Counter | None = None,
+        recorder: events.Recorder | None = None,
+    ) -> None:
+        self._settings: Final = chosen or settings.Settings()
+        self._clock: Final = time or clock.SystemClock()
+        self._chance: Final = chance or random.Random()
+        self._informers: Final = shared
+        self._pods: Final = shared.of(pod.Pod)
+        self._ready: Final = asyncio.Event()
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        enabled = self._settings.gates
+        self.metrics: Final = metrics.Metrics(
+            registry or prometheus_client.CollectorRegistry(),
+            profile=self._settings.name,
+            claim_creates=claim_creates,
+        )
+        self.cluster: Final = cluster.Cluster()
+        self.inventory: Final = inventory.Inventory(self.cluster, enabled)
+        self._nominated: Final = nominations.Nominations()
+        tools = cycle.Tools(
+            enabled=enabled,
+            filter_seconds=self._settings.filter_seconds,
+            binding_seconds=self._settings.binding_seconds,
+            monotonic=self._clock.monotonic,
+            utc=self._clock.utc,
+            chance=self._chance,
+            new_uid=lambda: str(uuid.uuid4()),
+        )
+        self._cycle: Final = cycle.Cycle(self.cluster, self.inventory, nominated=self._nominated, tools=tools)
+        self._preemption: Final = preemption.Preemption(
+            self.cluster, self._cycle, nominated=self._nominated, chance=self._chance
+        )
+        waking = wakeups.Wakeups(self.inventory.claims)
+        self._pre_enqueue_plugins: Final = (schedulinggates.pre_enqueue, waking.pre_enqueue)
+        self.queue: Final = queue.Queue(
+            {
+                verdict.DYNAMIC_RESOURCES: waking.hints(),
+                verdict.NODE_AFFINITY: nodeaffinity.HINTS,
+                verdict.NODE_NAME: nodename.HINTS,
+                verdict.NODE_PORTS: nodeports.HINTS,
+                verdict.NODE_RESOURCES_FIT: noderesources.HINTS,
+                verdict.NODE_UNSCHEDULABLE: nodeunschedulable.HINTS,
+                verdict.SCHEDULING_GATES: schedulinggates.HINTS,
+                verdict.TAINT_TOLERATION: tainttoleration.HINTS,
+            },
+            self._pre_enqueue,
+            monotonic=self._clock.monotonic,
+            pauses=self._settings.pauses,
+            count=self.metrics.incoming,
+            wakened=self._ready.set,
+        )
+        self.metrics.watch(self.queue, self.cluster)
+        self._owns_recorder: Final = recorder is None
+        self._recorder: Final = recorder or events.Recorder(
+            client, component=self._settings.name, time=self._clock, chance=self._chance
+        )
+        self._statuses: Final = podstatus.PodStatusWriter(client, time=self._clock)
+        self._writer: Final = claimwriter.ClaimWriter(
+            client,
+            time=self._clock,
+            chance=self._chance,
+            with_timestamps=devicefilter.has_conditions(enabled),
+        )
+        self._binder: Final = binder.Binder(
+            client,
+            self.inventory,
+            chosen=self._settings,
+            time=self._clock,
+            writer=self._writer,
+            recorder=self._recorder,
+            measured=self.metrics,
+        )
+        self._evictor: Final = evictor.Evictor(client, time=self._clock, recorder=self._recorder)
+        handlers.Handlers(
+            self.cluster,
+            self.inventory,
+            self.queue,
+            nominated=self._nominated,
+            scheduler_name=self._settings.name,
+        ).register(shared)
+
+    async def run(self) -> None:
+        """Schedules until cancelled; begins once the informers have everything."""
+        await self._informers.wait_synced()
+        _log.info("scheduler %s: %d nodes, %d pods wait", self._settings.name, len(self.cluster), len(self.queue))
+        try:
+            async with asyncio.TaskGroup() as group:
+                if self._owns_recorder:
+                    group.create_task(self._recorder.run(), name="events of the scheduler")
+                group.create_task(self._schedule(), name="scheduling")
+        finally:
+            for task in tuple(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def settle(self) -> None:
+        """Returns once nothing can be done without a change from outside: no pod to try, nothing to write."""
+        while True:
+            if self._tasks:
+                await asyncio.wait(set(self._tasks))
+            await self._statuses.flush()
+            if not self._tasks and not self.queue.size(queue.Where.ACTIVE):
+                return
+            await asyncio.sleep(0)
+
+    async def _schedule(self) -> None:
+        while True:
+            entry = self.queue.pop()
+            if entry is None:
+                await self._wait()
+                continue
+            self._attempt(entry)
+            # Informers and binders get their turn between any two decisions.
+            await asyncio.sleep(0)
+
+    async def _wait(self) -> None:
+        self._ready.clear()
+        until = self.queue.next_time()
+        if until is None:
+            await self._ready.wait()
+            return
+        waiting = {
+            asyncio.ensure_future(self._ready.wait()),
+            asyncio.ensure_future(self._clock.sleep(max(until - self._clock.monotonic(), 0.001))),
+        }
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    def _pre_enqueue(self, waiting: pod.Pod) -> verdict.Rejection | None:
+        for check in self._pre_enqueue_plugins:
+            rejection = check(waiting)
+            if rejection is not None:
+                return rejection
+        return None
+
+    # One pod
+
+    def _attempt(self, entry: queue.QueuedPod) -> None:
+        info = entry.info
+        if info.pod.metadata.deletion_timestamp is not None:
+            text = f"skip schedule deleting pod: {info.key}"
+            self._recorder.record(info.pod, type=events.WARNING, reason="FailedScheduling", message=text)
+            return
+        began = self._clock.monotonic()
+        decided = self._cycle.decide(info)
+        self.metrics.algorithm.observe(self._clock.monotonic() - began)
+        match decided:
+            case Placed():
+                self._assume(entry, decided, began=began)
+            case Unfit():
+                self._unfit(entry, decided, began=began)
+            case Aborted():
+                self._failed(entry, decided.message, began=began)
+
+    def _assume(self, entry: queue.QueuedPod, placed: Placed, *, began: float) -> None:
+        """Count the pod and its devices, and have it written."""
+        info = placed.info
+        demand = ledger.demand(info.pod, claims=placed.statuses) if placed.statuses else info.demand
+        self.cluster.assume(ledger.Booking(info.pod, demand), placed.node)
+        for allocation in placed.allocations:
+            self.inventory.claims.reserve(allocation.claim.metadata, allocation.result)
+        self._nominated.remove(info.uid)
+        self._spawn(self._bind(entry, placed, began=began), f"binding of {info.key}")
+
+    async def _bind(self, entry: queue.QueuedPod, placed: Placed, *, began: float) -> None:
+        info = placed.info
+        binding = binder.Binding(placed)
+        try:
+            await self._binder.bind(binding)
+        except binder.BindingError as error:
+            await self._unbind(entry, binding, message=str(error), began=began)
+            return
+        now = self._clock.monotonic()
+        self.metrics.attempt(metrics.SCHEDULED, now - began)
+        self.metrics.bound(entry.attempts, now - (entry.first_attempt or began))
+        if entry.was_flushed:
+            self.metrics.after_flush.inc()
+        text = messages.assigned(info.key.namespace, info.key.name, node=placed.node)
+        self._recorder.record(info.pod, type=events.NORMAL, reason="Scheduled", message=text)
+        _log.debug("pod %s bound to node %s, %d nodes would have done", info.key, placed.node, placed.feasible)
+
+    async def _unbind(self, entry: queue.QueuedPod, binding: binder.Binding, *, message: str, began: float) -> None:
+        """Take back a pod that could not be bound."""
+        await self._binder.undo(binding)
+        info = binding.placed.info
+        if self.cluster.forget(info.uid):
+            self.queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, info.pod, None), but=info.uid)
+        for allocation in binding.placed.allocations:
+            # Its devices are free again, and whoever waited for the very claim can have a try.
+            held = msgspec.structs.replace(
+                allocation.claim,
+                status=msgspec.structs.replace(allocation.claim.status, allocation=allocation.result),
+            )
+            self.queue.wake(Change(Resource.RESOURCE_CLAIM, Action.UPDATE, held, allocation.claim), but=info.uid)
+        self._failed(entry, message, began=began)
+
+    def _unfit(self, entry: queue.QueuedPod, unfit: Unfit, *, began: float) -> None:
+        info = unfit.info
+        after: list[str] = []
+        nominated: str | None = None
+        try:
+            text = self._deallocate(unfit)
+            after += (text,) if text else ()
+            found = self._preempt(unfit)
+            if isinstance(found, preemption.Candidate):
+                after = [f"preemption: {found.message}"]
+                nominated = found.node
+            elif found:
+                after.append(f"preemption: {found}")
+                nominated = "" if found.startswith("0/") else None
+        except verdict.AbortError as error:
+            after = [str(error)]
+        self.metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began)
+        if nominated is not None:
+            self._nominated.put(info, nominated)
+        text = messages.unfit(unfit.diagnosis, ", ".join(after))
+        _log.debug("pod %s: %s", info.key, text)
+        self._return(
+            entry,
+            reason=messages.UNSCHEDULABLE,
+            text=text,
+            rejectors=unfit.diagnosis.plugins,
+            nominated=nominated,
+        )
+
+    def _failed(self, entry: queue.QueuedPod, message: str, *, began: float) -> None:
+        self.metrics.attempt(metrics.ERROR, self._clock.monotonic() - began)
+        _log.warning("pod %s: %s", entry.info.key, message)
+        self._nominated.remove(entry.info.uid)
+        self._return(entry, reason=messages.SCHEDULER_ERROR, text=message, rejectors=frozenset(), nominated="")
+
+    def _return(
+        self,
+        entry: queue.QueuedPod,
+        *,
+        reason: str,
+        text: str,
+        rejectors: frozenset[str],
+        nominated: str | None,
+    ) -> None:
+        """Put a pod back, and say why it was not scheduled; nothing of that if it is gone or bound by now."""
+        key = entry.info.key
+        current = self._pods.cache.get(key.name, namespace=key.namespace)
+        if current is None or current.metadata.uid != entry.info.uid or current.spec.node_name:
+            return
+        self.queue.put_back(entry, rejectors=rejectors, current=current)
+        self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=messages.note(text))
+        self._statuses.submit(podstatus.Message(current, reason, text, nominated))
+
+    # After filtering found nothing
+
+    def _deallocate(self, unfit: Unfit) -> str:
+        """Have a claim that is in the way and not in use deallocated, or one that is left over deleted."""
+        plan = unfit.plan
+        if plan is None:
+            return ""
+        for number in self._chance.sample(unfit.unavailable, len(unfit.unavailable)):
+            claim = plan.claims[number].claim
+            users = claim.status.reserved_for
+            if not users or (len(users) == 1 and podclaims.is_reserved_for(claim, unfit.info.pod)):
+                self._spawn(
+                    self._logged(self._writer.deallocate(claim), f"deallocation of {claimwriter.label(claim)}"),
+                    f"deallocation of {claimwriter.label(claim)}",
+                )
+                return "deallocation of ResourceClaim completed"
+        if plan.is_stale and plan.special is not None:
+            label = claimwriter.label(plan.special)
+            self._spawn(self._logged(self._writer.delete(plan.special), f"deletion of {label}"), f"deletion of {label}")
+            return "deletion of ResourceClaim completed"
+        return ""
+
+    def _preempt(self, unfit: Unfit) -> preemption.Candidate | str:
+        if not unfit.diagnosis.node_count:
+            return ""
+        self.metrics.preemption_attempts.inc()
+        found = self._preemption.find(unfit.info, unfit.diagnosis)
+        if isinstance(found, preemption.Candidate):
+            self.metrics.preemption_victims.observe(len(found.victims))
+            for other in self._nominated.behind(unfit.info, found.node):
+                self._nominated.remove(other.uid)
+                self.queue.activate(other.key)
+            self._spawn(self._evict(unfit.info, found), f"preemption for {unfit.info.key}")
+        return found
+
+    async def _evict(self, info: podinfo.PodInfo, candidate: preemption.Candidate) -> None:
+        if not await self._evictor.evict(candidate, info.pod, scheduler=self._settings.name):
+            self.queue.activate(info.key)
+
+    @staticmethod
+    async def _logged(write: Coroutine[Any, Any, object], what: str) -> None:
+        try:
+            await write
+        except (errors.DrachmaError, claimwriter.ClaimError) as error:
+            _log.warning("%s failed: %s", what, error)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("%s failed", task.get_name(), exc_info=error)

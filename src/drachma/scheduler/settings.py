@@ -1,0 +1,30 @@
+"""Settings of a scheduler, with upstream's defaults."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from drachma.api import gates
+from drachma.scheduler import queue
+
+DEFAULT_NAME: Final = "default-scheduler"
+"""Who schedules pods that do not say."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be set."""
+
+    name: str = DEFAULT_NAME
+    """The ``schedulerName`` of the pods that are scheduled."""
+    gates: gates.Gates = gates.ALL
+    filter_seconds: float = 10.0
+    """How long allocating on one node may take."""
+    binding_seconds: float = 600.0
+    """How long devices may take to become ready."""
+    binders: int = 256
+    """Pods that are bound at the same time."""
+    pauses: queue.Pauses = queue.Pauses()
+    has_peers: bool = False
+    """Whether other schedulers write at the same time: then every allocation is checked once more before binding."""
