@@ -21,7 +21,7 @@ MAX_DEPTH: Final = 500
 """How deep values may be nested; PyYAML's C composer recurses without a limit of its own."""
 
 MAX_NODES: Final = 2_000_000
-"""How many values a document may have once its aliases are written out."""
+"""How many values a document may grow to when its aliases are written out; large documents without any are fine."""
 
 
 class Document(NamedTuple):
@@ -177,6 +177,7 @@ def _refuse_explosion(content: Any) -> None:
     """Aliases share values in memory; written out they may be endless. Counts without writing out."""
     sizes: dict[int, int] = {}
     entered: set[int] = set()
+    written = 0
     pending: list[tuple[Any, bool]] = [(content, False)]
     while pending:
         value, is_done = pending.pop()
@@ -186,11 +187,12 @@ def _refuse_explosion(content: Any) -> None:
         if is_done:
             entered.discard(id(value))
             sizes[id(value)] = 1 + sum(sizes.get(id(item), 1) for item in items)
-            if sizes[id(value)] > MAX_NODES:
-                raise errors.DecodeError(f"its aliases stand for more than {MAX_NODES} values")
         elif id(value) in entered:
             raise errors.DecodeError("an alias contains itself")
         elif id(value) not in sizes:
             entered.add(id(value))
+            written += len(items)
             pending.append((value, True))
             pending.extend((item, False) for item in items)
+    if sizes.get(id(content), 0) > max(MAX_NODES, 10 * written):
+        raise errors.DecodeError(f"its aliases stand for more than {MAX_NODES} values")
