@@ -177,13 +177,13 @@ def _selectors(texts: list[str]) -> tuple[devices.DeviceSelector, ...]:
 
 
 @st.composite
-def _wish(draw: st.DrawFn, *, special: bool, failing: bool) -> dict[str, Any]:
+def _wish(draw: st.DrawFn, *, special: bool, failing: bool, most: int) -> dict[str, Any]:
     everything = draw(st.sampled_from([False] * 5 + [True]))
     fields: dict[str, Any] = {
         "device_class_name": draw(st.sampled_from(["c0", "c0", "c1"])),
         "selectors": _selectors(draw(st.lists(_FAILING if failing else _TAME, max_size=1))),
         "allocation_mode": "All" if everything else "ExactCount",
-        "count": 0 if everything else draw(st.sampled_from([1, 1, 1, 2, 3])),
+        "count": 0 if everything else draw(st.sampled_from([1, 1, *range(1, most + 1)])),
     }
     if special and draw(_RARELY):
         fields["tolerations"] = (devices.DeviceToleration(operator="Exists"),)
@@ -197,21 +197,25 @@ def _wish(draw: st.DrawFn, *, special: bool, failing: bool) -> dict[str, Any]:
 
 
 @st.composite
-def _claim(draw: st.DrawFn, number: int, *, special: bool, failing: bool) -> resourceclaim.ResourceClaim:
-    requests: list[resourceclaim.DeviceRequest] = []
-    for place in range(draw(st.integers(1, 3))):
+def _claim(
+    draw: st.DrawFn, number: int, *, special: bool, failing: bool, requests: int, most: int
+) -> resourceclaim.ResourceClaim:
+    wanted: list[resourceclaim.DeviceRequest] = []
+    for place in range(draw(st.integers(1, requests))):
         if draw(_RARELY):
             alternatives = tuple(
-                resourceclaim.DeviceSubRequest(name=f"s{sub}", **draw(_wish(special=special, failing=failing)))
+                resourceclaim.DeviceSubRequest(
+                    name=f"s{sub}", **draw(_wish(special=special, failing=failing, most=most))
+                )
                 for sub in range(draw(st.integers(1, 3)))
             )
-            requests.append(resourceclaim.DeviceRequest(name=f"r{place}", first_available=alternatives))
+            wanted.append(resourceclaim.DeviceRequest(name=f"r{place}", first_available=alternatives))
         else:
-            fields = draw(_wish(special=special, failing=failing))
+            fields = draw(_wish(special=special, failing=failing, most=most))
             if special and draw(st.sampled_from([False] * 7 + [True])):
                 fields["admin_access"] = True
             exactly = resourceclaim.ExactDeviceRequest(**fields)
-            requests.append(resourceclaim.DeviceRequest(name=f"r{place}", exactly=exactly))
+            wanted.append(resourceclaim.DeviceRequest(name=f"r{place}", exactly=exactly))
     constraints: list[resourceclaim.DeviceConstraint] = []
     for _ in range(draw(st.integers(0, 2))):
         attribute = draw(st.sampled_from(["a.example.com/a", "a.example.com/b", "b.example.com/b"]))
@@ -221,14 +225,19 @@ def _claim(draw: st.DrawFn, number: int, *, special: bool, failing: bool) -> res
     return resourceclaim.ResourceClaim(
         metadata=meta.ObjectMeta(name=f"claim{number}", namespace="ns"),
         spec=resourceclaim.ResourceClaimSpec(
-            devices=resourceclaim.DeviceClaim(requests=tuple(requests), constraints=tuple(constraints))
+            devices=resourceclaim.DeviceClaim(requests=tuple(wanted), constraints=tuple(constraints))
         ),
     )
 
 
 @st.composite
-def worlds(draw: st.DrawFn, *, special: bool = True, failing: bool = True, size: int = 7) -> World:
-    """A world; ``special`` devices and requests have all features, ``failing`` selectors can fail."""
+def worlds(
+    draw: st.DrawFn, *, special: bool = True, failing: bool = True, requests: int = 3, most: int = 3, size: int = 7
+) -> World:
+    """A world; ``special`` devices and requests have all features, ``failing`` selectors can fail.
+
+    A claim has up to ``requests`` requests, each of which asks for ``most`` devices at most.
+    """
     slices: list[resourceslice.ResourceSlice] = []
     left = size
     for number in range(draw(st.integers(1, 3))):
@@ -244,7 +253,10 @@ def worlds(draw: st.DrawFn, *, special: bool = True, failing: bool = True, size:
         )
         for number in range(2)
     )
-    claims = tuple(draw(_claim(number, special=special, failing=failing)) for number in range(draw(st.integers(1, 2))))
+    claims = tuple(
+        draw(_claim(number, special=special, failing=failing, requests=requests, most=most))
+        for number in range(draw(st.integers(1, 2)))
+    )
     taken: set[str] = set()
     consumed: dict[str, int] = {}
     for entry in slices:

@@ -7,9 +7,7 @@ which no error can be met any more (:attr:`Outlook.quiet`).
 
 from __future__ import annotations
 
-import itertools
-
-from drachma.allocator import attributes, constraint, counters, matching
+from drachma.allocator import attributes, constraint, matching, scarcity
 from drachma.allocator import problem as problems
 from drachma.allocator import view as views
 
@@ -30,9 +28,9 @@ class Outlook:
         self._holders: dict[tuple[int, int], int] = {}
         for number in range(len(problem.claims)):
             self._prune(number)
-        self.draws = _scarce_draws(problem, self._options)
+        self.draws = scarcity.scarce_draws(problem, self._options)
         """What candidates draw from those counters that cannot satisfy everybody."""
-        self._least = _least_draws(problem, self.candidates, draws=self.draws) if self.draws else {}
+        self._least = scarcity.least_draws(problem, self.candidates, draws=self.draws) if self.draws else {}
         self._demands = [self._demand(level) for level in problem.levels]
         self._later = self._later_demands()
         self.hopeless = bool(problem.levels) and self.quiet[0] and not self._can_start()
@@ -246,63 +244,3 @@ def _is_loud(problem: problems.Problem, option: problems.Option) -> bool:
         return True
     in_reach = -1 if option.way.admin_access else ~problem.taken
     return bool(option.errors & in_reach) or any(check.failing & in_reach for check in option.checks)
-
-
-def _scarce_draws(problem: problems.Problem, options: list[problems.Option]) -> dict[int, counters.Draws]:
-    """What devices draw, without the counters that would last even if everybody drew from them."""
-    if problem.has_admin_access:
-        # Then a device can be chosen, and draw, more than once.
-        return problem.draws
-    relevant = 0
-    for option in options:
-        relevant |= option.candidates
-    drawn = [0] * len(problem.left)
-    for position, draws in problem.draws.items():
-        if relevant >> position & 1:
-            for counter, amount in draws:
-                drawn[counter] += amount
-    scarce = {counter for counter, total in enumerate(drawn) if total > problem.left[counter]}
-    if not scarce:
-        return {}
-    return {
-        position: tuple(entry for entry in draws if entry[0] in scarce) for position, draws in problem.draws.items()
-    }
-
-
-def _least_draws(
-    problem: problems.Problem, candidates: dict[problems.Option, int], *, draws: dict[int, counters.Draws]
-) -> dict[problems.Option, list[dict[int, int]]]:
-    """For each option and number of devices still to choose: the least that it and all later levels can draw."""
-    scarce = sorted({counter for entry in draws.values() for counter, _ in entry})
-    after = dict.fromkeys(scarce, 0)
-    found: dict[problems.Option, list[dict[int, int]]] = {}
-    for level in reversed(problem.levels):
-        for option in level.options:
-            sums = {
-                counter: _cheapest(problem, option, candidates[option], amounts=_amounts(draws, counter))
-                for counter in scarce
-            }
-            found[option] = [
-                {counter: sums[counter][more] + after[counter] for counter in scarce}
-                for more in range(option.count + 1)
-            ]
-        after = {counter: min(found[option][option.count][counter] for option in level.options) for counter in scarce}
-    return found
-
-
-def _amounts(draws: dict[int, counters.Draws], counter: int) -> dict[int, int]:
-    return {position: amount for position, entry in draws.items() for number, amount in entry if number == counter}
-
-
-def _cheapest(problem: problems.Problem, option: problems.Option, units: int, *, amounts: dict[int, int]) -> list[int]:
-    """The least that 0, 1, 2 ... devices of an option can draw from a counter."""
-    if option.listed is not None:
-        # Devices come in a fixed order; what is still to come is the end of the list.
-        costs = [amounts.get(position, 0) for position in reversed(option.listed)]
-    else:
-        # A further share of a device draws nothing.
-        costs = sorted(amounts.get(position, 0) for position in views.positions(units & ~problem.shared))
-        if units & problem.shared:
-            costs = [0] * option.count + costs
-    costs += [0] * (option.count - len(costs))
-    return [0, *itertools.accumulate(costs[: option.count])]
