@@ -7,8 +7,8 @@ acting at regular times.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Iterable
-from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from drachma import errors
 from drachma.client import clock
@@ -28,7 +28,13 @@ class After(NamedTuple):
     seconds: float
 
 
-Reconcile: TypeAlias = Callable[[KeyT], Awaitable[After | None]]
+class Again(NamedTuple):
+    """To be looked at again as if it had failed, after pauses that grow, though nothing is wrong."""
+
+
+AGAIN: Final = Again()
+
+Reconcile: TypeAlias = Callable[[KeyT], Awaitable[After | Again | None]]
 
 
 class Controller(Protocol):
@@ -74,9 +80,19 @@ async def _reconcile_one(queue: workqueue.Queue[KeyT], key: KeyT, reconcile: Rec
         _log.exception("%s: %s: failed unexpectedly", queue.name, key)
         queue.retry(key)
     else:
+        if isinstance(again, Again):
+            queue.retry(key)
+            return
         queue.forget(key)
         if again is not None:
             queue.add_after(key, again.seconds)
+
+
+async def together(*parts: Coroutine[Any, Any, None]) -> None:
+    """Runs the parts of a controller side by side until cancelled."""
+    async with asyncio.TaskGroup() as group:
+        for part in parts:
+            group.create_task(part)
 
 
 async def every(seconds: float, act: Callable[[], Awaitable[None]], *, time: clock.Clock, name: str) -> None:

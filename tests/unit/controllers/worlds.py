@@ -30,6 +30,22 @@ class World:
         self.client = client
         self.clock = clock
         self.environment = surroundings
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, *make: Make) -> None:
+        """Starts controllers, which come to rest."""
+        controllers = [each(self.environment) for each in make]
+        self._tasks.append(asyncio.create_task(group.run(self.environment, controllers)))
+        await clocks.settle()
+
+    async def stop(self) -> None:
+        """Stops them; what one of them failed with is raised."""
+        for task in self._tasks:
+            if task.done():
+                await task
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     async def settle(self) -> None:
         await clocks.settle()
@@ -118,15 +134,12 @@ async def world(
                 registry=prometheus_client.CollectorRegistry(),
                 gates=gates,
             )
-            controllers = [each(surroundings) for each in make]
-            task = asyncio.create_task(group.run(surroundings, controllers))
-            await clocks.settle()
-            yield World(client, clock, surroundings)
-            if task.done():
-                await task
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            made = World(client, clock, surroundings)
+            try:
+                await made.start(*make)
+                yield made
+            finally:
+                await made.stop()
 
 
 class Meddler:

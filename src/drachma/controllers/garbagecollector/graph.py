@@ -1,0 +1,112 @@
+"""Who owns whom: all objects that were seen, by uid, and the dependents of every owner, seen or not.
+
+Pure memory, kept by the controller from what its informers tell. It may lag behind; whoever deletes something because
+of it asks the server first.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from drachma.api import meta
+from drachma.client import target
+
+FOREGROUND: Final = "foregroundDeletion"
+"""The finalizer of an object that goes only after its dependents."""
+
+ORPHAN: Final = "orphan"
+"""The finalizer of an object whose dependents are to stay."""
+
+
+class Node(msgspec.Struct, frozen=True):
+    """An object as it was last seen."""
+
+    target: target.Target[Any]
+    metadata: meta.ObjectMeta
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def is_going(self) -> bool:
+        """Whether somebody asked for it to be deleted."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def waits_for_dependents(self) -> bool:
+        return self.is_going and FOREGROUND in self.metadata.finalizers
+
+    @property
+    def leaves_orphans(self) -> bool:
+        return self.is_going and ORPHAN in self.metadata.finalizers
+
+    def reference_to(self, owner: str) -> meta.OwnerReference | None:
+        """Its reference to an owner."""
+        return next((each for each in self.metadata.owner_references if each.uid == owner), None)
+
+    def is_meant_by(self, reference: meta.OwnerReference, namespace: str) -> bool:
+        """Whether a reference in a namespace names this object rightly in everything, not only by uid."""
+        group = reference.api_version.rpartition("/")[0]
+        is_named = (group, reference.kind, reference.name) == (
+            self.target.group,
+            self.target.kind,
+            self.metadata.name,
+        )
+        return is_named and self.metadata.namespace in ("", namespace)
+
+    def __str__(self) -> str:
+        place = f"{self.metadata.namespace}/" if self.metadata.namespace else ""
+        return f"{self.target.qualified} {place}{self.metadata.name}"
+
+
+class Graph:
+    """All nodes and the edges between them."""
+
+    def __init__(self) -> None:
+        self._nodes: Final[dict[str, Node]] = {}
+        self._dependents: Final[dict[str, dict[str, None]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def get(self, uid: str) -> Node | None:
+        return self._nodes.get(uid)
+
+    def dependents(self, owner: str) -> Iterator[Node]:
+        """All objects that refer to an owner by its uid."""
+        for uid in tuple(self._dependents.get(owner, ())):
+            yield self._nodes[uid]
+
+    def blocking_dependents(self, owner: str) -> Iterator[Node]:
+        """Those of them that must be gone before the owner goes, if it waits."""
+        for node in self.dependents(owner):
+            reference = node.reference_to(owner)
+            if reference is not None and reference.block_owner_deletion:
+                yield node
+
+    def put(self, node: Node) -> Node | None:
+        """Adds or replaces a node; returns what was there."""
+        old = self._nodes.get(node.uid)
+        if old is not None:
+            self._unlink(old)
+        self._nodes[node.uid] = node
+        for owner in node.metadata.owner_references:
+            self._dependents.setdefault(owner.uid, {})[node.uid] = None
+        return old
+
+    def drop(self, uid: str) -> Node | None:
+        """Forgets a node. Its dependents are still found by its uid."""
+        old = self._nodes.pop(uid, None)
+        if old is not None:
+            self._unlink(old)
+        return old
+
+    def _unlink(self, node: Node) -> None:
+        for owner in node.metadata.owner_references:
+            others = self._dependents.get(owner.uid)
+            if others is not None:
+                others.pop(node.uid, None)
+                if not others:
+                    del self._dependents[owner.uid]
