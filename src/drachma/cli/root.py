@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "apiserver": "drachma.cli.apiserver",
     "cel": "drachma.cli.cel",
     "convert": "drachma.cli.convert",
+    "up": "drachma.cli.up",
     "validate": "drachma.cli.validate",
 }
 """Each command and its module, which holds a function of that name, or a Typer ``app`` for a group of commands."""

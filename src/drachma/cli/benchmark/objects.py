@@ -1,0 +1,226 @@
+"""The objects that the workloads are made of: upstream's parameters for its scheduling benchmarks, as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+Document = dict[str, Any]
+
+DRIVER: Final = "test-driver.cdi.k8s.io"
+CLASS: Final = "test-class"
+TEMPLATE: Final = "test-claim-template"
+INIT: Final = "init"
+MEASURED: Final = "test"
+
+_GROUP: Final = "resource.k8s.io/v1"
+_ROOTS: Final = 2
+_TAINT: Final = "example.com/taint"
+
+
+def namespace(name: str) -> Document:
+    """A namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def node_name(number: int) -> str:
+    """The name of a node."""
+    return f"scheduler-perf-dra-{number}"
+
+
+def node(number: int) -> Document:
+    """A node with 4 CPUs, 32 GiB and room for 110 pods."""
+    amounts = {"pods": "110", "cpu": "4", "memory": "32Gi"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": node_name(number), "labels": {"node-with-dra": "true"}},
+        "status": {
+            "capacity": amounts,
+            "allocatable": amounts,
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "phase": "Running",
+        },
+    }
+
+
+def device_class(name: str = CLASS, *, expression: str = f'device.driver == "{DRIVER}"') -> Document:
+    """The class of all devices of the driver, unless an expression says otherwise."""
+    selectors = [{"cel": {"expression": expression}}]
+    return {"apiVersion": _GROUP, "kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": selectors}}
+
+
+def taint_rule() -> Document:
+    """A taint on all devices there are."""
+    return {
+        "apiVersion": _GROUP,
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "taint-all-devices"},
+        "spec": {"taint": {"key": _TAINT, "value": "tainted", "effect": "NoSchedule"}},
+    }
+
+
+TOLERATION: Final[Document] = {"key": _TAINT, "operator": "Exists"}
+
+
+# What pods ask for
+
+
+def request(name: str = "req-0", **exactly: Any) -> Document:
+    """A request for devices of the class."""
+    return {"name": name, "exactly": {"deviceClassName": CLASS, **exactly}}
+
+
+def claim_spec(*requests: Document, constraints: Sequence[Document] = ()) -> Document:
+    """What a claim asks for: one device of the class, unless requests say otherwise."""
+    devices: Document = {"requests": list(requests) or [request()]}
+    if constraints:
+        devices["constraints"] = list(constraints)
+    return {"devices": devices}
+
+
+def claim(number: int, spec: Document) -> Document:
+    """A claim among those that fill the cluster beforehand."""
+    metadata = {"name": f"test-claim-{number}", "namespace": INIT}
+    return {"apiVersion": _GROUP, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+
+
+def claim_template(place: str, spec: Document) -> Document:
+    """The template that all pods of a namespace use."""
+    metadata = {"name": TEMPLATE, "namespace": place}
+    return {"apiVersion": _GROUP, "kind": "ResourceClaimTemplate", "metadata": metadata, "spec": {"spec": spec}}
+
+
+def pod(place: str) -> Document:
+    """A pod with one claim from the template."""
+    container = {
+        "name": "pause",
+        "image": "registry.k8s.io/pause:3.10.1",
+        "resources": {"claims": [{"name": "resource"}]},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": "test-dra", "namespace": place},
+        "spec": {
+            "containers": [container],
+            "resourceClaims": [{"name": "resource", "resourceClaimTemplateName": TEMPLATE}],
+        },
+    }
+
+
+# What nodes have
+
+
+def plain_slices(number: int) -> list[Document]:
+    """Ten GPUs with many attributes on two PCIe roots in turn."""
+    return [_slice(number, devices=[_gpu(index) for index in range(10)])]
+
+
+def _gpu(index: int) -> Document:
+    root = index % _ROOTS
+    address = f"0000:0{index}:00.0"
+    texts = {
+        "driver": "xe",
+        "resource.k8s.io/pciRoot": f"{root}",
+        "family": "Arc Pro B-Series",
+        "health": "Healthy",
+        "model": "B60",
+        "pciAddress": address,
+        "pciId": "0xe211",
+        "pciRoot": f"0{root}",
+        "resource.kubernetes.io/pciBusID": address,
+        "resource.kubernetes.io/pciRoot": f"pci0000:0{root}",
+        "type": "gpu",
+    }
+    return {
+        "name": f"basic-device-{index}",
+        "attributes": {
+            "driverVersion": {"version": "1.2.3"},
+            "sriov": {"bool": True},
+            **{name: {"string": text} for name, text in texts.items()},
+        },
+        "capacity": {"memory": {"value": "24480Mi"}, "millicores": {"value": "1k"}},
+    }
+
+
+def shared_slices(number: int) -> list[Document]:
+    """Four devices whose bandwidth of 10 Gb is shared; one of them has a bit more."""
+    policy = {"default": "1M", "validRange": {"min": "1M", "step": "8"}}
+    devices = [
+        {
+            "name": f"shareable-device-{index}",
+            "allowMultipleAllocations": True,
+            "attributes": {"dra.example.com/index": {"int": index}},
+            "capacity": {"bandwidth": {"value": "10Gi" if index == 2 else "10G", "requestPolicy": policy}},
+        }
+        for index in range(4)
+    ]
+    return [_slice(number, devices=devices)]
+
+
+def partitioned_slices(number: int) -> list[Document]:
+    """Two devices, each of which takes two of four counters."""
+    return _counted_slices(
+        number,
+        counters={"counter-set": {f"counter{index}": "1" for index in (1, 2, 3, 4)}},
+        devices={
+            "device-1": {"counter-set": {"counter1": "1", "counter2": "1"}},
+            "device-2": {"counter-set": {"counter3": "1", "counter4": "1"}},
+        },
+    )
+
+
+def misleading_slices(number: int) -> list[Document]:
+    """Eight devices; the first takes so much memory that no seven with it among them fit."""
+    return _counted_slices(
+        number,
+        counters={
+            "counter-set-for-cpu": {f"cpu{index}": "1" for index in range(1, 9)},
+            "counter-set-for-mem": {"mem": "70Gi"},
+        },
+        devices={
+            f"device-{index}": {
+                "counter-set-for-cpu": {f"cpu{index}": "1"},
+                "counter-set-for-mem": {"mem": "20Gi" if index == 1 else "10Gi"},
+            }
+            for index in range(1, 9)
+        },
+    )
+
+
+def _counted_slices(
+    number: int, *, counters: dict[str, dict[str, str]], devices: dict[str, dict[str, dict[str, str]]]
+) -> list[Document]:
+    """One slice with the counters, one with the devices that take from them."""
+    sets = [{"name": name, "counters": _amounts(amounts)} for name, amounts in counters.items()]
+    consuming = [
+        {
+            "name": name,
+            "consumesCounters": [{"counterSet": of, "counters": _amounts(amounts)} for of, amounts in taken.items()],
+        }
+        for name, taken in devices.items()
+    ]
+    return [
+        _slice(number, name="countersets", slices=2, sharedCounters=sets),
+        _slice(number, name="devices", slices=2, devices=consuming),
+    ]
+
+
+def _amounts(amounts: dict[str, str]) -> Document:
+    return {name: {"value": amount} for name, amount in amounts.items()}
+
+
+def _slice(number: int, *, name: str = "", slices: int = 1, **spec: Any) -> Document:
+    pool = f"resourceslice-{number}"
+    return {
+        "apiVersion": _GROUP,
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"resourceslice-{name}-{number}" if name else pool},
+        "spec": {
+            "driver": DRIVER,
+            "nodeName": node_name(number),
+            "pool": {"name": pool, "generation": 1, "resourceSliceCount": slices},
+            **spec,
+        },
+    }
