@@ -114,6 +114,14 @@ class Program:
         self, subject: device.Device, *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
     ) -> Outcome:
         """Whether the device matches; errors are part of the outcome."""
+        if subject.problem is None and (fast := self._fast) is not None:
+            try:
+                value, cost = fast(subject, interrupt)
+            except codegen.SURPRISES:
+                pass
+            else:
+                if cost <= limit and (value is True or value is False):
+                    return Outcome(value, None, cost)
         try:
             value, cost = self._run(subject, interrupt, limit)
         except EvaluationError as error:
