@@ -142,6 +142,9 @@ async def world(
                 await made.stop()
 
 
+_VERBS = ("create", "update", "patch", "delete", "delete_collection", "get", "list")
+
+
 class Meddler:
     """A client that does what another does, but first calls ``before`` with the verb and its arguments."""
 
@@ -151,7 +154,7 @@ class Meddler:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._client, name)
-        if name not in ("create", "update", "patch", "delete", "get", "list"):
+        if name not in _VERBS:
             return found
 
         async def meddled(*args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,108 @@
+"""The controller: namespaces that are being deleted are emptied until nothing is left in them, then finalized."""
+
+import datetime as dt
+import logging
+from typing import Any, Final
+
+from drachma import errors
+from drachma.api import namespace
+from drachma.client import informer, patches
+from drachma.controllers import controller, environment, workqueue
+from drachma.controllers.namespace import conditions, contents
+
+WORKERS: Final = 10
+FINALIZER: Final = "kubernetes"
+"""In the spec of every namespace: the part of its end that is done here."""
+
+SETTLING_SECONDS: Final = 5.0
+"""For so long other API servers of a cluster may still let new objects in."""
+
+_LONGEST_PAUSE: Final = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class NamespaceController:
+    """Empties namespaces. One API server in this process needs no time to settle, and whoever knows that says so."""
+
+    name: Final = "namespace"
+
+    def __init__(self, surroundings: environment.Environment, *, settling_seconds: float = SETTLING_SECONDS) -> None:
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._settling: Final = settling_seconds
+        self._contents: Final = contents.Contents(surroundings.client)
+        self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
+            self.name,
+            time=surroundings.clock,
+            measured=surroundings.queues,
+            retries=workqueue.Retries(maximum=_LONGEST_PAUSE),
+        )
+        surroundings.informers.of(namespace.Namespace).add_handler(
+            informer.Handler(added=self._see, updated=lambda _, new: self._see(new))
+        )
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._reconcile, workers=WORKERS)
+
+    def _see(self, new: namespace.Namespace) -> None:
+        if new.metadata.deletion_timestamp is not None:
+            self._queue.add_after(new.metadata.name, self._settling)
+
+    async def _reconcile(self, name: str) -> controller.After | None:
+        try:
+            return await self._end(name)
+        except errors.ObjectNotFoundError:
+            return None
+
+    async def _end(self, name: str) -> controller.After | None:
+        known = await self._client.get(namespace.Namespace, name)
+        if known.metadata.deletion_timestamp is None:
+            return None
+        if known.status.phase != "Terminating":
+            known = await self._write_status(known, {"phase": "Terminating"})
+        if not known.spec.finalizers:
+            return None
+        deleted_for = self._clock.utc() - (known.metadata.deletion_timestamp or self._clock.utc())
+        remains = await self._delete_contents(known, deleted_for)
+        if remains.is_failed:
+            what = "; ".join((*remains.problems, remains.discovery_problem)).rstrip("; ")
+            raise errors.ReconcileError(f"contents could not be deleted: {what}")
+        if not remains.is_empty:
+            return controller.After(remains.seconds // 2 + 1)
+        await self._finalize(name)
+        return None
+
+    async def _delete_contents(self, known: namespace.Namespace, deleted_for: dt.timedelta) -> contents.Remains:
+        remains = await self._contents.delete(known.metadata.name, deleted_for=deleted_for)
+        document = await self._client.get_document(namespace.Namespace, known.metadata.name)
+        current: list[Any] = (document.get("status") or {}).get("conditions") or []
+        wanted = conditions.updated(current, remains, now=self._clock.utc())
+        if wanted != current and document["metadata"]["uid"] == known.metadata.uid:
+            version = patches.Preconditions(known.metadata.uid, document["metadata"]["resourceVersion"])
+            try:
+                await self._client.patch(
+                    namespace.Namespace,
+                    known.metadata.name,
+                    patch=patches.merge({"status": {"conditions": wanted}}, version),
+                    subresource="status",
+                )
+            except errors.ObjectConflictError as error:
+                # Only people read them, and the next round writes them again.
+                _log.debug("%s: %s: conditions not written: %s", self.name, known.metadata.name, error)
+        return remains
+
+    async def _write_status(self, known: namespace.Namespace, content: dict[str, Any]) -> namespace.Namespace:
+        return await self._client.patch(
+            namespace.Namespace,
+            known.metadata.name,
+            patch=patches.merge({"status": content}, patches.same(known)),
+            subresource="status",
+        )
+
+    async def _finalize(self, name: str) -> None:
+        document = await self._client.get_document(namespace.Namespace, name)
+        if "deletionTimestamp" not in document["metadata"]:
+            return
+        document["spec"]["finalizers"] = [each for each in document["spec"]["finalizers"] if each != FINALIZER]
+        await self._client.update_document(namespace.Namespace, document, subresource="finalize")
