@@ -1,0 +1,112 @@
+"""A cluster for tests of the scheduler: server, claim controller, garbage collector and schedulers in one process."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import prometheus_client
+
+from drachma.api import pod, resourceclaim
+from drachma.client import Client
+from drachma.controllers import garbagecollector
+from drachma.controllers import resourceclaim as claimcontroller
+from drachma.scheduler import Scheduler, Settings
+from tests.unit.controllers import worlds
+
+
+class SchedulerWorld:
+    """The cluster, and the schedulers that run in it."""
+
+    def __init__(self, world: worlds.World) -> None:
+        self.world = world
+        self.client = world.client
+        self.clock = world.clock
+        self.registry = prometheus_client.CollectorRegistry()
+        self._running: dict[str, tuple[Scheduler, asyncio.Task[None]]] = {}
+
+    async def start(self, label: str = "first", *, seed: int = 3, **settings: Any) -> Scheduler:
+        """Runs one more scheduler."""
+        scheduler = Scheduler(
+            self.world.environment.client,
+            self.world.environment.informers,
+            chosen=Settings(**settings),
+            time=self.clock,
+            chance=random.Random(seed),
+            registry=self.registry if not self._running else None,
+        )
+        self._running[label] = (scheduler, asyncio.create_task(scheduler.run()))
+        await self.settle()
+        return scheduler
+
+    async def kill(self, label: str = "first") -> None:
+        """Ends a scheduler wherever it is."""
+        _, task = self._running.pop(label)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    async def settle(self) -> None:
+        """Lets everything come to rest, without letting time pass."""
+        await self.world.settle()
+        for _, task in self._running.values():
+            if task.done():
+                await task
+
+    async def advance(self, seconds: float) -> None:
+        """Lets time pass, and everything happen that happens meanwhile."""
+        await self.world.advance(seconds)
+
+    async def create(self, *made: Any) -> None:
+        """Creates objects one after the other, and lets everything come to rest."""
+        for each in made:
+            await self.world.create(each.build() if hasattr(each, "build") else each)
+        await self.settle()
+
+    async def pod(self, name: str) -> pod.Pod:
+        return await self.client.get(pod.Pod, name, namespace="default")
+
+    async def claim(self, name: str) -> resourceclaim.ResourceClaim:
+        return await self.client.get(resourceclaim.ResourceClaim, name, namespace="default")
+
+    async def node_of(self, name: str) -> str:
+        """The node that a pod is bound to, or an empty text."""
+        return str((await self.pod(name)).spec.node_name)
+
+    async def condition(self, name: str) -> tuple[str, str, str]:
+        """Status, reason and message of a pod's PodScheduled condition."""
+        for condition in (await self.pod(name)).status.conditions:
+            if condition.type == "PodScheduled":
+                return (condition.status, condition.reason, condition.message)
+        return ("", "", "")
+
+    async def devices(self, name: str) -> list[str]:
+        """The devices of a claim as pool/device."""
+        allocation = (await self.claim(name)).status.allocation
+        return [] if allocation is None else [f"{each.pool}/{each.device}" for each in allocation.devices.results]
+
+    async def users(self, name: str) -> list[str]:
+        """The pods that a claim is reserved for."""
+        return [each.name for each in (await self.claim(name)).status.reserved_for]
+
+    async def events(self, reason: str) -> list[str]:
+        return [text for text in await self.world.events() if f" {reason}: " in text]
+
+
+@contextlib.asynccontextmanager
+async def cluster(
+    *, wrap: Callable[[Client], Client] = lambda client: client, scheduler: bool = True, **settings: Any
+) -> AsyncIterator[SchedulerWorld]:
+    """A cluster with one scheduler; ``wrap`` puts something between all components and the server."""
+    async with worlds.world(
+        claimcontroller.ResourceClaimController, garbagecollector.GarbageCollector, wrap=wrap
+    ) as world:
+        made = SchedulerWorld(world)
+        try:
+            if scheduler:
+                await made.start(**settings)
+            yield made
+        finally:
+            for label in list(made._running):
+                await made.kill(label)
