@@ -12,6 +12,7 @@ import datetime as dt
 import logging
 import pathlib
 import random
+import secrets
 import tempfile
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -82,7 +83,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 store,
                 authentication.Authenticator({token: authentication.ADMIN}),
                 clock=_now,
-                chance=random.SystemRandom(),
+                chance=random.Random(secrets.randbits(256)),
                 gates=options.gates,
             )
             await bootstrap.populate(application.services.registry)

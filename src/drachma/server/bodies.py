@@ -132,6 +132,18 @@ def delete_options(data: bytes, media_type: str) -> Any:
         raise status.bad_request(str(error)) from None
 
 
+def yaml_value(data: bytes) -> Any:
+    """The one document of a YAML text; a DecodeError where there are more, or texts that JSON cannot have."""
+    found = manifest.read(data)
+    if len(found) != 1:
+        raise errors.DecodeError(f"expected one document, found {len(found)}")
+    try:
+        msgspec.json.encode(found[0].content)
+    except (UnicodeEncodeError, OverflowError, TypeError) as error:
+        raise errors.DecodeError(f"not a JSON value: {error}") from None
+    return found[0].content
+
+
 def plain_json(data: bytes) -> Any:
     """Any JSON value, for bodies that are no objects of a served kind; a 400 says what is wrong with it."""
     try:
@@ -168,12 +180,11 @@ def _read_protobuf(data: bytes, wanted: Target) -> dict[str, Any]:
 
 def _read_yaml(data: bytes, wanted: Target) -> dict[str, Any]:
     try:
-        documents = manifest.read(data)
+        content = yaml_value(data)
     except errors.DecodeError as error:
         raise _unrecognized(data, wanted, f"yaml: {error}") from None
-    if len(documents) != 1 or not isinstance(documents[0].content, dict):
-        raise _unrecognized(data, wanted, f"yaml: expected one object, found {len(documents)} documents")
-    content: dict[str, Any] = documents[0].content
+    if not isinstance(content, dict):
+        raise _unrecognized(data, wanted, f"yaml: expected an object, found {typemismatch.describe(content)}")
     return content
 
 

@@ -88,6 +88,7 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
                 backlog=_BACKLOG,
                 timeout_keep_alive=IDLE_SECONDS,
                 timeout_graceful_shutdown=GRACE_SECONDS,
@@ -138,7 +139,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     _certificate: Any = None
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
+        super().connection_made(_Corked(transport))  # type: ignore[arg-type]
         connection = transport.get_extra_info("ssl_object")
         self._certificate = connection.getpeercert() if connection is not None else None
 
@@ -146,3 +147,30 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         super().on_message_begin()
         if self._certificate:
             self.scope["extensions"] = {authentication.EXTENSION: self._certificate}
+
+
+class _Corked:
+    """A transport that sends the head of an answer together with what comes next.
+
+    Uvicorn writes head and body one after the other, and each write is a system call and a TLS record.
+    """
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/1.1 ") and not data.startswith(b"HTTP/1.1 100"):
+            self._head = data
+            return
+        self._transport.write(data)
+
+    def close(self) -> None:
+        if self._head:
+            self.write(b"")
+        self._transport.close()

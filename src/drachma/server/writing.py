@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from drachma import errors
-from drachma.api import manifest
 from drachma.server import (
     bodies,
     documents,
@@ -168,12 +167,11 @@ class _Application:
 
 def _configuration(body: bytes) -> dict[str, Any]:
     try:
-        found = manifest.read(body)
+        content = bodies.yaml_value(body)
     except errors.DecodeError as error:
         raise status.bad_request(f"error decoding patch: yaml: {error}") from None
-    if len(found) != 1 or not isinstance(found[0].content, dict):
-        kind = typemismatch.describe(found[0].content)
+    if not isinstance(content, dict):
+        kind = typemismatch.describe(content)
         problem = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         raise status.bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {problem}")
-    content: dict[str, Any] = found[0].content
     return content
