@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "apiserver": "drachma.cli.apiserver",
     "cel": "drachma.cli.cel",
     "convert": "drachma.cli.convert",
+    "scheduler": "drachma.cli.scheduler",
     "up": "drachma.cli.up",
     "validate": "drachma.cli.validate",
 }

@@ -1,0 +1,150 @@
+"""Leadership by Lease: of several processes that could do the same work, one does it, by client-go's protocol.
+
+The leader renews the lease; the others take it over once it was not renewed for as long as it is valid, as seen on
+their own clocks. Who cannot renew in time has to assume that another one leads, so :meth:`Leadership.lead` stops the
+work and raises. On an orderly end the lease is given up, and the next leader need not wait.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import lease
+from drachma.client import clock, patches, protocol
+
+_log = logging.getLogger(__name__)
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """In seconds: how long a lease is valid, how long its holder tries to renew it, and how often everybody tries."""
+
+    valid: float = 15.0
+    renew: float = 10.0
+    retry: float = 2.0
+
+
+class LeadershipLostError(Exception):
+    """The lease could not be renewed in time; somebody else may lead by now."""
+
+
+class Leadership:
+    """One candidate for one lease."""
+
+    def __init__(
+        self,
+        client: protocol.Client,
+        *,
+        name: str,
+        namespace: str = "kube-system",
+        identity: str,
+        time: clock.Clock | None = None,
+        chance: random.Random | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        self._client: Final = client
+        self._name: Final = name
+        self._namespace: Final = namespace
+        self._identity: Final = identity
+        self._clock: Final = time or clock.SystemClock()
+        self._chance: Final = chance or random.Random()
+        self._timing: Final = timing or Timing()
+        self._seen: lease.LeaseSpec | None = None
+        self._seen_at = 0.0
+        self.is_leader = False
+
+    async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Waits to become the leader, then works until that is done.
+
+        Raises:
+            LeadershipLostError: the lease was lost before the work was done; the work is cancelled.
+        """
+        while not await self._try():
+            await self._clock.sleep(self._timing.retry * (1 + self._chance.random() * 0.2))
+        self.is_leader = True
+        _log.info("%s leads by lease %s/%s", self._identity, self._namespace, self._name)
+        working = asyncio.ensure_future(work())
+        renewing = asyncio.ensure_future(self._renew())
+        try:
+            await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise LeadershipLostError(f"lease {self._namespace}/{self._name}: not renewed in time")
+            await working
+        finally:
+            self.is_leader = False
+            for task in (working, renewing):
+                task.cancel()
+            await asyncio.gather(working, renewing, return_exceptions=True)
+            await self._give_up()
+
+    async def _renew(self) -> None:
+        """Returns when the lease could not be renewed for too long."""
+        renewed = self._clock.monotonic()
+        while self._clock.monotonic() - renewed < self._timing.renew:
+            await self._clock.sleep(self._timing.retry)
+            if await self._try():
+                renewed = self._clock.monotonic()
+
+    async def _try(self) -> bool:
+        """Take or renew the lease; whether that worked."""
+        try:
+            return await self._acquire()
+        except errors.DrachmaError as error:
+            _log.info("lease %s/%s not acquired: %s", self._namespace, self._name, error)
+            return False
+
+    async def _acquire(self) -> bool:
+        try:
+            found = await self._client.get(lease.Lease, self._name, namespace=self._namespace)
+        except errors.ObjectNotFoundError:
+            await self._client.create_document(
+                lease.Lease,
+                {
+                    "apiVersion": "coordination.k8s.io/v1",
+                    "kind": "Lease",
+                    "metadata": {"name": self._name, "namespace": self._namespace},
+                    "spec": {**self._renewed(), "acquireTime": self._now(), "leaseTransitions": 0},
+                },
+            )
+            return True
+        if found.spec != self._seen:
+            self._seen, self._seen_at = found.spec, self._clock.monotonic()
+        holder = found.spec.holder_identity or ""
+        if holder == self._identity:
+            content = self._renewed()
+        else:
+            valid = found.spec.lease_duration_seconds or self._timing.valid
+            if holder and self._seen_at + valid > self._clock.monotonic():
+                return False
+            transitions = (found.spec.lease_transitions or 0) + 1
+            content = {**self._renewed(), "acquireTime": self._now(), "leaseTransitions": transitions}
+        written = await self._patch(content, patches.unchanged(found))
+        self._seen, self._seen_at = written.spec, self._clock.monotonic()
+        return True
+
+    async def _give_up(self) -> None:
+        with contextlib.suppress(errors.DrachmaError):
+            found = await self._client.get(lease.Lease, self._name, namespace=self._namespace)
+            if found.spec.holder_identity == self._identity:
+                content = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()}
+                await self._patch(content, patches.unchanged(found))
+
+    async def _patch(self, spec: dict[str, Any], preconditions: patches.Preconditions) -> lease.Lease:
+        return await self._client.patch(
+            lease.Lease, self._name, namespace=self._namespace, patch=patches.merge({"spec": spec}, preconditions)
+        )
+
+    def _renewed(self) -> dict[str, Any]:
+        return {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": int(self._timing.valid),
+            "renewTime": self._now(),
+        }
+
+    def _now(self) -> str:
+        return self._clock.utc().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
