@@ -7,10 +7,16 @@ the version that the client spoke, so objects are converted to it where it diffe
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from drachma.server import apply, fieldset, managedfields, options, ownership
 from drachma.server.strategy import Strategy, Write
 
 _NAME_BYTES: Final = 128
+
+_REMEMBERED: Final = 1024
+_NOBODYS: Final = frozenset({"name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion"})
+_known: dict[tuple[str, str, bytes], dict[str, Any]] = {}
 
 _STATUS: Final = fieldset.of_paths([("f:status",)])
 _ALL_BUT_STATUS: Final = fieldset.of_paths(
@@ -28,8 +34,27 @@ _ALL_BUT_STATUS: Final = fieldset.of_paths(
 def created(
     document: dict[str, Any], write: Write, *, strategy: Strategy, wanted: options.WriteOptions
 ) -> dict[str, Any]:
-    """A new document with its first owner."""
-    return _recorded(document, None, write, strategy=strategy, wanted=wanted)
+    """A new document with its first owner, who owns all of it.
+
+    What that is only depends on which fields there are, and most new objects are like others before; so it is
+    remembered for objects of the same content.
+    """
+    metadata = document["metadata"]
+    if "managedFields" in metadata:
+        return _recorded(document, None, write, strategy=strategy, wanted=wanted)
+    likeness = _likeness(document, write)
+    entry = _known.get(likeness)
+    if entry is None:
+        recorded = _recorded(document, None, write, strategy=strategy, wanted=wanted)
+        entries = recorded["metadata"].get("managedFields", ())
+        if len(entries) == 1:
+            if len(_known) >= _REMEMBERED:
+                _known.clear()
+            _known[likeness] = entries[0]
+        return recorded
+    manager = wanted.field_manager or _agent(write.user_agent) or "unknown"
+    own = {**entry, "manager": manager, "time": managedfields.timestamp(write.now)}
+    return {**document, "metadata": {**metadata, "managedFields": [own]}}
 
 
 def updated(
@@ -106,6 +131,15 @@ def _kind(write: Write, strategy: Strategy) -> ownership.Kind:
     if resource.subresource("status") is None:
         resets = fieldset.EMPTY
     return ownership.Kind(write.api_version, resource.kind, convert, write.subresource, resets)
+
+
+def _likeness(document: Mapping[str, Any], write: Write) -> tuple[str, str, bytes]:
+    """What two new objects have in common whose first owner owns the same fields."""
+    metadata = {name: value for name, value in document["metadata"].items() if name not in _NOBODYS}
+    for name in ("labels", "annotations"):
+        if name in metadata:
+            metadata[name] = list(metadata[name])
+    return write.api_version, write.resource.kind, msgspec.json.encode({**document, "metadata": metadata})
 
 
 def _agent(user_agent: str) -> str:

@@ -1,0 +1,40 @@
+"""The first owner of new objects: the same whether it is worked out or remembered."""
+
+from typing import Any
+
+import pytest
+
+from drachma.server import fieldmanagers
+from tests.unit.server import client
+from tests.unit.server.client import CLAIMS, PODS, Client
+
+
+async def _entry(server: Client, path: str, body: dict[str, Any], agent: str) -> dict[str, Any]:
+    answer = await server.call("POST", path, body, headers={"user-agent": agent})
+    assert answer.code == 201
+    (entry,) = answer.body["metadata"]["managedFields"]
+    return dict(entry)
+
+
+@pytest.mark.parametrize(
+    ("path", "make"), [pytest.param(CLAIMS, client.claim, id="claim"), pytest.param(PODS, client.pod, id="pod")]
+)
+async def test_alike_objects_have_alike_owners(server: Client, path: str, make: Any) -> None:
+    fieldmanagers._known.clear()
+    first = await _entry(server, path, make("a", labels={"x": "1"}), "one/1")
+    server.clock.advance(5)
+    second = await _entry(server, path, make("b", labels={"x": "2"}), "two/1")
+    assert len(fieldmanagers._known) == 1
+    assert second == {**first, "manager": "two", "time": "2026-01-02T03:04:10Z"}
+    third = await _entry(server, path, make("c", labels={"y": "1"}), "")
+    assert third["manager"] == "unknown"
+    assert "f:y" in third["fieldsV1"]["f:metadata"]["f:labels"]
+    assert len(fieldmanagers._known) == 2
+
+
+async def test_versions_are_told_apart(server: Client) -> None:
+    request = {"name": "gpu", "deviceClassName": "gpu.example.com"}
+    old = {"metadata": {"name": "old"}, "spec": {"devices": {"requests": [request]}}}
+    new = await _entry(server, CLAIMS, client.claim("new"), "a/1")
+    beta = await _entry(server, CLAIMS.replace("/v1/", "/v1beta1/"), old, "a/1")
+    assert (new["apiVersion"], beta["apiVersion"]) == ("resource.k8s.io/v1", "resource.k8s.io/v1beta1")
