@@ -45,8 +45,8 @@ class DeviceStrategy:
         return Subject(dict(document["metadata"]), stored)
 
     def document(self, subject: Subject) -> dict[str, Any]:
-        content = defaults.canonical(subject.content)
-        encoded = _decode(codec.encode_json(structs.replace(content, metadata=meta.ABSENT_META)))
+        content = defaults.canonical(structs.replace(subject.content, metadata=meta.ABSENT_META))
+        encoded = _decode(codec.encode_json(content))
         document: dict[str, Any] = {
             "kind": self._resource.kind,
             "apiVersion": self._api_version,
