@@ -1,0 +1,277 @@
+"""The controller: decides for pods when to go as news come in, and deletes them when their time has come.
+
+What decides is computed from the caches whenever something that matters changes; only the time at which a pod has to
+go is kept. Before it is deleted, the server is asked whether it is still the same pod.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+import prometheus_client
+from msgspec import structs
+
+from drachma import errors
+from drachma.api import devices, devicetaintrule, event, pod, resourceclaim, resourceslice
+from drachma.api import gates as features
+from drachma.client import events, informer, patches
+from drachma.controllers import controller, disruption, environment, workqueue
+from drachma.controllers.devicetaints import eviction, rulestatus, survey
+
+WORKERS: Final = 10
+STATUS_SECONDS: Final = 10.0
+"""The status of a rule is written at most so often."""
+
+EVENT: Final = "DeviceTaintManagerEviction"
+
+_EVICTED: Final = 500
+_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
+
+Rule = devicetaintrule.DeviceTaintRule
+
+
+class Item(NamedTuple):
+    """A pod or a rule, this very one by its uid."""
+
+    kind: Literal["pod", "rule"]
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.namespace}/{self.name}"
+
+
+def _pod_item(of: pod.Pod) -> Item:
+    return Item("pod", of.metadata.namespace, of.metadata.name, of.metadata.uid)
+
+
+def _rule_item(of: Rule) -> Item:
+    return Item("rule", "", of.metadata.name, of.metadata.uid)
+
+
+class DeviceTaintEviction:
+    """Evicts pods from tainted devices, and tells how far it is in the status of rules."""
+
+    name: Final = "device-taint-eviction-controller"
+
+    def __init__(self, surroundings: environment.Environment) -> None:
+        informers = surroundings.informers
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._recorder: Final = surroundings.recorder(self.name)
+        self._queue: Final[workqueue.Queue[Item]] = workqueue.Queue(
+            self.name, time=surroundings.clock, measured=surroundings.queues
+        )
+        with_rules = surroundings.gates.on(features.Gate.DEVICE_TAINT_RULES)
+        self._survey: Final = survey.Survey(informers, with_rules=with_rules)
+        self._due: Final[dict[Item, eviction.Eviction]] = {}
+        self._evicted: Final[OrderedDict[str, None]] = OrderedDict()
+        self._evicted_by: Final[dict[str, int]] = {}
+        self._deletions: Final = prometheus_client.Counter(
+            "device_taint_eviction_controller_pod_deletions_total",
+            "Pods deleted because of device taints.",
+            registry=surroundings.registry,
+        )
+        self._delays: Final = prometheus_client.Histogram(
+            "device_taint_eviction_controller_pod_deletion_duration_seconds",
+            "How long after a device taint took effect a pod was deleted.",
+            buckets=_BUCKETS,
+            registry=surroundings.registry,
+        )
+        informers.of(resourceclaim.ResourceClaim).add_handler(
+            informer.Handler(added=self._see_claim, updated=self._see_changed_claim, deleted=self._see_claim)
+        )
+        informers.of(pod.Pod).add_handler(
+            informer.Handler(added=self._decide, updated=self._see_changed_pod, deleted=self._lose_pod)
+        )
+        informers.of(resourceslice.ResourceSlice).add_handler(
+            informer.Handler(
+                added=self._see_slice, updated=lambda _, new: self._see_slice(new), deleted=self._see_slice
+            )
+        )
+        if with_rules:
+            informers.of(Rule).add_handler(
+                informer.Handler(added=self._see_rule, updated=self._see_changed_rule, deleted=self._lose_rule)
+            )
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._reconcile, workers=WORKERS)
+
+    async def _reconcile(self, item: Item) -> controller.After | None:
+        return await (self._evict(item) if item.kind == "pod" else self._report(item))
+
+    # News
+
+    def _see_claim(self, claim: resourceclaim.ResourceClaim) -> None:
+        for user in self._survey.users(claim):
+            self._decide(user)
+
+    def _see_changed_claim(self, old: resourceclaim.ResourceClaim, new: resourceclaim.ResourceClaim) -> None:
+        if (old.status.reserved_for, old.status.allocation) != (new.status.reserved_for, new.status.allocation):
+            self._see_claim(old)
+            self._see_claim(new)
+
+    def _see_changed_pod(self, old: pod.Pod, new: pod.Pod) -> None:
+        # The condition that eviction itself writes must not begin it anew.
+        if (old.spec.node_name, old.status.resource_claim_statuses) != (
+            new.spec.node_name,
+            new.status.resource_claim_statuses,
+        ):
+            self._decide(new)
+
+    def _lose_pod(self, gone: pod.Pod) -> None:
+        self._due.pop(_pod_item(gone), None)
+
+    def _see_slice(self, known: resourceslice.ResourceSlice) -> None:
+        driver, pool = known.spec.driver, known.spec.pool.name
+        changed = self._survey.reread_pool(driver, pool)
+        if changed:
+            for claim in self._survey.claims_with(driver, pool, changed):
+                self._see_claim(claim)
+
+    def _see_rule(self, rule: Rule) -> None:
+        # The status comes before the evictions, so that people see what is about to happen.
+        self._queue.add(_rule_item(rule))
+        self._reconsider([rule])
+
+    def _see_changed_rule(self, old: Rule, new: Rule) -> None:
+        if old.spec != new.spec:
+            self._queue.add(_rule_item(new))
+            self._reconsider([old, new])
+
+    def _lose_rule(self, gone: Rule) -> None:
+        self._evicted_by.pop(gone.metadata.uid, None)
+        self._reconsider([gone])
+
+    def _reconsider(self, rules: Iterable[Rule]) -> None:
+        evicting = [each for each in rules if each.spec.taint.effect == eviction.NO_EXECUTE]
+        if evicting:
+            for claim in self._survey.claims_selected(evicting):
+                self._see_claim(claim)
+
+    def _decide(self, of: pod.Pod) -> None:
+        """Sets, changes or cancels the time at which a pod has to go."""
+        item, now = _pod_item(of), self._clock.utc()
+        found = self._survey.due(of, self._survey.evicting_rules(), now=now)
+        if found is None:
+            if self._due.pop(item, None) is not None:
+                self._tell(item, "Cancelling deletion")
+            return
+        self._due[item] = found
+        self._queue.add_after(item, (found.when - now).total_seconds())
+        self._report_later(found)
+
+    def _report_later(self, found: eviction.Eviction) -> None:
+        for reason in found.reasons:
+            if isinstance(reason, eviction.RuleReason):
+                self._queue.add_after(Item("rule", "", reason.rule, reason.uid), STATUS_SECONDS)
+
+    # Pods
+
+    async def _evict(self, item: Item) -> controller.After | None:
+        due = self._due.get(item)
+        if due is None or item.uid in self._evicted:
+            return None
+        left = (due.when - self._clock.utc()).total_seconds()
+        if left > 0:
+            return controller.After(left)
+        was_deleted = await self._delete(item)
+        self._due.pop(item, None)
+        self._evicted[item.uid] = None
+        if len(self._evicted) > _EVICTED:
+            self._evicted.popitem(last=False)
+        if was_deleted:
+            self._deletions.inc()
+            self._delays.observe((self._clock.utc() - due.when).total_seconds())
+            for uid in due.rules:
+                self._evicted_by[uid] = self._evicted_by.get(uid, 0) + 1
+            self._report_later(due)
+        return None
+
+    async def _delete(self, item: Item) -> bool:
+        """Deletes a pod with a condition that says why; False if it is gone. One that is going is left to go."""
+        try:
+            found = await self._client.get(pod.Pod, item.name, namespace=item.namespace)
+        except errors.ObjectNotFoundError:
+            return False
+        if found.metadata.uid != item.uid:
+            return False
+        if found.metadata.deletion_timestamp is not None:
+            return True
+        self._tell(item, "Marking for deletion")
+        why = disruption.condition(
+            found,
+            reason="DeletionByDeviceTaintManager",
+            message="Device Taint manager: deleting due to NoExecute taint",
+            now=self._clock.utc(),
+        )
+        if why is not None:
+            await disruption.write_status(self._client, found, {"conditions": [why]})
+        return await disruption.delete(self._client, found)
+
+    def _tell(self, item: Item, message: str) -> None:
+        about = event.ObjectReference(
+            api_version="v1", kind="Pod", namespace=item.namespace, name=item.name, uid=item.uid
+        )
+        self._recorder.record(about, type=events.NORMAL, reason=EVENT, message=message)
+
+    # Rules
+
+    async def _report(self, item: Item) -> controller.After | None:
+        """Writes the status of a rule, if it has changed and was not written just now."""
+        rule = self._survey.rule(item.name)
+        if rule is None or rule.metadata.uid != item.uid:
+            return None
+        now = self._clock.utc()
+        known = rulestatus.known(rule)
+        if known is not None and known.observed_generation == rule.metadata.generation:
+            written = known.last_transition_time or now
+            left = STATUS_SECONDS - (now - written).total_seconds()
+            if left > 0:
+                return controller.After(left)
+        condition = rulestatus.condition(
+            rule,
+            pending=self._pending(rule),
+            selected=self._selected(rule),
+            evicted=self._evicted_by.get(rule.metadata.uid, 0),
+            now=now,
+        )
+        if condition is not None:
+            others = [each for each in rule.status.conditions if each.type != rulestatus.CONDITION]
+            await self._client.patch(
+                Rule,
+                rule.metadata.name,
+                patch=patches.merge({"status": {"conditions": [*others, condition]}}, patches.unchanged(rule)),
+                subresource="status",
+            )
+        return None
+
+    def _pending(self, rule: Rule) -> rulestatus.Pending:
+        """The pods that a rule makes go, or would if its effect were not None."""
+        match rule.spec.taint.effect:
+            case eviction.NO_EXECUTE:
+                rules = self._survey.evicting_rules()
+            case "None":
+                taint = structs.replace(rule.spec.taint, effect=eviction.NO_EXECUTE)
+                rules = [_with_taint(rule, taint)]
+            case _:
+                return rulestatus.Pending(0, 0)
+        namespaces, count, now = set(), 0, self._clock.utc()
+        for each in self._survey.pods():
+            if each.metadata.deletion_timestamp is not None:
+                continue
+            found = self._survey.due(each, rules, now=now)
+            if found is not None and rule.metadata.uid in found.rules:
+                count += 1
+                namespaces.add(each.metadata.namespace)
+        return rulestatus.Pending(count, len(namespaces))
+
+    def _selected(self, rule: Rule) -> rulestatus.Selected:
+        if rule.spec.taint.effect != "None":
+            return rulestatus.Selected(0, 0)
+        return rulestatus.Selected(self._survey.published(rule), self._survey.allocated(rule))
+
+
+def _with_taint(rule: Rule, taint: devices.DeviceTaint) -> Rule:
+    return structs.replace(rule, spec=structs.replace(rule.spec, taint=taint))

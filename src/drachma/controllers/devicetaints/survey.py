@@ -1,0 +1,168 @@
+"""What is known about tainted devices and who uses them: pools, rules, claims and pods, from the informers' caches.
+
+Pools keep only devices with a NoExecute taint, which are few; a pool is read anew when one of its slices changes.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Set
+from typing import Final
+
+from drachma import errors
+from drachma.api import devicetaintrule, pod, resourceclaim, resourceslice
+from drachma.client import Informers
+from drachma.controllers.devicetaints import eviction
+from drachma.controllers.resourceclaim import podclaims
+
+Claim = resourceclaim.ResourceClaim
+Rule = devicetaintrule.DeviceTaintRule
+
+POOL_INDEX: Final = "device taint eviction: pool"
+
+
+def pool_key(driver: str, pool: str) -> str:
+    return f"{driver}/{pool}"
+
+
+def _pool_of_slice(known: resourceslice.ResourceSlice) -> Iterator[str]:
+    yield pool_key(known.spec.driver, known.spec.pool.name)
+
+
+def _pools_of_claim(known: Claim) -> Iterator[str]:
+    for result in results(known):
+        yield pool_key(result.driver, result.pool)
+
+
+def results(claim: Claim) -> tuple[resourceclaim.DeviceRequestAllocationResult, ...]:
+    """The devices that a claim has."""
+    return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
+
+
+def place_of(result: resourceclaim.DeviceRequestAllocationResult) -> eviction.DevicePlace:
+    return eviction.DevicePlace(result.driver, result.pool, result.device)
+
+
+class Survey:
+    """The state of devices, claims and pods as the informers have it."""
+
+    def __init__(self, informers: Informers, *, with_rules: bool) -> None:
+        self._pods: Final = informers.of(pod.Pod).cache
+        self._claims: Final = informers.of(Claim).cache
+        self._slices: Final = informers.of(resourceslice.ResourceSlice).cache
+        self._rules: Final = informers.of(Rule).cache if with_rules else None
+        self._tainted: Final[dict[str, dict[str, tuple[eviction.Taint, ...]]]] = {}
+        self._claims.add_index(POOL_INDEX, _pools_of_claim)
+        self._slices.add_index(POOL_INDEX, _pool_of_slice)
+
+    # Devices
+
+    def reread_pool(self, driver: str, pool: str) -> Set[str]:
+        """Reads a pool anew; returns the names of devices whose taints have changed."""
+        key = pool_key(driver, pool)
+        before = self._tainted.pop(key, {})
+        after = {}
+        for each in self._newest(key):
+            for device in each.spec.devices:
+                place = eviction.DevicePlace(driver, pool, device.name)
+                taints = tuple(
+                    eviction.Taint(taint, eviction.SliceReason(place, position, each.metadata.name))
+                    for position, taint in enumerate(device.taints)
+                    if taint.effect == eviction.NO_EXECUTE
+                )
+                if taints:
+                    after[device.name] = taints
+        if after:
+            self._tainted[key] = after
+        names = before.keys() | after.keys()
+        return {name for name in names if before.get(name) != after.get(name)}
+
+    def published(self, rule: Rule) -> int:
+        """How many devices that are published a rule selects."""
+        count = 0
+        for key in self._slices.values(POOL_INDEX):
+            for each in self._newest(key):
+                driver, pool = each.spec.driver, each.spec.pool.name
+                places = (eviction.DevicePlace(driver, pool, device.name) for device in each.spec.devices)
+                count += sum(eviction.is_selected(rule, place) for place in places)
+        return count
+
+    def allocated(self, rule: Rule) -> int:
+        """How many devices that are allocated a rule selects."""
+        return sum(eviction.is_selected(rule, place_of(result)) for claim in self._claims for result in results(claim))
+
+    def _newest(self, key: str) -> list[resourceslice.ResourceSlice]:
+        """The slices of a pool that count: those of its newest generation."""
+        found = self._slices.by(POOL_INDEX, key)
+        newest = max((each.spec.pool.generation for each in found), default=0)
+        return [each for each in found if each.spec.pool.generation == newest]
+
+    # Rules
+
+    def rule(self, name: str) -> Rule | None:
+        return self._rules.get(name) if self._rules is not None else None
+
+    def evicting_rules(self) -> list[Rule]:
+        return [each for each in self._rules or () if each.spec.taint.effect == eviction.NO_EXECUTE]
+
+    # Claims and pods
+
+    def claims_with(self, driver: str, pool: str, devices: Set[str]) -> Iterator[Claim]:
+        """The claims that have one of some devices of a pool."""
+        for claim in self._claims.by(POOL_INDEX, pool_key(driver, pool)):
+            if any(
+                (result.driver, result.pool) == (driver, pool) and result.device in devices for result in results(claim)
+            ):
+                yield claim
+
+    def claims_selected(self, rules: Iterable[Rule]) -> Iterator[Claim]:
+        """The claims that have a device that one of the rules selects."""
+        wanted = tuple(rules)
+        for claim in self._claims:
+            places = [place_of(result) for result in results(claim)]
+            if any(eviction.is_selected(rule, place) for rule in wanted for place in places):
+                yield claim
+
+    def users(self, claim: Claim) -> Iterator[pod.Pod]:
+        """The pods that a claim is reserved for."""
+        for reference in claim.status.reserved_for:
+            if reference.api_group or reference.resource != "pods":
+                continue
+            user = self._pods.get(reference.name, namespace=claim.metadata.namespace)
+            if user is not None and user.metadata.uid == reference.uid:
+                yield user
+
+    def pods(self) -> Iterator[pod.Pod]:
+        """All pods that have to do with claims."""
+        return (each for each in self._pods if each.spec.resource_claims)
+
+    def due(self, of: pod.Pod, rules: Iterable[Rule], *, now: dt.datetime) -> eviction.Eviction | None:
+        """When a pod must go, if these rules are in force; None if it may stay."""
+        if not of.spec.node_name:
+            return None
+        in_force = tuple(rules)
+        return eviction.joined(
+            found
+            for claim in self._claims_of(of)
+            for result in results(claim)
+            if (found := eviction.of_device(result, self._taints(place_of(result), in_force), now=now)) is not None
+        )
+
+    def _claims_of(self, of: pod.Pod) -> Iterator[Claim]:
+        """The claims that a pod may use: its own and reserved for it."""
+        for entry in of.spec.resource_claims:
+            try:
+                found = podclaims.resolve(of, entry)
+            except errors.ReconcileError:
+                continue
+            if not isinstance(found, podclaims.Named):
+                continue
+            claim = self._claims.get(found.name, namespace=of.metadata.namespace)
+            if claim is None or (found.is_generated and podclaims.ownership_problem(claim, of)):
+                continue
+            if podclaims.is_reserved_for(claim, of):
+                yield claim
+
+    def _taints(self, place: eviction.DevicePlace, rules: tuple[Rule, ...]) -> Iterator[eviction.Taint]:
+        yield from self._tainted.get(pool_key(place.driver, place.pool), {}).get(place.device, ())
+        for rule in rules:
+            if eviction.is_selected(rule, place):
+                yield eviction.Taint(rule.spec.taint, eviction.RuleReason(rule.metadata.name, rule.metadata.uid))
