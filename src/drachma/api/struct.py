@@ -62,5 +62,8 @@ def canonical_zero(default: object) -> object:
     return _ALWAYS_WRITTEN.get(id(default), default)
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """An immutable part of an API object: snake_case here, camelCase on the wire."""
+class Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """An immutable part of an API object: snake_case here, camelCase on the wire.
+
+    Frozen trees of JSON values cannot form cycles, so the garbage collector need not walk them.
+    """
