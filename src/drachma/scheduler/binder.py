@@ -18,7 +18,7 @@ import msgspec
 from drachma import errors
 from drachma.api import pod, resourceclaim
 from drachma.client import clock, events, patches, protocol
-from drachma.scheduler import decision, metrics, settings, verdict
+from drachma.scheduler import decision, ledger, metrics, peers, settings, verdict
 from drachma.scheduler.dynamicresources import (
     bindingconditions,
     claimwriter,
@@ -40,7 +40,7 @@ class BindingError(Exception):
 class Binding:
     """A placed pod on its way, and what has been written for it."""
 
-    __slots__ = ("created", "placed", "pod", "reserved", "wrote_statuses")
+    __slots__ = ("created", "is_nominated", "is_void", "placed", "pod", "reserved", "wrote_statuses")
 
     def __init__(self, placed: decision.Placed) -> None:
         self.placed = placed
@@ -50,6 +50,10 @@ class Binding:
         self.created: resourceclaim.ResourceClaim | None = None
         """The claim that was made for extended resources."""
         self.wrote_statuses = False
+        self.is_nominated = False
+        """Whether the pod's status says where it goes, for other schedulers to see."""
+        self.is_void = False
+        """Whether its allocations collide with those of another scheduler, and must not stay."""
 
 
 class Binder:
@@ -65,7 +69,9 @@ class Binder:
         writer: claimwriter.ClaimWriter,
         recorder: events.Recorder,
         measured: metrics.Metrics,
+        others: peers.Peers | None = None,
     ) -> None:
+        """``others`` is there where other schedulers write at the same time."""
         self._client: Final = client
         self._devices: Final = devices
         self._settings: Final = chosen
@@ -73,6 +79,7 @@ class Binder:
         self._writer: Final = writer
         self._recorder: Final = recorder
         self._metrics: Final = measured
+        self._peers: Final = others
         self._slots: Final = asyncio.Semaphore(chosen.binders)
 
     async def bind(self, binding: Binding) -> None:
@@ -82,9 +89,11 @@ class Binder:
                 began = self._clock.monotonic()
                 await self._write_claims(binding)
                 await self._write_statuses(binding)
+                if self._peers is not None:
+                    await self._check_peers(binding, self._peers)
                 self._metrics.point("PreBind", self._clock.monotonic() - began)
             await self._wait_for_devices(binding)
-        except (claimwriter.ClaimError, errors.DrachmaError) as error:
+        except (claimwriter.ClaimError, peers.CollisionError, errors.DrachmaError) as error:
             raise BindingError(f'running PreBind plugin "{verdict.DYNAMIC_RESOURCES}": {error}') from error
         async with self._slots:
             began = self._clock.monotonic()
@@ -129,8 +138,9 @@ class Binder:
         written = await self._writer.reserve(claim, binding.pod, allocation=allocation)
         binding.reserved.append(written)
         self._devices.claims.observe(written)
-        # Written and seen: nothing is in flight any more.
-        self._devices.claims.settle(claim.metadata.uid)
+        if self._peers is None:
+            # Written and seen: nothing is in flight any more.
+            self._devices.claims.settle(claim.metadata.uid)
         return written
 
     async def _write_special(self, binding: Binding, entry: decision.Allocation) -> None:
@@ -166,6 +176,25 @@ class Binder:
         ]
         await self._patch_pod(binding.pod, {"nodeAllocatableResourceClaimStatuses": statuses})
         binding.wrote_statuses = True
+
+    # Other schedulers
+
+    async def _check_peers(self, binding: Binding, others: peers.Peers) -> None:
+        """Make sure that nobody was faster with the devices, and then with the node."""
+        placed = binding.placed
+        claims = {entry.claim.metadata.uid: entry.claim for entry in placed.plan.claims} if placed.plan else {}
+        claims |= {claim.metadata.uid: claim for claim in binding.reserved}
+        try:
+            await others.check_claims(list(claims.values()))
+        except peers.CollisionError:
+            binding.is_void = True
+            raise
+        for uid in claims:
+            self._devices.claims.settle(uid)
+        written = await self._patch_pod(binding.pod, {"nominatedNodeName": placed.node})
+        binding.is_nominated = True
+        demand = ledger.demand(binding.pod, claims=placed.statuses)
+        await others.check_node(written, placed.node, demand=demand)
 
     # Devices that have to become ready
 
@@ -245,12 +274,13 @@ class Binder:
     async def undo(self, binding: Binding) -> None:
         """Takes back what was written for a pod that is not bound; what cannot be is logged and tried again later."""
         tracker = self._devices.claims
-        for entry in binding.placed.allocations:
-            tracker.settle(entry.claim.metadata.uid)
         created = binding.created
         for claim in binding.reserved:
             if created is None or claim.metadata.uid != created.metadata.uid:
-                await self._tried(self._writer.release(claim, binding.pod), f"unreserve {claimwriter.label(claim)}")
+                undo = self._writer.withdraw if binding.is_void else self._writer.release
+                await self._tried(undo(claim, binding.pod), f"unreserve {claimwriter.label(claim)}")
+        for entry in binding.placed.allocations:
+            tracker.settle(entry.claim.metadata.uid)
         if created is not None:
             tracker.settle(created.metadata.uid)
             newest = tracker.get(created.metadata.namespace, created.metadata.name) or created
@@ -258,6 +288,17 @@ class Binder:
         if binding.wrote_statuses:
             cleared: dict[str, Any] = {"nodeAllocatableResourceClaimStatuses": []}
             await self._tried(self._patch_pod(binding.pod, cleared), "clear node allocatable resources")
+        if binding.is_nominated:
+            await self._tried(self._withdraw_nomination(binding), "clear the nominated node")
+
+    async def _withdraw_nomination(self, binding: Binding) -> None:
+        metadata = binding.pod.metadata
+        current = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
+        if current.metadata.uid == metadata.uid and current.status.nominated_node_name == binding.placed.node:
+            patch = patches.merge({"status": {"nominatedNodeName": None}}, patches.unchanged(current))
+            await self._client.patch(
+                pod.Pod, metadata.name, namespace=metadata.namespace, subresource="status", patch=patch
+            )
 
     async def _tried(self, write: Any, what: str) -> None:
         try:
@@ -265,8 +306,8 @@ class Binder:
         except errors.DrachmaError as error:
             _log.warning("%s failed: %s", what, error)
 
-    async def _patch_pod(self, about: pod.Pod, status: dict[str, Any]) -> None:
-        await self._client.patch(
+    async def _patch_pod(self, about: pod.Pod, status: dict[str, Any]) -> pod.Pod:
+        return await self._client.patch(
             pod.Pod,
             about.metadata.name,
             namespace=about.metadata.namespace,

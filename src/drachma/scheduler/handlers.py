@@ -7,7 +7,7 @@ from typing import Final
 from drachma.api import deviceclass, devicetaintrule, pod, resourceclaim, resourceslice
 from drachma.api import node as nodes
 from drachma.client import cache, informer, informers
-from drachma.scheduler import changes, cluster, nominations, podinfo, queue, settings
+from drachma.scheduler import changes, cluster, nominations, peers, podinfo, queue, settings
 from drachma.scheduler.dynamicresources import inventory, wakeups
 from drachma.scheduler.hints import Action, Change, Resource
 
@@ -23,12 +23,15 @@ class Handlers:
         *,
         nominated: nominations.Nominations,
         scheduler_name: str,
+        others: peers.Peers | None = None,
     ) -> None:
         self._cluster: Final = known
         self._devices: Final = devices
         self._queue: Final = waiting
         self._nominated: Final = nominated
         self._name: Final = scheduler_name
+        self._peers: Final = others
+        self._claims: informer.Informer[resourceclaim.ResourceClaim] | None = None
 
     def register(self, shared: informers.Informers) -> None:
         """Hear of everything that matters; nodes and devices before claims, and those before pods."""
@@ -44,12 +47,21 @@ class Handlers:
         shared.of(resourceslice.ResourceSlice).add_handler(
             informer.Handler(added=self._slice_added, updated=self._slice_updated, deleted=self._devices.remove_slice)
         )
-        shared.of(resourceclaim.ResourceClaim).add_handler(
+        self._claims = shared.of(resourceclaim.ResourceClaim)
+        self._claims.add_handler(
             informer.Handler(added=self._claim_added, updated=self._claim_updated, deleted=self._claim_deleted)
         )
         shared.of(pod.Pod).add_handler(
             informer.Handler(added=self._pod_added, updated=self._pod_updated, deleted=self._pod_deleted)
         )
+        if self._peers is not None:
+            others = self._peers
+            self._claims.add_handler(
+                informer.Handler(added=others.heard, updated=lambda _, new: others.heard(new), deleted=others.gone)
+            )
+            shared.of(pod.Pod).add_handler(
+                informer.Handler(added=others.heard, updated=lambda _, new: others.heard(new), deleted=others.gone)
+            )
 
     # Nodes
 
@@ -100,12 +112,17 @@ class Handlers:
 
     # Claims
 
+    @property
+    def _is_watching(self) -> bool:
+        """Whether every state of a claim is told; a list may have skipped some."""
+        return self._claims is not None and bool(self._claims.resource_version)
+
     def _claim_added(self, new: resourceclaim.ResourceClaim) -> None:
-        self._devices.claims.observe(new)
+        self._devices.claims.observe(new, is_exact=self._is_watching)
         self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.ADD, None, new), claim=cache.key_of(new))
 
     def _claim_updated(self, old: resourceclaim.ResourceClaim, new: resourceclaim.ResourceClaim) -> None:
-        self._devices.claims.observe(new)
+        self._devices.claims.observe(new, is_exact=self._is_watching)
         change = Change(Resource.RESOURCE_CLAIM, Action.UPDATE, old, new)
         self._queue.wake(change, claim=None if wakeups.frees_devices(old, new) else cache.key_of(new))
 
@@ -131,6 +148,8 @@ class Handlers:
         if not self._is_ours(new):
             self._queue.delete(old)
             return
+        if old.status.nominated_node_name != new.status.nominated_node_name:
+            self._nominated.put(podinfo.PodInfo(new), new.status.nominated_node_name)
         if not self._cluster.is_assumed(new.metadata.uid):
             self._queue.update(old, new)
 

@@ -33,6 +33,7 @@ from drachma.scheduler import (
     messages,
     metrics,
     nominations,
+    peers,
     podinfo,
     podstatus,
     preemption,
@@ -78,6 +79,8 @@ class Scheduler:
         self._pods: Final = shared.of(pod.Pod)
         self._ready: Final = asyncio.Event()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
+        # What a pod's status says may be the plan of another scheduler: then it is not ours to take back.
+        self._nobody: Final = None if self._settings.has_peers else ""
         enabled = self._settings.gates
         self.metrics: Final = metrics.Metrics(
             registry or prometheus_client.CollectorRegistry(),
@@ -131,6 +134,7 @@ class Scheduler:
             chance=self._chance,
             with_timestamps=devicefilter.has_conditions(enabled),
         )
+        others = peers.Peers(shared, self.cluster, self.inventory) if self._settings.has_peers else None
         self._binder: Final = binder.Binder(
             client,
             self.inventory,
@@ -139,6 +143,7 @@ class Scheduler:
             writer=self._writer,
             recorder=self._recorder,
             measured=self.metrics,
+            others=others,
         )
         self._evictor: Final = evictor.Evictor(client, time=self._clock, recorder=self._recorder)
         handlers.Handlers(
@@ -147,6 +152,7 @@ class Scheduler:
             self.queue,
             nominated=self._nominated,
             scheduler_name=self._settings.name,
+            others=others,
         ).register(shared)
 
     async def run(self) -> None:
@@ -280,7 +286,7 @@ class Scheduler:
                 nominated = found.node
             elif found:
                 after.append(f"preemption: {found}")
-                nominated = "" if found.startswith("0/") else None
+                nominated = self._nobody if found.startswith("0/") else None
         except verdict.AbortError as error:
             after = [str(error)]
         self.metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began)
@@ -300,7 +306,13 @@ class Scheduler:
         self.metrics.attempt(metrics.ERROR, self._clock.monotonic() - began)
         _log.warning("pod %s: %s", entry.info.key, message)
         self._nominated.remove(entry.info.uid)
-        self._return(entry, reason=messages.SCHEDULER_ERROR, text=message, rejectors=frozenset(), nominated="")
+        self._return(
+            entry,
+            reason=messages.SCHEDULER_ERROR,
+            text=message,
+            rejectors=frozenset(),
+            nominated=self._nobody,
+        )
 
     def _return(
         self,

@@ -66,11 +66,11 @@ def make(
 
 
 def _problem(claim: resourceclaim.ResourceClaim, devices: inventory.Inventory, enabled: gates.Gates) -> str:
-    if claim.status.allocation is not None:
-        return ""
     label = f"{claim.metadata.namespace}/{claim.metadata.name}"
     if devices.claims.pending(claim.metadata.uid) is not None:
         return f"resource claim {label} is in the process of being allocated"
+    if claim.status.allocation is not None:
+        return ""
     for request in claim.spec.devices.requests:
         if request.exactly is not None:
             wanted: Sequence[tuple[str, str]] = ((request.name, request.exactly.device_class_name),)

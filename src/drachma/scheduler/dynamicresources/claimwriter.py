@@ -118,6 +118,19 @@ class ClaimWriter:
             Claim, claim.metadata.name, namespace=claim.metadata.namespace, subresource="status", patch=patch
         )
 
+    async def withdraw(self, claim: Claim, consumer: pod.Pod) -> None:
+        """Takes back an allocation that collides with another one; as long as others use it, only the reservation."""
+        for _ in range(_ATTEMPTS):
+            current = await self._client.get(Claim, claim.metadata.name, namespace=claim.metadata.namespace)
+            if current.metadata.uid != claim.metadata.uid or current.status.allocation is None:
+                return
+            if any(user.uid != consumer.metadata.uid for user in current.status.reserved_for):
+                await self.release(current, consumer)
+                return
+            with contextlib.suppress(errors.ObjectConflictError):
+                await self.deallocate(current)
+                return
+
     async def deallocate(self, claim: Claim) -> Claim:
         """Clears all that a claim's status says, if the claim is still as it is known."""
         return await self._patch_status(claim, {"allocation": None, "reservedFor": None, "devices": None})

@@ -34,6 +34,7 @@ class ClaimTracker:
         self._in_flight: Final[dict[str, _InFlight]] = {}
         self._counted: Final[dict[cache.Key, resourceclaim.AllocationResult]] = {}
         self._special: Final[dict[str, cache.Key]] = {}
+        self._since: Final[dict[cache.Key, int]] = {}
         self._watchers: Final[dict[str, list[Callable[[], None]]]] = {}
 
     def __iter__(self) -> Iterator[resourceclaim.ResourceClaim]:
@@ -48,15 +49,28 @@ class ClaimTracker:
         key = self._special.get(pod_uid)
         return None if key is None else self._claims.get(key)
 
+    def allocated_at(self, namespace: str, name: str) -> int:
+        """The resource version that brought a claim its allocation; 0 where it was there before anybody looked."""
+        return self._since.get(cache.Key(namespace, name), 0)
+
     # What informers and own writes tell
 
-    def observe(self, claim: resourceclaim.ResourceClaim) -> None:
-        """Take in a claim, unless a newer state of it is known."""
+    def observe(self, claim: resourceclaim.ResourceClaim, *, is_exact: bool = True) -> None:
+        """Take in a claim, unless a newer state of it is known.
+
+        Not ``is_exact``: there may have been states in between that nobody told of.
+        """
         key = cache.key_of(claim)
         known = self._claims.get(key)
-        if known is not None and known.metadata.uid == claim.metadata.uid and _version(known) > _version(claim):
+        if known is not None and known.metadata.uid != claim.metadata.uid:
+            known = None
+        if known is not None and _version(known) > _version(claim):
             return
         self._claims[key] = claim
+        if claim.status.allocation is None:
+            self._since.pop(key, None)
+        elif known is None or known.status.allocation is None:
+            self._since[key] = _version(claim) if is_exact and known is not None else 0
         if claim.metadata.annotations and claim.metadata.annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true":
             for owner in claim.metadata.owner_references:
                 if owner.controller:
@@ -72,6 +86,7 @@ class ClaimTracker:
         if known is None or known.metadata.uid != claim.metadata.uid:
             return
         del self._claims[key]
+        self._since.pop(key, None)
         for owner in claim.metadata.owner_references:
             if self._special.get(owner.uid) == key:
                 del self._special[owner.uid]

@@ -1,0 +1,233 @@
+"""Several schedulers at once: before a pod is bound, make sure that nobody was faster with what it takes.
+
+Claims are separate objects, so two schedulers can write the same device into two of them, and nothing in the API keeps
+two pods from being bound to a node that has room for one. What decides is the order of writes, which is the same for
+everybody: a scheduler writes what it takes (the allocation of claims; the node, as the pod's nomination), waits until
+it sees its own writes come back, by which time it has seen every earlier one, and then looks whether what was taken
+earlier leaves room. Of two that collide the later one always finds out, gives everything back and tries again; the
+earlier one need not know.
+
+Without peers none of this is needed, and none of it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from drachma import allocator
+from drachma.allocator import identity
+from drachma.api import pod, resourceclaim
+from drachma.client import cache, informers
+from drachma.scheduler import cluster, ledger
+from drachma.scheduler.dynamicresources import inventory
+from drachma.scheduler.plugins import nodeports, noderesources
+
+Claim = resourceclaim.ResourceClaim
+
+
+class CollisionError(Exception):
+    """Another scheduler was faster; the text says with what."""
+
+
+class Peers:
+    """Checks what was written against what others wrote before."""
+
+    def __init__(self, shared: informers.Informers, nodes: cluster.Cluster, devices: inventory.Inventory) -> None:
+        self._pods: Final = shared.of(pod.Pod)
+        self._claims: Final = shared.of(Claim)
+        self._cluster: Final = nodes
+        self._devices: Final = devices
+        self._waiters: Final[dict[tuple[type, cache.Key], list[Callable[[], None]]]] = {}
+        self._nominated_at: Final[dict[str, tuple[str, int]]] = {}
+        """Pods by uid: the node that they are about to be bound to, and the version that said so."""
+
+    # What handlers tell
+
+    def heard(self, known: pod.Pod | Claim) -> None:
+        """An object changed."""
+        for waiter in tuple(self._waiters.get((type(known), cache.key_of(known)), ())):
+            waiter()
+        if isinstance(known, pod.Pod):
+            self._note_nomination(known)
+
+    def gone(self, known: pod.Pod | Claim) -> None:
+        """An object is gone."""
+        if isinstance(known, pod.Pod):
+            self._nominated_at.pop(known.metadata.uid, None)
+        for waiter in tuple(self._waiters.get((type(known), cache.key_of(known)), ())):
+            waiter()
+
+    def _note_nomination(self, known: pod.Pod) -> None:
+        uid, node = known.metadata.uid, known.status.nominated_node_name
+        if known.spec.node_name or not node:
+            self._nominated_at.pop(uid, None)
+        elif self._nominated_at.get(uid, ("", 0))[0] != node:
+            version = int(known.metadata.resource_version) if self._pods.resource_version else 0
+            self._nominated_at[uid] = (node, version)
+
+    # Devices
+
+    async def check_claims(self, claims: list[Claim]) -> None:
+        """Returns once it is certain that the devices of these claims, as written, are nobody else's.
+
+        Raises CollisionError where they are, or where a claim was changed in a way that matters.
+        """
+        for claim in claims:
+            await self._until_seen(claim)
+        for claim in claims:
+            self._check_claim(claim)
+
+    def _check_claim(self, claim: Claim) -> None:
+        metadata = claim.metadata
+        label = f"{metadata.namespace}/{metadata.name}"
+        current = self._devices.claims.get(metadata.namespace, metadata.name)
+        if current is None or current.metadata.uid != metadata.uid or current.status.allocation is None:
+            raise CollisionError(f"claim {label} got deallocated elsewhere in the meantime")
+        allocation = current.status.allocation
+        if self._is_undisputed(allocation):
+            return
+        earlier = self._earlier_than(current)
+        pools = {identity.PoolID(result.driver, result.pool) for result in allocation.devices.results}
+        state = allocator.AllocatedState(consumable_capacity=self._devices.features.consumable_capacity)
+        for other in earlier:
+            if other.status.allocation is not None and not pools.isdisjoint(_pools(other.status.allocation)):
+                state.put_claim(other)
+        for result in allocation.devices.results:
+            if result.admin_access:
+                continue
+            device = identity.DeviceID(result.driver, result.pool, result.device)
+            owners = state.owners(device)
+            if owners and (result.share_id is None or any(not _is_share(other, device) for other in earlier)):
+                raise CollisionError(f"claim {label}: device {device} got allocated for claim {owners[0]} first")
+        state.put_claim(current)
+        self._check_totals(label, allocation, state)
+
+    def _is_undisputed(self, allocation: resourceclaim.AllocationResult) -> bool:
+        """Whether nobody at all, earlier or later, has anything to do with the same devices; the usual case."""
+        state = self._devices.state
+        for result in allocation.devices.results:
+            device = identity.DeviceID(result.driver, result.pool, result.device)
+            published = self._devices.find(result)
+            if result.share_id is not None or published is None or published.consumes_counters:
+                return False
+            if not result.admin_access and len(state.owners(device)) > 1:
+                return False
+        return True
+
+    def _earlier_than(self, claim: Claim) -> list[Claim]:
+        """The claims that were allocated before this one."""
+        tracker = self._devices.claims
+        own = tracker.allocated_at(claim.metadata.namespace, claim.metadata.name)
+        return [
+            other
+            for other in tracker
+            if other.metadata.uid != claim.metadata.uid
+            and other.status.allocation is not None
+            and tracker.allocated_at(other.metadata.namespace, other.metadata.name) <= own
+        ]
+
+    def _check_totals(
+        self, label: str, allocation: resourceclaim.AllocationResult, state: allocator.AllocatedState
+    ) -> None:
+        """Refuse capacity and counters that are overdrawn."""
+        for result in allocation.devices.results:
+            device = self._devices.find(result)
+            if device is None:
+                continue
+            name = identity.DeviceID(result.driver, result.pool, result.device)
+            for key, consumed in state.consumed(name).items():
+                capacity = device.capacity.get(key)
+                if capacity is not None and capacity.value is not None and consumed > capacity.value:
+                    raise CollisionError(f"claim {label}: capacity {key} of device {name} got used up first")
+        for block in self._blocks(allocation):
+            if block.counters is not None and min(state.counters_left(block), default=0) < 0:
+                raise CollisionError(f"claim {label}: counters of pool {block.pool_id} got used up first")
+
+    def _blocks(self, allocation: resourceclaim.AllocationResult) -> Iterator[allocator.pool.Block]:
+        """The pools of an allocation, as some node sees them."""
+        pools = _pools(allocation)
+        for state in self._cluster.nodes:
+            if not pools:
+                return
+            if not self._cluster.everyone & state.bit:
+                continue
+            for block in self._devices.view(state).blocks:
+                if block.pool_id in pools:
+                    pools.discard(block.pool_id)
+                    yield block
+
+    # Nodes
+
+    async def check_node(self, written: pod.Pod, node: str, *, demand: ledger.Demand) -> None:
+        """Returns once it is certain that a node has room for a pod that was written to be going there.
+
+        Raises CollisionError where it has not, or where another scheduler has the pod by now.
+        """
+        await self._until_seen(written)
+        current = self._pods.cache.get(written.metadata.name, namespace=written.metadata.namespace)
+        if current is None or current.metadata.uid != written.metadata.uid or current.spec.node_name:
+            raise CollisionError("the pod got bound or deleted elsewhere in the meantime")
+        if current.status.nominated_node_name != node:
+            raise CollisionError(f"another scheduler takes the pod to node {current.status.nominated_node_name}")
+        state = self._cluster.find(node)
+        if state is None:
+            raise CollisionError(f"node {node} is gone")
+        account = state.ledger.copy()
+        account.cancel(written.metadata.uid)
+        own = self._nominated_at.get(written.metadata.uid, ("", 0))[1]
+        for booking in self._earlier_on(node, own, but=written.metadata.uid):
+            account.book(booking)
+        for uid in [uid for uid in account.bookings if self._cluster.is_assumed(uid)]:
+            # Own plans count only from the moment on that they were written.
+            if uid not in self._nominated_at or self._nominated_at[uid][1] > own:
+                account.cancel(uid)
+        if not nodeports.fits(demand.ports, account) or noderesources.FitQuestion(demand).ask(account).reasons:
+            raise CollisionError(f"node {node} got used up first")
+
+    def _earlier_on(self, node: str, version: int, *, but: str) -> Iterator[ledger.Booking]:
+        """The pods that are going to a node and said so before."""
+        for known in self._pods.cache:
+            at = self._nominated_at.get(known.metadata.uid)
+            if at is not None and at[0] == node and at[1] <= version and known.metadata.uid != but:
+                claims = known.status.node_allocatable_resource_claim_statuses
+                yield ledger.Booking(known, ledger.demand(known, claims=claims))
+
+    # Waiting
+
+    async def _until_seen(self, written: pod.Pod | Claim) -> None:
+        """Returns once the informer has come as far as a write, or past the object."""
+        key = cache.key_of(written)
+        heard = asyncio.Event()
+        waiters = self._waiters.setdefault((type(written), key), [])
+        waiters.append(heard.set)
+        try:
+            while not self._is_seen(written):
+                heard.clear()
+                await heard.wait()
+        finally:
+            waiters.remove(heard.set)
+            if not waiters:
+                self._waiters.pop((type(written), key), None)
+
+    def _is_seen(self, written: pod.Pod | Claim) -> bool:
+        source = self._pods if isinstance(written, pod.Pod) else self._claims
+        version = int(written.metadata.resource_version)
+        if int(source.resource_version or 0) >= version:
+            return True
+        found = source.cache.get(written.metadata.name, namespace=written.metadata.namespace)
+        return found is not None and int(found.metadata.resource_version) >= version
+
+
+def _pools(allocation: resourceclaim.AllocationResult) -> set[identity.PoolID]:
+    return {identity.PoolID(result.driver, result.pool) for result in allocation.devices.results}
+
+
+def _is_share(claim: Claim, device: identity.DeviceID) -> bool:
+    """Whether a claim has no more than a share of a device."""
+    allocation = claim.status.allocation
+    return allocation is None or all(
+        result.share_id is not None or result.admin_access or (result.driver, result.pool, result.device) != device
+        for result in allocation.devices.results
+    )
