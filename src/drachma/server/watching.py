@@ -26,6 +26,11 @@ LAST_BOOKMARK_SECONDS: Final = 2.0
 SHORTEST_SECONDS: Final = 1800.0
 """A watch without a timeout of its own ends after once to twice this time, so that clients spread over servers."""
 
+SPACING_SECONDS: Final = 0.0001
+LONGEST_SPACING_SECONDS: Final = 0.01
+"""How long a watch waits after it has sent something, so that busy watches send many events at once: the first for
+each watch that is open, the second at most. Sending costs much more than an event, and the time is everybody's."""
+
 _CHUNK: Final = 500
 """Initial events sent at once; a large collection must neither block the others nor pile up in a buffer."""
 
@@ -222,6 +227,7 @@ class Stream:
             chunk = translate.frames(events)
             if chunk:
                 yield chunk
+                await asyncio.sleep(min(SPACING_SECONDS * len(self._streams), LONGEST_SPACING_SECONDS))
 
     def _bookmark(self, revision: int, *, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
         """An empty object of the kind whose only news is its resourceVersion."""
