@@ -246,3 +246,16 @@ def test_a_catalog_changed_step_by_step_is_as_good_as_a_new_one(world: World, ot
     for entry in world.slices:
         catalog.put(entry)
     assert _answer(world, built) == _answer(world)
+
+
+@_RELAXED
+@given(allocator_worlds.worlds(failing=False), st.sampled_from([allocator.Policy.PACK, allocator.Policy.SPREAD]))
+def test_a_policy_never_changes_whether_claims_fit(world: World, policy: allocator.Policy) -> None:
+    fits = _answer(world)
+    # Where "All" breaks a constraint, the way there decides whether that is an error or no solution.
+    assume(not isinstance(fits, str))
+    try:
+        outcome = _allocator(world).allocate(allocator.Node("n"), world.claims, policy=policy)
+    except errors.AllocationError:
+        assume(False)
+    assert (fits is None) is isinstance(outcome, allocator.DoesNotFit)

@@ -9,6 +9,7 @@ from drachma.allocator.features import Features
 from drachma.allocator.identity import DeviceID
 from drachma.allocator.outcome import Allocated, DoesNotFit, GaveUp, Outcome
 from drachma.allocator.placement import Node
+from drachma.allocator.policy import Policy
 
 __all__ = [
     "Allocated",
@@ -23,4 +24,5 @@ __all__ = [
     "Limits",
     "Node",
     "Outcome",
+    "Policy",
 ]

@@ -20,6 +20,7 @@ from drachma.allocator import allocated, budget, catalog, expressions, outcome, 
 from drachma.allocator import claim as claims
 from drachma.allocator import classes as deviceclasses
 from drachma.allocator import features as gates
+from drachma.allocator import policy as policies
 from drachma.allocator import problem as problems
 from drachma.api import resourceclaim
 
@@ -68,15 +69,18 @@ class Allocator:
         wanted: Iterable[resourceclaim.ResourceClaim],
         *,
         limits: budget.Limits = _NO_LIMITS,
+        policy: policies.Policy = policies.Policy.FIRST_FIT,
     ) -> outcome.Outcome:
         """Results for all claims together on the node, or why not.
+
+        With another policy than the default, devices are tried in another order than upstream's.
 
         Raises AllocationError for claims, classes and slices that upstream refuses, and its subclass InvalidPoolError
         where nothing fits and the node has invalid pools.
         """
         spent = budget.Budget(limits)
         try:
-            problem = self.problem(node, wanted, spent=spent)
+            problem = self.problem(node, wanted, spent=spent, policy=policy)
             solution = search.search(problem, spent)
         except budget.ExhaustedError as error:
             return outcome.GaveUp(str(error), steps=spent.steps)
@@ -88,10 +92,17 @@ class Allocator:
         return outcome.Allocated(results, steps=spent.steps)
 
     def problem(
-        self, node: placement.Node, wanted: Iterable[resourceclaim.ResourceClaim], *, spent: budget.Budget
+        self,
+        node: placement.Node,
+        wanted: Iterable[resourceclaim.ResourceClaim],
+        *,
+        spent: budget.Budget,
+        policy: policies.Policy = policies.Policy.FIRST_FIT,
     ) -> problems.Problem:
         """What a search would have to decide; for those who want to know more than whether it fits."""
         shown = self.catalog.view(node, self.features)
+        if policy is not policies.Policy.FIRST_FIT:
+            shown = policies.arranged(shown, self.allocated, policy)
         setting = problems.Setting(self.classes, self.allocated, self.screener, spent)
         return problems.Problem(shown, tuple([self._compiled(claim) for claim in wanted]), setting)
 

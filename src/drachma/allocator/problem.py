@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from drachma import errors
-from drachma.allocator import allocated, budget, capacity, constraint, counters, screening
+from drachma.allocator import allocated, budget, capacity, constraint, counters, pool, screening
 from drachma.allocator import claim as claims
 from drachma.allocator import classes as deviceclasses
 from drachma.allocator import view as views
@@ -121,10 +121,13 @@ class Problem:
         features = setting.screener.features
         self.shared = shown.shared if features.consumable_capacity else 0
         """Devices that several requests may have a share of."""
-        self.taken = self._in_part = 0
+        taken = in_part = 0
         for block, offset in zip(shown.blocks, shown.offsets, strict=True):
-            self.taken |= setting.state.taken(block) << offset
-            self._in_part |= setting.state.in_part(block) << offset
+            taken |= setting.state.taken(block) << offset
+            in_part |= setting.state.in_part(block) << offset
+        self.taken = shown.arrange(taken)
+        """Devices that somebody holds exclusively."""
+        self._in_part = shown.arrange(in_part)
         self.has_admin_access = False
         levels: list[Level] = []
         for number, claim in enumerate(wanted):
@@ -138,7 +141,7 @@ class Problem:
         """What candidates draw from ``left``."""
         self.groups: Amounts = ()
         self.bonds: dict[int, counters.Bonds] = {}
-        if features.partitionable_devices and shown.special:
+        if features.partitionable_devices and shown.consuming:
             self._take_in_counters()
         for depth, level in enumerate(self.levels):
             for number, option in enumerate(level.options):
@@ -230,18 +233,18 @@ class Problem:
         shape = way.shape(found, self._setting.screener)
         screen = shape.screen(self.view, self._setting.spent)
         if way.everything:
-            self._check_all(way, claim, failing=screen.errors, shape=shape)
+            self._check_all(way, claim, shape=shape)
         if way.admin_access:
             self.has_admin_access = True
         return Option(way, found, shape=shape, screen=screen, claim=number)
 
-    def _check_all(
-        self, way: claims.Alternative, claim: claims.Claim, *, failing: int, shape: screening.RequestShape
-    ) -> None:
+    def _check_all(self, way: claims.Alternative, claim: claims.Claim, *, shape: screening.RequestShape) -> None:
         """Refuse ``All`` where some pool is not to be trusted (KEP-4381), or a device cannot be looked at."""
+        natural = self.view.natural
+        failing = shape.screen(natural, self._setting.spent).errors
         subject = f"claim {claim.label}, request {way.name}: asks for all devices, but resource pool"
         offset = 0
-        for gathered in self.view.pools:
+        for gathered in natural.pools:
             block = gathered.block
             if block is None:
                 raise errors.AllocationError(f"{subject} {gathered.pool_id} is currently being updated")
@@ -250,7 +253,7 @@ class Problem:
             for place in views.positions(failing >> offset & block.everything):
                 raise screening.failure(
                     shape,
-                    self.view,
+                    natural,
                     place + offset,
                     claim=claim.label,
                     request=way.name,
@@ -263,28 +266,31 @@ class Problem:
         for level in self.levels:
             for option in level.options:
                 wanted |= option.candidates
+        state = self._setting.state
         left: list[int] = []
         groups: list[int] = []
+        # Where a pool's counters and groups start in the lists; nowhere if nothing may be drawn from it.
+        starts: dict[pool.Block, tuple[int, int] | None] = {}
         blocked = 0
-        for block, offset in zip(self.view.blocks, self.view.offsets, strict=True):
-            # A further share of a device that is in use draws nothing more.
-            drawing = (wanted & ~(self._in_part & self.shared)) >> offset & block.consuming
-            table = block.counters
-            if table is None or not drawing:
+        # A further share of a device that is in use draws nothing more.
+        for position in views.positions(wanted & self.view.consuming & ~(self._in_part & self.shared)):
+            block, place = self.view.locate(position)
+            if block.counters is None:
                 continue
-            available = self._setting.state.counters_left(block)
-            if min(available, default=0) < 0:
-                # Too much is allocated already: upstream then rejects whatever draws from the pool.
-                blocked |= drawing << offset
+            grouped = self._setting.screener.features.compatibility_groups and block.counters.uses_groups
+            if block not in starts:
+                available = state.counters_left(block)
+                # Where too much is allocated already, upstream rejects whatever draws from the pool.
+                starts[block] = None if min(available, default=0) < 0 else (len(left), len(groups))
+                left += available
+                groups += state.groups_left(block) if grouped else ()
+            start = starts[block]
+            if start is None:
+                blocked |= 1 << position
                 continue
-            grouped = self._setting.screener.features.compatibility_groups and table.uses_groups
-            for place in views.positions(drawing):
-                self.draws[place + offset] = tuple((entry + len(left), amount) for entry, amount in table.draws[place])
-                if grouped:
-                    bonds = tuple((entry + len(groups), bits) for entry, bits in table.bonds[place])
-                    self.bonds[place + offset] = bonds
-            left += available
-            groups += self._setting.state.groups_left(block) if grouped else ()
+            self.draws[position] = tuple((entry + start[0], amount) for entry, amount in block.counters.draws[place])
+            if grouped:
+                self.bonds[position] = tuple((entry + start[1], bits) for entry, bits in block.counters.bonds[place])
         self.left = tuple(left)
         self.groups = tuple(groups)
         for level in self.levels:

@@ -70,7 +70,10 @@ class RequestShape:
         """The devices of a view, screened."""
         found: Screen | None = shown.cache.get(self)
         if found is None:
-            found = self._screen(shown, spent)
+            if shown.natural is shown:
+                found = self._screen(shown, spent)
+            else:
+                found = Screen(*map(shown.arrange, self.screen(shown.natural, spent)))
             shown.remember(self, found)
         return found
 

@@ -8,7 +8,8 @@ live until a slice that they show changes; what is computed for a view is kept i
 from __future__ import annotations
 
 import bisect
-from collections.abc import Hashable, Iterator, Mapping
+import copy
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
@@ -33,6 +34,7 @@ class View:
         "_columns",
         "blocks",
         "cache",
+        "consuming",
         "depends_on",
         "invalid",
         "misplaced",
@@ -43,7 +45,6 @@ class View:
         "revision",
         "shared",
         "skipping",
-        "special",
     )
 
     def __init__(
@@ -74,8 +75,7 @@ class View:
         self.offsets = tuple(offsets)
         self.shared = shared
         self.skipping = skipping
-        self.special = shared | consuming
-        """Devices for which more must be kept track of than whether they are in use."""
+        self.consuming = consuming
         self.misplaced = 0
         self.placement_errors: dict[int, str] = {}
         self._place()
@@ -89,6 +89,15 @@ class View:
                         self.misplaced |= 1 << (place + offset)
                 except errors.AllocationError as error:
                     self.placement_errors[place + offset] = str(error)
+
+    @property
+    def natural(self) -> View:
+        """The same devices in upstream's order."""
+        return self
+
+    def arrange(self, mask: int) -> int:
+        """A set of devices in upstream's order, in the order of this view."""
+        return mask
 
     def remember(self, key: Hashable, value: object) -> None:
         """Keep something in the cache, which does not grow for ever."""
@@ -141,6 +150,13 @@ class AttributeColumn:
             for device in block.devices:
                 value = attributes.elements(attributes.lookup(device.attributes, name, driver=driver), lists=lists)
                 self.append(value, lists=lists)
+
+    def arranged(self, order: Sequence[int], arrange: Callable[[int], int]) -> AttributeColumn:
+        """The same for a view in another order: which positions to take, and how sets of positions change."""
+        other = copy.copy(self)
+        other.bits = [self.bits[position] for position in order]
+        other.untyped = arrange(self.untyped)
+        return other
 
     def append(self, value: attributes.Value, *, lists: bool) -> None:
         """Add the value of the next position."""
