@@ -1,0 +1,249 @@
+"""The controller: looks at every node every five seconds, and at the conditions of a node whenever they change.
+
+Taints that keep pods away follow conditions at once. Taints that drive pods off come only so fast in each zone, and
+not at all while no node of the cluster is ready.
+"""
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import prometheus_client
+from msgspec import structs
+
+from drachma import errors
+from drachma.api import lease, node, pod
+from drachma.client import events, informer, patches
+from drachma.controllers import controller, disruption, environment, workqueue
+from drachma.controllers.nodelifecycle import health, nodetaints, zones
+
+PERIOD_SECONDS: Final = 5.0
+WORKERS: Final = 8
+LEASES: Final = "kube-node-lease"
+"""The namespace in which nodes renew their Leases."""
+
+POD_INDEX: Final = "node lifecycle: node"
+
+_ATTEMPTS: Final = 5
+_EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
+
+_log = logging.getLogger(__name__)
+
+
+class NodeLifecycle:
+    """Marks nodes that are not as they should be."""
+
+    name: Final = "node_lifecycle_controller"
+
+    def __init__(
+        self,
+        surroundings: environment.Environment,
+        *,
+        silence: health.Settings | None = None,
+        pace: zones.Settings | None = None,
+    ) -> None:
+        informers, registry = surroundings.informers, surroundings.registry
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._recorder: Final = surroundings.recorder("node-controller")
+        self._monitor: Final = health.Monitor(silence or health.Settings())
+        self._zones: Final = zones.Zones(pace or zones.Settings())
+        self._nodes: Final = informers.of(node.Node).cache
+        self._leases: Final = informers.of(lease.Lease).cache
+        self._pods: Final = informers.of(pod.Pod).cache
+        self._pods.add_index(POD_INDEX, lambda each: (each.spec.node_name,) if each.spec.node_name else ())
+        self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
+            self.name, time=surroundings.clock, measured=surroundings.queues
+        )
+        self._known: Final[dict[str, node.Node]] = {}
+        self._unready: Final[dict[str, dict[str, None]]] = {}
+        informers.of(node.Node).add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        gauge = functools.partial(prometheus_client.Gauge, labelnames=("zone",), registry=registry)
+        self._zone_size: Final = gauge("node_collector_zone_size", "Nodes in a zone.")
+        self._zone_health: Final = gauge("node_collector_zone_health", "Percentage of a zone's nodes that are ready.")
+        self._zone_unready: Final = gauge("node_collector_unhealthy_nodes_in_zone", "Nodes in a zone that are not.")
+        self._evictions: Final = prometheus_client.Counter(
+            "node_collector_evictions_total", "Nodes that pods were driven off.", ("zone",), registry=registry
+        )
+
+    async def run(self) -> None:
+        await controller.together(
+            controller.work(self._queue, self._taint_for_scheduling, workers=WORKERS),
+            controller.every(PERIOD_SECONDS, self._look_at_all, time=self._clock, name=self.name),
+        )
+
+    # Taints that keep pods away
+
+    def _see(self, new: node.Node) -> None:
+        self._queue.add(new.metadata.name)
+
+    async def _taint_for_scheduling(self, name: str) -> None:
+        known = self._nodes.get(name)
+        if known is not None:
+            await self._set_taints(known, nodetaints.for_scheduling)
+
+    # Signs of life
+
+    async def _look_at_all(self) -> None:
+        nodes = tuple(self._nodes)
+        self._greet(nodes)
+        found: dict[str, zones.Health] = {}
+        for each in nodes:
+            zone = zones.key_of(each)
+            ready = await self._look_at(each)
+            if _EXCLUDED not in each.metadata.labels:
+                counted = found.setdefault(zone, zones.Health())
+                counted.ready += ready
+                counted.unready += not ready
+        self._measure(found)
+        if self._zones.update(found, now=self._clock.monotonic()):
+            await self._change_mode(nodes)
+        for zone in tuple(self._unready):
+            await self._drive_off(zone)
+
+    def _greet(self, nodes: tuple[node.Node, ...]) -> None:
+        """Tells of nodes that are new or gone."""
+        current = {each.metadata.name: each for each in nodes}
+        for name in current.keys() - self._known.keys():
+            self._tell(current[name], "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller")
+        for name in self._known.keys() - current.keys():
+            self._tell(self._known[name], "RemovingNode", f"Node {name} event: Removing Node {name} from Controller")
+            self._monitor.forget(name)
+        self._known.clear()
+        self._known.update(current)
+
+    async def _look_at(self, known: node.Node) -> bool:
+        """Whether a node is ready, after what follows from that was done; what fails is done the next time."""
+        before = nodetaints.ready(known)
+        try:
+            known = await self._check_life(known)
+            current = nodetaints.ready(known)
+            if current is None:
+                return False
+            await self._follow_readiness(known, current.status)
+            if current.status != "True" and before is not None and before.status == "True":
+                name = known.metadata.name
+                self._tell(known, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+            if current.status != "True":
+                await self._mark_pods(known.metadata.name)
+            return current.status == "True"
+        except errors.DrachmaError as error:
+            _log.warning("%s: node %s: %s", self.name, known.metadata.name, error)
+            return before is not None and before.status == "True"
+
+    async def _check_life(self, known: node.Node) -> node.Node:
+        """The node, with unknown conditions if it has been silent for too long."""
+        name = known.metadata.name
+        renewal = self._leases.get(name, namespace=LEASES)
+        clock = self._clock
+        if not self._monitor.is_overdue(known, renewal, now=clock.monotonic(), today=clock.utc()):
+            return known
+        changed = health.unknown_conditions(known, now=clock.utc())
+        if not changed or await self._is_lease_newer(name, renewal):
+            return known
+        return await self._client.patch(
+            node.Node,
+            name,
+            patch=patches.strategic({"status": {"conditions": changed}}, patches.unchanged(known)),
+            subresource="status",
+        )
+
+    async def _is_lease_newer(self, name: str, seen: lease.Lease | None) -> bool:
+        """Whether it is this process that has not heard of a node, and not the node that is silent."""
+        try:
+            current = await self._client.get(lease.Lease, name, namespace=LEASES)
+        except errors.ObjectNotFoundError:
+            return False
+        return seen is None or current.metadata.resource_version != seen.metadata.resource_version
+
+    async def _mark_pods(self, name: str) -> None:
+        """Pods on a node that is not ready are not ready either."""
+        for each in self._pods.by(POD_INDEX, name):
+            ready = next((found for found in each.status.conditions if found.type == "Ready"), None)
+            if ready is None or ready.status == "False":
+                continue
+            changed = structs.replace(
+                ready, status="False", last_transition_time=self._clock.utc().replace(microsecond=0)
+            )
+            try:
+                await disruption.write_status(self._client, each, {"conditions": [changed]})
+            except errors.ObjectNotFoundError:
+                continue
+            self._recorder.record(each, type=events.WARNING, reason="NodeNotReady", message="Node is not ready")
+
+    # Taints that drive pods off
+
+    async def _follow_readiness(self, known: node.Node, status: str) -> None:
+        name, zone = known.metadata.name, zones.key_of(known)
+        if status == "True":
+            self._unready.get(zone, {}).pop(name, None)
+            await self._swap(known, add=(), remove=(nodetaints.NOT_READY, nodetaints.UNREACHABLE))
+            return
+        wanted, opposite = _no_execute_keys(status)
+        if nodetaints.has_no_execute(known, opposite):
+            # It is tainted already, only for the other reason.
+            await self._swap(known, add=(wanted,), remove=(opposite,))
+        elif not nodetaints.has_no_execute(known, wanted):
+            self._unready.setdefault(zone, {})[name] = None
+
+    async def _drive_off(self, zone: str) -> None:
+        waiting = self._unready[zone]
+        for name in tuple(waiting):
+            known = self._nodes.get(name)
+            ready = nodetaints.ready(known) if known is not None else None
+            if known is None or ready is None or ready.status == "True":
+                del waiting[name]
+                continue
+            if not self._zones.take(zone, now=self._clock.monotonic()):
+                return
+            wanted, opposite = _no_execute_keys(ready.status)
+            await self._swap(known, add=(wanted,), remove=(opposite,))
+            self._evictions.labels(zone).inc()
+            del waiting[name]
+
+    async def _change_mode(self, nodes: tuple[node.Node, ...]) -> None:
+        if not self._zones.is_stopped:
+            _log.info("%s: some nodes are ready again", self.name)
+            self._monitor.start_over(now=self._clock.monotonic())
+            return
+        _log.warning("%s: no node is ready, so no pod is driven off any node", self.name)
+        for each in nodes:
+            await self._swap(each, add=(), remove=(nodetaints.NOT_READY, nodetaints.UNREACHABLE))
+
+    async def _swap(self, known: node.Node, *, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
+        swap = functools.partial(nodetaints.swapped, add=add, remove=remove, effect="NoExecute")
+        await self._set_taints(known, swap)
+
+    async def _set_taints(self, known: node.Node, wanted: Callable[..., tuple[node.Taint, ...] | None]) -> None:
+        """Gives a node the taints that it is to have; decided again if somebody else changes it meanwhile."""
+        for _ in range(_ATTEMPTS):
+            taints = wanted(known, now=self._clock.utc())
+            if taints is None:
+                return
+            content: dict[str, Any] = {"spec": {"taints": taints or None}}
+            patch = patches.merge(content, patches.unchanged(known))
+            try:
+                await self._client.patch(node.Node, known.metadata.name, patch=patch)
+                return
+            except errors.ObjectConflictError:
+                known = await self._client.get(node.Node, known.metadata.name)
+        raise errors.ReconcileError(f"node {known.metadata.name}: changes too often to be tainted")
+
+    # Telling
+
+    def _tell(self, about: node.Node, reason: str, message: str) -> None:
+        self._recorder.record(about, type=events.NORMAL, reason=reason, message=message)
+
+    def _measure(self, found: dict[str, zones.Health]) -> None:
+        for zone, counted in found.items():
+            self._zone_size.labels(zone).set(counted.size)
+            self._zone_health.labels(zone).set(100 * counted.ready / counted.size)
+            self._zone_unready.labels(zone).set(counted.unready)
+
+
+def _no_execute_keys(status: str) -> tuple[str, str]:
+    """The taint for a node whose Ready condition has this status, and the one that it must not have then."""
+    if status == "Unknown":
+        return nodetaints.UNREACHABLE, nodetaints.NOT_READY
+    return nodetaints.NOT_READY, nodetaints.UNREACHABLE

@@ -1,0 +1,171 @@
+"""Taint eviction: pods leave nodes that have a NoExecute taint, at once or after as long as they tolerate it.
+
+All taints must be tolerated; then the shortest of the tolerations counts, from when the taints were first seen here. A
+pod that tolerates all of them for ever stays.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+import prometheus_client
+
+from drachma import errors
+from drachma.api import event, node, pod
+from drachma.client import cache, events, informer
+from drachma.controllers import controller, disruption, environment, workqueue
+
+WORKERS: Final = 8
+POD_INDEX: Final = "taint eviction: node"
+EVENT: Final = "TaintManagerEviction"
+
+_NO_EXECUTE: Final = "NoExecute"
+_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
+
+
+class _Due(msgspec.Struct, frozen=True):
+    """Which pod has to go, and between when the taints were seen and its end."""
+
+    uid: str
+    since: float
+    at: float
+
+
+class NodeTaintEviction:
+    """Evicts pods from tainted nodes."""
+
+    name: Final = "taint-eviction-controller"
+
+    def __init__(self, surroundings: environment.Environment) -> None:
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._recorder: Final = surroundings.recorder(self.name)
+        self._nodes: Final = surroundings.informers.of(node.Node).cache
+        self._pods: Final = surroundings.informers.of(pod.Pod).cache
+        self._pods.add_index(POD_INDEX, lambda each: (each.spec.node_name,) if each.spec.node_name else ())
+        self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
+            "noexec_taint_pod", time=surroundings.clock, measured=surroundings.queues
+        )
+        self._due: Final[dict[cache.Key, _Due]] = {}
+        self._deletions: Final = prometheus_client.Counter(
+            "taint_eviction_controller_pod_deletions_total",
+            "Pods deleted because of node taints.",
+            registry=surroundings.registry,
+        )
+        self._delays: Final = prometheus_client.Histogram(
+            "taint_eviction_controller_pod_deletion_duration_seconds",
+            "How long after a node taint took effect a pod was deleted.",
+            buckets=_BUCKETS,
+            registry=surroundings.registry,
+        )
+        surroundings.informers.of(node.Node).add_handler(
+            informer.Handler(added=self._see_node, updated=self._see_changed_node)
+        )
+        surroundings.informers.of(pod.Pod).add_handler(
+            informer.Handler(added=self._decide, updated=self._see_changed_pod, deleted=self._lose_pod)
+        )
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._evict, workers=WORKERS)
+
+    # News
+
+    def _see_node(self, new: node.Node) -> None:
+        for each in self._pods.by(POD_INDEX, new.metadata.name):
+            self._decide(each)
+
+    def _see_changed_node(self, old: node.Node, new: node.Node) -> None:
+        if tuple(_no_execute(old)) != tuple(_no_execute(new)):
+            self._see_node(new)
+
+    def _see_changed_pod(self, old: pod.Pod, new: pod.Pod) -> None:
+        if (old.spec.node_name, old.spec.tolerations) != (new.spec.node_name, new.spec.tolerations):
+            self._decide(new)
+
+    def _lose_pod(self, gone: pod.Pod) -> None:
+        self._due.pop(cache.key_of(gone), None)
+
+    def _decide(self, of: pod.Pod) -> None:
+        """Sets, changes or cancels the time at which a pod has to go."""
+        key = cache.key_of(of)
+        on = self._nodes.get(of.spec.node_name) if of.spec.node_name else None
+        tolerated = _tolerated_seconds(of, tuple(_no_execute(on)) if on is not None else ())
+        if tolerated is None:
+            if self._due.pop(key, None) is not None:
+                self._tell(key, of.metadata.uid, f"Cancelling deletion of Pod {key}")
+            return
+        now = self._clock.monotonic()
+        earlier = self._due.get(key)
+        since = earlier.since if earlier is not None and earlier.uid == of.metadata.uid else now
+        due = _Due(of.metadata.uid, since, since + tolerated)
+        self._due[key] = due
+        self._queue.add_after(key, due.at - now)
+
+    # Evicting
+
+    async def _evict(self, key: cache.Key) -> controller.After | None:
+        due = self._due.get(key)
+        if due is None:
+            return None
+        left = due.at - self._clock.monotonic()
+        if left > 0:
+            return controller.After(left)
+        was_deleted = await self._delete(key, due.uid)
+        if self._due.get(key) == due:
+            del self._due[key]
+        if was_deleted:
+            self._deletions.inc()
+            self._delays.observe(self._clock.monotonic() - due.at)
+        return None
+
+    async def _delete(self, key: cache.Key, uid: str) -> bool:
+        try:
+            found = await self._client.get(pod.Pod, key.name, namespace=key.namespace)
+        except errors.ObjectNotFoundError:
+            return False
+        if found.metadata.uid != uid or found.metadata.deletion_timestamp is not None:
+            return False
+        self._tell(key, uid, f"Marking for deletion Pod {key}")
+        why = disruption.condition(
+            found,
+            reason="DeletionByTaintManager",
+            message="Taint manager: deleting due to NoExecute taint",
+            now=self._clock.utc(),
+        )
+        if why is not None:
+            await disruption.write_status(self._client, found, {"conditions": [why]})
+        return await disruption.delete(self._client, found)
+
+    def _tell(self, key: cache.Key, uid: str, message: str) -> None:
+        about = event.ObjectReference(api_version="v1", kind="Pod", namespace=key.namespace, name=key.name, uid=uid)
+        self._recorder.record(about, type=events.NORMAL, reason=EVENT, message=message)
+
+
+def _no_execute(of: node.Node) -> Iterator[node.Taint]:
+    return (taint for taint in of.spec.taints if taint.effect == _NO_EXECUTE)
+
+
+def _tolerated_seconds(of: pod.Pod, taints: tuple[node.Taint, ...]) -> int | None:
+    """For how long a pod may stay where these taints are; None for ever."""
+    if not taints:
+        return None
+    shortest: int | None = None
+    for taint in taints:
+        # The first that matches speaks for a taint, as upstream has it.
+        found = next((each for each in of.spec.tolerations if _tolerates(each, taint)), None)
+        if found is None:
+            return 0
+        if found.toleration_seconds is not None:
+            seconds = max(found.toleration_seconds, 0)
+            shortest = seconds if shortest is None else min(shortest, seconds)
+    return shortest
+
+
+def _tolerates(toleration: pod.Toleration, taint: node.Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
