@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from drachma.cel import plan, steps
 from drachma.cel.runtime import costs, library
-from drachma.cel.stepwise import instructions, machine
+from drachma.cel.stepwise import folding, instructions, machine, selection
 
 Label = instructions.Label
 
@@ -156,7 +156,7 @@ class _Assembler:
         cost = _step_cost(node.attribute) - costs.STEP
         self.then(
             (self.resolve, (node.attribute, scope, out)),
-            (self.add, (instructions.test_result, out)),
+            (self.add, (selection.test_result, out)),
             (self.add, (instructions.note, out, node.id, _dropped(node.attribute), cost)),
         )
 
@@ -165,7 +165,7 @@ class _Assembler:
         flag, end = self.register(), Label()
         self.then(
             (self.open, (node, scope, out, flag, end)),
-            (self.add, (instructions.wrap, out, flag)),
+            (self.add, (selection.wrap, out, flag)),
             (self.here, (end,)),
         )
 
@@ -179,7 +179,7 @@ class _Assembler:
             condition, otherwise, joined = self.register(), Label(), Label()
             pieces += (
                 (self.node, (base.condition, scope, condition)),
-                (self.add, (instructions.choose, condition, out, otherwise, end)),
+                (self.add, (selection.choose, condition, out, otherwise, end)),
                 (self.open, (base.truthy, scope, out, flag, end)),
                 (self.goto, (joined,)),
                 (self.here, (otherwise,)),
@@ -191,7 +191,7 @@ class _Assembler:
                 pieces.append((self.variable, (base.name, scope, out)))
             else:
                 pieces.append((self.node, (base.node, scope, out)))
-            pieces.append((self.add, (instructions.open_base, out, flag, end)))
+            pieces.append((self.add, (selection.open_base, out, flag, end)))
         pieces += [(self.qualifier, (qualifier, scope, out, flag, end)) for qualifier in node.qualifiers]
         self.then(*pieces)
 
@@ -199,12 +199,12 @@ class _Assembler:
         """Past a local variable of the same name upstream looks at the input only, and counts nothing."""
         point, broken, done = self.register(), Label(), Label()
         self.then(
-            (self.add, (instructions.mute, point)),
+            (self.add, (selection.mute, point)),
             (self.open, (node, {}, out, flag, broken)),
-            (self.add, (instructions.unmute, point)),
+            (self.add, (selection.unmute, point)),
             (self.goto, (done,)),
             (self.here, (broken,)),
-            (self.add, (instructions.unmute, point)),
+            (self.add, (selection.unmute, point)),
             (self.goto, (end,)),
             (self.here, (done,)),
         )
@@ -226,11 +226,11 @@ class _Assembler:
     def variable(self, name: str, scope: _Scope, out: int) -> None:
         found = scope.get(name)
         if found is None:
-            self.add(instructions.variable, out, name.removeprefix("."))
+            self.add(selection.variable, out, name.removeprefix("."))
         elif found[0] == "accu":
-            self.add(instructions.accumulator, out, found[1], found[2])
+            self.add(folding.accumulator, out, found[1], found[2])
         else:
-            self.add(instructions.local, out, found[1], found[0] == "second")
+            self.add(folding.local, out, found[1], found[0] == "second")
 
     def fold(self, node: steps.Fold, scope: _Scope, out: int) -> None:
         frame = self.frames
@@ -247,28 +247,28 @@ class _Assembler:
             (self.goto, (main,)),
             (self.here, (start,)),
             (self.node, (node.accu, scope, accu)),
-            (self.code.append, (instructions.initialize(accu, frame),)),
+            (self.code.append, (folding.initialize(accu, frame),)),
             (self.here, (main,)),
             (self.node, (node.range, scope, iterated)),
             (self.begin, (iterated, out, frame, end, pairs)),
             (self.here, (loop,)),
             (self.advance, (frame, result, pairs)),
             (self.node, (node.condition, inside, condition)),
-            (self.add, (instructions.proceed, condition, result)),
+            (self.add, (folding.proceed, condition, result)),
             (self.node, (node.step, inside, step)),
-            (self.code.append, (instructions.accumulate(step, out, frame, loop, end),)),
+            (self.code.append, (folding.accumulate(step, out, frame, loop, end),)),
             (self.here, (result,)),
             (self.node, (node.result, after, final)),
-            (self.add, (instructions.finish, final, out, frame)),
+            (self.add, (folding.finish, final, out, frame)),
             (self.here, (end,)),
             (self.add, (instructions.note, out, node.id, (node.range.id,), 0)),
         )
 
     def begin(self, iterated: int, out: int, frame: int, end: Label, pairs: bool) -> None:  # noqa: FBT001
-        self.add(instructions.begin, iterated, out, frame, end, pairs=pairs)
+        self.add(folding.begin, iterated, out, frame, end, pairs=pairs)
 
     def advance(self, frame: int, result: Label, pairs: bool) -> None:  # noqa: FBT001
-        self.add(instructions.advance, frame, result, pairs=pairs)
+        self.add(folding.advance, frame, result, pairs=pairs)
 
 
 _LAYOUTS: Final[dict[type, Callable[..., None]]] = {
@@ -289,7 +289,7 @@ def _qualify(qualifier: steps.Qualifier, key: int | None) -> Callable[..., machi
     computed = qualifier.source is steps.Source.COMPUTED
 
     def make(out: int, flag: int, end: Label, following: int) -> machine.Instruction:
-        return instructions.qualify(out, flag, qualifier, key, end, following, computed=computed)
+        return selection.qualify(out, flag, qualifier, key, end, following, computed=computed)
 
     return make
 
