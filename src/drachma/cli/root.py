@@ -16,6 +16,7 @@ from drachma import errors
 COMMANDS: Final[dict[str, str]] = {
     "allocate": "drachma.cli.allocate",
     "apiserver": "drachma.cli.apiserver",
+    "bench": "drachma.cli.bench",
     "cel": "drachma.cli.cel",
     "convert": "drachma.cli.convert",
     "scheduler": "drachma.cli.scheduler",
