@@ -10,14 +10,25 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import prometheus_client
 
 from drachma.api import gates as feature
 from drachma.client import Client, Informers, clock, local
-from drachma.controllers import environment, group, resourceclaim
+from drachma.controllers import (
+    controller,
+    devicetaints,
+    environment,
+    garbagecollector,
+    group,
+    namespace,
+    nodelifecycle,
+    podgc,
+    resourceclaim,
+    tainteviction,
+)
 from drachma.scheduler import Scheduler, Settings
 from drachma.server import app, authentication, bootstrap, inprocess
 from drachma.store import protocol
@@ -32,13 +43,23 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     gates: feature.Gates = feature.ALL
 
 
+CONTROLLERS: Final[tuple[Callable[[environment.Environment], controller.Controller], ...]] = (
+    resourceclaim.ResourceClaimController,
+    devicetaints.DeviceTaintEviction,
+    garbagecollector.GarbageCollector,
+    namespace.NamespaceController,
+    nodelifecycle.NodeLifecycle,
+    podgc.PodGarbageCollector,
+    tainteviction.NodeTaintEviction,
+)
+
 Part: TypeAlias = Callable[[environment.Environment], Coroutine[Any, Any, None]]
 """Builds a component on informers that do not run yet; what it returns runs until cancelled."""
 
 
 def controllers(made: environment.Environment) -> Coroutine[Any, Any, None]:
     """All controllers of a cluster."""
-    return group.run(made, (resourceclaim.ResourceClaimController(made),))
+    return group.run(made, [make(made) for make in CONTROLLERS])
 
 
 def scheduler(made: environment.Environment, settings: Settings | None = None) -> Coroutine[Any, Any, None]:
