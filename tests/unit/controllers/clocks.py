@@ -1,53 +1,5 @@
-"""A clock that stands still until a test moves it; sleepers wake when their time has come."""
+"""The clock of tests of controllers."""
 
-import asyncio
-import datetime as dt
-import heapq
-import itertools
+from drachma.testing.manualclock import START, ManualClock, settle
 
-START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-
-
-class ManualClock:
-    """Time passes only by ``advance``, which stops at every moment at which somebody wakes."""
-
-    def __init__(self) -> None:
-        self._now = 1000.0
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._numbers = itertools.count()
-
-    def monotonic(self) -> float:
-        return self._now
-
-    def utc(self) -> dt.datetime:
-        return START + dt.timedelta(seconds=self._now - 1000.0)
-
-    async def sleep(self, seconds: float) -> None:
-        woken = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._now + seconds, next(self._numbers), woken))
-        await woken
-
-    async def advance(self, seconds: float) -> None:
-        """Lets so much time pass, and everything happen that happens meanwhile."""
-        end = self._now + seconds
-        await settle()
-        while self._sleepers and self._sleepers[0][0] <= end:
-            moment, _, woken = heapq.heappop(self._sleepers)
-            self._now = max(self._now, moment)
-            if not woken.done():
-                woken.set_result(None)
-            await settle()
-        self._now = end
-        await settle()
-
-
-async def settle() -> None:
-    """Returns when no task has anything to do at this moment of a manual clock.
-
-    Nothing in such a test waits for files, sockets or real time, so an event loop without ready callbacks is at rest.
-    """
-    ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
-    calm = 0
-    while calm < 3:
-        await asyncio.sleep(0)
-        calm = calm + 1 if not ready else 0
+__all__ = ["START", "ManualClock", "settle"]
