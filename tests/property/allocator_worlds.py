@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from drachma import errors
-from drachma.allocator import projection
+from drachma.allocator import budget, projection
 from drachma.allocator.features import Features
 from drachma.api import deviceclass, devices, meta, resourceclaim, resourceslice
 from drachma.values import quantity
@@ -42,14 +42,16 @@ class TinyExpression:
             return frozenset()
         return frozenset(("attributes", driver, self.text[0]) for driver in DRIVERS)
 
-    def matches(self, device: resourceslice.Device, *, driver: str) -> bool:
+    def matches(self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None) -> bool:
         """Whether it holds."""
-        del driver
+        del driver, interrupt
         return matches(self.text, device)
 
-    def derive(self, device: resourceslice.Device, *, driver: str) -> resourceslice.DeviceAttribute:
+    def derive(
+        self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None
+    ) -> resourceslice.DeviceAttribute:
         """The value of an attribute, plus one."""
-        del driver
+        del driver, interrupt
         return derive(self.text, device)
 
 

@@ -12,6 +12,9 @@ from typing import Final
 
 import msgspec
 
+Interrupt = Callable[[], str | None]
+"""What long evaluations call now and then; it raises to end them."""
+
 DEFAULT_STEPS: Final = 1_000_000
 _LOOK_EVERY: Final = 16
 
@@ -53,6 +56,11 @@ class Budget:
         """Look at the clock, without taking a step; raises ExhaustedError if it is too late."""
         if self._clock is not None and self._deadline is not None and self._clock() >= self._deadline:
             raise ExhaustedError(f"the deadline passed after {self.steps} steps")
+
+    @property
+    def interrupt(self) -> Interrupt | None:
+        """For evaluations that can take long: :meth:`check`, where there is a deadline."""
+        return None if self._deadline is None else self.check
 
     def _look(self) -> None:
         if self.steps >= self._limit:

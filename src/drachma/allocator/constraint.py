@@ -74,7 +74,8 @@ class Check:
             block, place = shown.locate(position)
             spent.step()
             try:
-                attribute = derivation.derive(block.devices[place], driver=block.pool_id.driver)
+                driver = block.pool_id.driver
+                attribute = derivation.derive(block.devices[place], driver=driver, interrupt=spent.interrupt)
             except errors.CelError:
                 self.failing |= 1 << position
                 continue

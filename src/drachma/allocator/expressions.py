@@ -26,15 +26,17 @@ class Selector(Protocol):
     def reads(self) -> frozenset[projection.Path] | None:
         """All that the verdict can depend on; None where that is the whole device."""
 
-    def matches(self, device: resourceslice.Device, *, driver: str) -> bool:
-        """Whether the device is selected; CelError where evaluating it fails."""
+    def matches(self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None) -> bool:
+        """Whether the device is selected; CelError where evaluating it fails, and what ``interrupt`` raises."""
 
 
 class Derivation(Protocol):
     """A compiled expression that computes an attribute."""
 
-    def derive(self, device: resourceslice.Device, *, driver: str) -> resourceslice.DeviceAttribute:
-        """The attribute; CelError where evaluating it fails."""
+    def derive(
+        self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None
+    ) -> resourceslice.DeviceAttribute:
+        """The attribute; CelError where evaluating it fails, and what ``interrupt`` raises."""
 
 
 class Compiler(Protocol):
@@ -71,11 +73,11 @@ class Judge:
             found = block.cache[self] = self._judge(block, spent)
         return found
 
-    def verdict(self, block: pool.Block, place: int) -> bool:
+    def verdict(self, block: pool.Block, place: int, *, interrupt: budget.Interrupt | None = None) -> bool:
         """The verdict on one device; CelError where evaluating it fails."""
         if self.selector is None:
             raise errors.CelError(self.problem)
-        return self.selector.matches(block.devices[place], driver=block.pool_id.driver)
+        return self.selector.matches(block.devices[place], driver=block.pool_id.driver, interrupt=interrupt)
 
     def _judge(self, block: pool.Block, spent: budget.Budget) -> tuple[int, int]:
         if self.selector is None:
@@ -112,7 +114,7 @@ class Judge:
     def _evaluate(self, block: pool.Block, place: int, spent: budget.Budget) -> bool | None:
         spent.step()
         try:
-            return self.verdict(block, place)
+            return self.verdict(block, place, interrupt=spent.interrupt)
         except errors.CelError:
             return None
 

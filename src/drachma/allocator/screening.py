@@ -94,6 +94,9 @@ class RequestShape:
 
     def fits_empty(self, device: resourceslice.Device) -> bool:
         """Whether the device has what the request takes if nobody else takes anything; raises CapacityError."""
+        if self.capacity is None and all(_is_plain(entry) for entry in device.capacity.values()):
+            # The request takes all there is.
+            return True
         taken = self.amounts(device)
         return taken is not None and all(
             amount <= capacity.value_of(device.capacity[name]) for name, amount in taken.items()
@@ -254,6 +257,10 @@ def failure(
             f"claim {claim}, request {request}: checking capacity for device {device}: {error}"
         )
     raise AssertionError(f"device {shown.device_id(position)} was screened as an error, and is none")
+
+
+def _is_plain(entry: resourceslice.DeviceCapacity) -> bool:
+    return entry.request_policy is None and capacity.value_of(entry).nanos >= 0
 
 
 def _spelled(capacities: Mapping[str, resourceslice.DeviceCapacity]) -> Hashable:

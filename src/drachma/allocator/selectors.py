@@ -5,8 +5,8 @@ The default :class:`drachma.allocator.expressions.Compiler`.
 
 from __future__ import annotations
 
+from drachma.allocator import budget, projection
 from drachma.allocator import features as gates
-from drachma.allocator import projection
 from drachma.api import resourceslice
 from drachma.cel import device as celdevice
 from drachma.cel import environment, program
@@ -25,13 +25,15 @@ class CompiledExpression:
         """What the result can depend on; None where that is all of a device."""
         return self._program.reads
 
-    def matches(self, device: resourceslice.Device, *, driver: str) -> bool:
+    def matches(self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None) -> bool:
         """Whether the device is selected; CelError where evaluating it fails."""
-        return self._program.matches(celdevice.Device.of(device, driver))
+        return self._program.matches(celdevice.Device.of(device, driver), interrupt=interrupt)
 
-    def derive(self, device: resourceslice.Device, *, driver: str) -> resourceslice.DeviceAttribute:
+    def derive(
+        self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None
+    ) -> resourceslice.DeviceAttribute:
         """The attribute computed; CelError where evaluating it fails."""
-        return self._program.derive(celdevice.Device.of(device, driver))
+        return self._program.derive(celdevice.Device.of(device, driver), interrupt=interrupt)
 
 
 class SelectorCompiler:

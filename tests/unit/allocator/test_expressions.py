@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from drachma import allocator, errors
@@ -35,9 +37,9 @@ class _CountingSelector:
     def reads(self) -> frozenset[projection.Path] | None:
         return self._inner.reads
 
-    def matches(self, device: resourceslice.Device, *, driver: str) -> bool:
+    def matches(self, device: resourceslice.Device, *, driver: str, interrupt: budget.Interrupt | None = None) -> bool:
         self._counter.evaluations += 1
-        return self._inner.matches(device, driver=driver)
+        return self._inner.matches(device, driver=driver, interrupt=interrupt)
 
 
 def _block(*devices: resourceslice.Device, driver: str = "d.example.com") -> pool.Block:
@@ -117,6 +119,16 @@ def test_evaluations_are_steps_of_the_budget() -> None:
     judge = expressions.Judge('device.attributes["d.example.com"].uuid == "u7"', _COMPILER)
     with pytest.raises(budget.ExhaustedError):
         judge.on_block(_block(*_many()), budget.Budget(budget.Limits(steps=10)))
+
+
+def test_a_deadline_ends_an_evaluation_that_takes_long() -> None:
+    numbers = ", ".join(map(str, range(60)))
+    nested = f"[{numbers}].all(a, [{numbers}].all(b, [{numbers}].all(c, a + b + c >= 0)))"
+    judge = expressions.Judge(nested, _COMPILER)
+    ticks = itertools.count()
+    limits = budget.Limits(deadline=10.0, clock=lambda: float(next(ticks)))
+    with pytest.raises(budget.ExhaustedError, match=r"^the deadline passed after 1 steps$"):
+        judge.on_block(_block(device("a").build()), budget.Budget(limits))
 
 
 @pytest.mark.parametrize(
