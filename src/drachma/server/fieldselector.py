@@ -4,6 +4,7 @@ Lists, watches and collection deletes use them. What cannot be parsed, and a fie
 is refused with upstream's message.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from drachma.values import quotation
 
 _OPERATORS: Final = ("!=", "==", "=")
 _ESCAPABLE: Final = frozenset("\\,=")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9./_-]+")
+"""Values that JSON writes as they are."""
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -40,9 +43,11 @@ class FieldSelector(msgspec.Struct, frozen=True):
         """The one value that a field must have, where there is one."""
         return next((term.value for term in self.terms if term.field == field and not term.is_negated), None)
 
-    def without(self, *fields: str) -> "FieldSelector":
-        """The selector less the exact terms on some fields, for callers that have looked these up already."""
-        return FieldSelector(tuple(term for term in self.terms if term.is_negated or term.field not in fields))
+    def needles(self) -> Iterator[bytes]:
+        """Texts that the JSON of every object that matches has somewhere."""
+        for term in self.terms:
+            if term.value and not term.is_negated and term.field not in _SPECIAL and _PLAIN.fullmatch(term.value):
+                yield f'"{term.field.rpartition(".")[2]}":"{term.value}"'.encode()
 
 
 EVERYTHING: Final = FieldSelector()
