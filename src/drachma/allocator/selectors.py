@@ -5,11 +5,13 @@ The default :class:`drachma.allocator.expressions.Compiler`.
 
 from __future__ import annotations
 
+import functools
+
 from drachma.allocator import budget, projection
 from drachma.allocator import features as gates
 from drachma.api import resourceslice
+from drachma.cel import cache, environment, program
 from drachma.cel import device as celdevice
-from drachma.cel import environment, program
 
 
 class CompiledExpression:
@@ -37,19 +39,29 @@ class CompiledExpression:
 
 
 class SelectorCompiler:
-    """Compiles in the environment that the features give, expressions as the API server stored them."""
+    """Compiles in the environment that the features give, expressions as the API server stored them.
+
+    All compilers for the same features share one bounded cache of programs.
+    """
 
     def __init__(self, features: gates.Features) -> None:
-        self._environment = environment.device_environment(
-            consumable_capacity=features.consumable_capacity,
-            list_type_attributes=features.list_type_attributes,
-            expressions=environment.Expressions.STORED,
+        self._programs = _programs(
+            environment.device_environment(
+                consumable_capacity=features.consumable_capacity,
+                list_type_attributes=features.list_type_attributes,
+                expressions=environment.Expressions.STORED,
+            )
         )
 
     def selector(self, expression: str) -> CompiledExpression:
         """A selector; CelError where it does not compile."""
-        return CompiledExpression(program.compile_expression(expression, self._environment))
+        return CompiledExpression(self._programs.selector(expression))
 
     def derivation(self, expression: str) -> CompiledExpression:
         """A derived attribute; CelError where it does not compile."""
-        return CompiledExpression(program.compile_expression(expression, self._environment, derived=True))
+        return CompiledExpression(self._programs.derivation(expression))
+
+
+@functools.cache
+def _programs(env: environment.Environment) -> cache.Cache:
+    return cache.Cache(env)
