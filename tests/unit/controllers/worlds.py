@@ -142,7 +142,7 @@ async def world(
                 await made.stop()
 
 
-_VERBS = ("create", "update", "patch", "delete", "delete_collection", "get", "list")
+_VERBS = ("create", "create_document", "update", "patch", "delete", "delete_collection", "get", "list")
 
 
 class Meddler:

@@ -1,0 +1,157 @@
+"""The controller: looks at a job when it or one of its pods changes, and when time runs out for it.
+
+Differs from upstream: pods without an owner are not adopted; policies for single failures, for success and for
+failures of an index are not applied, which an event says.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from drachma import errors
+from drachma.api import job, pod
+from drachma.client import cache, events, informer
+from drachma.controllers import controller, environment, workqueue
+from drachma.controllers.job import jobmetrics, jobsync, model, podcontrol, restarts, retries
+from drachma.controllers.resourceclaim import podclaims
+
+WORKERS: Final = 5
+OWNER_INDEX: Final = "job controller: job"
+
+_BEHIND_SECONDS: Final = 1.0
+"""How long to wait for a cache that is behind, should no news of pods wake the job before."""
+
+
+def _job_of(known: pod.Pod) -> str:
+    """The name of the job that controls a pod, empty if none does."""
+    owner = podclaims.controller_of(known)
+    is_job = owner is not None and (owner.kind, owner.api_version) == ("Job", "batch/v1")
+    return owner.name if owner is not None and is_job else ""
+
+
+def _owners(known: pod.Pod) -> Iterator[str]:
+    name = _job_of(known)
+    if name:
+        yield f"{known.metadata.namespace}/{name}"
+
+
+class JobController:
+    """Runs jobs."""
+
+    name: Final = "job"
+
+    def __init__(self, surroundings: environment.Environment) -> None:
+        pods = surroundings.informers.of(pod.Pod)
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._recorder: Final = surroundings.recorder("job-controller")
+        self._metrics: Final = jobmetrics.JobMetrics(surroundings.registry)
+        self._control: Final = podcontrol.PodControl(surroundings.client, pods, recorder=self._recorder)
+        self._restarts: Final = restarts.Restarts(surroundings.client)
+        self._failures: Final[dict[str, retries.Failures]] = {}
+        self._uids: Final[dict[cache.Key, str]] = {}
+        self._warned: Final[set[str]] = set()
+        self._pods: Final = pods.cache
+        self._pods.add_index(OWNER_INDEX, _owners)
+        self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
+            self.name,
+            time=surroundings.clock,
+            measured=surroundings.queues,
+            retries=workqueue.Retries(initial=1.0, maximum=60.0),
+        )
+        surroundings.informers.of(job.Job).add_handler(
+            informer.Handler(added=self._see_job, updated=lambda _, new: self._see_job(new), deleted=self._see_job)
+        )
+        pods.add_handler(
+            informer.Handler(added=self._see_pod, updated=lambda _, new: self._see_pod(new), deleted=self._lose_pod)
+        )
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._reconcile, workers=WORKERS)
+
+    # News
+
+    def _see_job(self, known: job.Job) -> None:
+        self._queue.add(cache.key_of(known))
+
+    def _see_pod(self, known: pod.Pod) -> None:
+        name = _job_of(known)
+        if name:
+            self._queue.add(cache.Key(known.metadata.namespace, name))
+
+    def _lose_pod(self, gone: pod.Pod) -> None:
+        self._restarts.forget(gone)
+        self._see_pod(gone)
+
+    # Work
+
+    async def _reconcile(self, key: cache.Key) -> controller.After | None:
+        # Pods first: whatever job they name has existed before it is asked for.
+        known = self._pods.by(OWNER_INDEX, str(key))
+        document = await self._read(key)
+        uid = document["metadata"]["uid"] if document is not None else ""
+        if self._uids.get(key, uid) != uid:
+            self._forget(self._uids.pop(key))
+        own = tuple(each for each in known if _owner_uid(each) == uid)
+        # Nobody will count the pods of a job that is gone.
+        await self._control.release(uid, [each for each in known if _owner_uid(each) != uid])
+        if document is None:
+            return None
+        self._uids[key] = uid
+        current = model.read(document)
+        if current.is_managed_elsewhere:
+            return None
+        if model.is_finished(current.status):
+            await self._control.release(uid, own)
+            self._forget(uid)
+            return None
+        if not self._control.is_up_to_date(uid):
+            return controller.After(_BEHIND_SECONDS)
+        return await self._look_at(document, current, own)
+
+    async def _look_at(
+        self, document: dict[str, Any], current: model.Job, pods: tuple[pod.Pod, ...]
+    ) -> controller.After | None:
+        self._warn(document)
+        uid, count = current.metadata.uid, 0
+        if current.spec.template.spec.restart_policy == "OnFailure":
+            count = await self._restarts.total(pods)
+        look = jobsync.JobSync(
+            self._client,
+            document,
+            pods=pods,
+            control=self._control,
+            recorder=self._recorder,
+            metrics=self._metrics,
+            now=self._clock.utc(),
+        )
+        result = "error"
+        try:
+            self._failures[uid] = await look.run(self._failures.get(uid, retries.Failures()), restarts=count)
+            result = "success"
+        finally:
+            self._metrics.count_sync(current.mode, result=result)
+        return controller.After(look.wait) if look.wait is not None else None
+
+    async def _read(self, key: cache.Key) -> dict[str, Any] | None:
+        try:
+            return await self._client.get_document(job.Job, key.name, namespace=key.namespace)
+        except errors.ObjectNotFoundError:
+            return None
+
+    def _warn(self, document: dict[str, Any]) -> None:
+        fields, uid = model.unsupported(document), document["metadata"]["uid"]
+        if fields and uid not in self._warned:
+            self._warned.add(uid)
+            message = f"Job runs as if these fields were not set: {', '.join(fields)}"
+            about = podcontrol.reference(document)
+            self._recorder.record(about, type=events.WARNING, reason="UnsupportedJobFields", message=message)
+
+    def _forget(self, uid: str) -> None:
+        self._failures.pop(uid, None)
+        self._warned.discard(uid)
+        self._control.forget(uid)
+
+
+def _owner_uid(known: pod.Pod) -> str:
+    owner = podclaims.controller_of(known)
+    return owner.uid if owner is not None else ""
