@@ -14,6 +14,9 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 BODY_LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a request body, as upstream."""
 
+QUERY_LIMIT: Final = 1000
+"""Parameters of a query; upstream has no limit."""
+
 _NO_QUERY: Final[options.Query] = {}
 
 
@@ -37,10 +40,7 @@ class Request:
         """The query parameters."""
         if self._query is None:
             raw = self.scope["query_string"]
-            if raw:
-                self._query = urllib.parse.parse_qs(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=1000)
-            else:
-                self._query = _NO_QUERY
+            self._query = _parse(raw) if raw else _NO_QUERY
         return self._query
 
     def header(self, name: bytes) -> str:
@@ -51,7 +51,7 @@ class Request:
     async def body(self) -> bytes:
         """The whole body; a 413 if it is too large."""
         declared = self.headers.get(b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > BODY_LIMIT:
+        if declared is not None and declared.isdigit() and int(declared[:20]) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
         message = await self._receive()
         first: bytes = message.get("body", b"")
@@ -79,6 +79,13 @@ class Request:
         if len(data) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
         return data
+
+
+def _parse(query: bytes) -> options.Query:
+    try:
+        return urllib.parse.parse_qs(query.decode("latin-1"), keep_blank_values=True, max_num_fields=QUERY_LIMIT)
+    except ValueError:
+        raise status.bad_request(f"the query has more than {QUERY_LIMIT} parameters") from None
 
 
 class DisconnectedError(Exception):

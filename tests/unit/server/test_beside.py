@@ -129,3 +129,8 @@ async def test_a_closed_store_refuses_writes_and_answers_reads(server: Client) -
     refused = await server.call("POST", CLAIMS, client.claim())
     assert (refused.code, refused.body["message"]) == (503, "the server is shutting down")
     assert (await server.call("GET", CLAIMS)).code == 200
+
+
+async def test_a_query_without_end(server: Client) -> None:
+    answer = await server.call("GET", f"{CLAIMS}?{'&'.join(['a=b'] * 1001)}")
+    assert (answer.code, answer.body["message"]) == (400, "the query has more than 1000 parameters")
