@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "apiserver": "drachma.cli.apiserver",
     "bench": "drachma.cli.bench",
     "cel": "drachma.cli.cel",
+    "controllers": "drachma.cli.controllers",
     "convert": "drachma.cli.convert",
     "scheduler": "drachma.cli.scheduler",
     "up": "drachma.cli.up",

@@ -9,7 +9,7 @@ import pytest
 
 from drachma import errors
 from drachma.controllers import controller, metrics, workqueue
-from tests.unit.controllers import clocks
+from drachma.testing import manualclock as clocks
 
 
 class Bench:

@@ -10,7 +10,8 @@ from msgspec import structs
 from drachma.api import devices, devicetaintrule, gates, pod, resourceclaim
 from drachma.controllers.devicetaints import DeviceTaintEviction
 from drachma.testing import SliceBuilder, device, resource_slice, taint_rule
-from tests.unit.controllers import builders, clocks, worlds
+from drachma.testing import manualclock as clocks
+from tests.unit.controllers import builders, worlds
 
 Claim = resourceclaim.ResourceClaim
 Rule = devicetaintrule.DeviceTaintRule

@@ -7,7 +7,7 @@ import prometheus_client
 import pytest
 
 from drachma.controllers import metrics, workqueue
-from tests.unit.controllers import clocks
+from drachma.testing import manualclock as clocks
 
 
 class Bench:

@@ -16,7 +16,7 @@ from drachma.client import Client, Informers, Selection, local, patches, target
 from drachma.controllers import controller, environment, group
 from drachma.server import app, authentication, bootstrap, inprocess
 from drachma.store import memory
-from tests.unit.controllers import clocks
+from drachma.testing import manualclock as clocks
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 

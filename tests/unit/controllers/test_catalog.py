@@ -1,0 +1,39 @@
+"""Which controllers a list of names means."""
+
+import pytest
+
+from drachma import errors
+from drachma.api import gates
+from drachma.controllers import catalog
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param("*", set(catalog.ALL), id="all"),
+        pytest.param("job-controller", {"job-controller"}, id="one"),
+        pytest.param(
+            "job-controller, namespace-controller", {"job-controller", "namespace-controller"}, id="two-with-a-space"
+        ),
+        pytest.param("*,-job-controller", set(catalog.ALL) - {"job-controller"}, id="all-but-one"),
+        pytest.param("-job-controller", set(), id="nothing-without-a-star"),
+    ],
+)
+def test_choices(text: str, want: set[str]) -> None:
+    assert catalog.chosen(text).keys() == want
+
+
+def test_names_that_are_not_known() -> None:
+    with pytest.raises(errors.InvalidValueError, match="route is not known: there are device-taint-eviction"):
+        catalog.chosen("*,-route")
+
+
+@pytest.mark.parametrize(
+    ("gate", "name"),
+    [
+        pytest.param(gates.Gate.DEVICE_TAINTS, "device-taint-eviction-controller", id="taints"),
+        pytest.param(gates.Gate.CORE, "resourceclaim-controller", id="claims"),
+    ],
+)
+def test_features_that_are_off(gate: gates.Gate, name: str) -> None:
+    assert name not in catalog.chosen(gates=gates.ALL.switched({gate: False}))
