@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
 from drachma import errors
-from drachma.api import event, meta, pod, resourceclaim
+from drachma.api import event, manifest, meta, pod, resourceclaim
 from drachma.cli import embedded
 from drachma.client import Client, Selection, patches, target
 from drachma.scheduler import Settings
@@ -91,6 +91,20 @@ class ControlPlane:
         if status is not None and status != type(status)():
             return await self.patch_status(created, status)
         return created
+
+    async def apply(self, *manifests: str) -> None:
+        """Creates what manifests say, in the namespace "default" where they name none, with its status."""
+        resources = {each.kind: each for each in await self.client.resources()}
+        for document in [each.content for text in manifests for each in manifest.read(text)]:
+            kind = resources[document["kind"]]
+            place = "default" if kind.namespaced else ""
+            metadata = {"namespace": place, **document["metadata"]} if place else document["metadata"]
+            made = await self.client.create_document(kind, {**document, "metadata": metadata})
+            if "status" in document:
+                patch = patches.merge({"status": document["status"]})
+                name = made["metadata"]["name"]
+                await self.client.patch(kind, name, patch=patch, namespace=place, subresource="status")
+        await self.settle()
 
     async def patch_status(self, known: ObjectT, content: Any) -> ObjectT:
         return await self.client.patch(

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
 
 import prometheus_client
+from msgspec import structs
 
-from drachma.api import pod, resourceclaim
-from drachma.client import Client
+from drachma.api import pod, resourceclaim, struct
+from drachma.client import Client, target
 from drachma.controllers import garbagecollector
 from drachma.controllers import resourceclaim as claimcontroller
 from drachma.scheduler import Scheduler, Settings
@@ -23,18 +24,22 @@ class SchedulerWorld:
         self.world = world
         self.client = world.client
         self.clock = world.clock
-        self.registry = prometheus_client.CollectorRegistry()
+        self.registries: dict[str, prometheus_client.CollectorRegistry] = {}
         self._running: dict[str, tuple[Scheduler, asyncio.Task[None]]] = {}
 
-    async def start(self, label: str = "first", *, seed: int = 3, **settings: Any) -> Scheduler:
-        """Runs one more scheduler."""
+    async def start(
+        self, label: str = "first", *, seed: int = 3, client: Client | None = None, **settings: Any
+    ) -> Scheduler:
+        """Runs one more scheduler, on a client of its own if there is one."""
+        registry = prometheus_client.CollectorRegistry()
+        self.registries[label] = registry
         scheduler = Scheduler(
-            self.world.environment.client,
+            client or self.world.environment.client,
             self.world.environment.informers,
             chosen=Settings(**settings),
             time=self.clock,
             chance=random.Random(seed),
-            registry=self.registry if not self._running else None,
+            registry=registry,
         )
         self._running[label] = (scheduler, asyncio.create_task(scheduler.run()))
         await self.settle()
@@ -61,8 +66,30 @@ class SchedulerWorld:
     async def create(self, *made: Any) -> None:
         """Creates objects one after the other, and lets everything come to rest."""
         for each in made:
-            await self.world.create(each.build() if hasattr(each, "build") else each)
+            await self.put(each)
         await self.settle()
+
+    async def put(self, made: Any) -> None:
+        """Creates one object, and lets nothing come to rest."""
+        built = made.build() if hasattr(made, "build") else made
+        await self.world.create(completed(built) if isinstance(built, pod.Pod) else built)
+
+    async def priorities(self, *values: int, preemption_policy: str = "PreemptLowerPriority") -> None:
+        """Makes priority classes that are named after their values, such as ``priority-7``."""
+        kind = target.metadata_of(
+            "scheduling.k8s.io", "v1", plural="priorityclasses", kind="PriorityClass", namespaced=False
+        )
+        for value in values:
+            await self.client.create_document(
+                kind,
+                {
+                    "apiVersion": "scheduling.k8s.io/v1",
+                    "kind": "PriorityClass",
+                    "metadata": {"name": f"priority-{value}"},
+                    "value": value,
+                    "preemptionPolicy": preemption_policy,
+                },
+            )
 
     async def pod(self, name: str) -> pod.Pod:
         return await self.client.get(pod.Pod, name, namespace="default")
@@ -92,6 +119,54 @@ class SchedulerWorld:
 
     async def events(self, reason: str) -> list[str]:
         return [text for text in await self.world.events() if f" {reason}: " in text]
+
+    def metric(self, name: str, /, **labels: str) -> float | None:
+        """What the first scheduler counted."""
+        return self.registries["first"].get_sample_value(name, labels)
+
+
+class Meddler:
+    """A client that does what another does, but first awaits ``before`` with the verb and its arguments."""
+
+    def __init__(self, client: Client, before: Callable[..., Awaitable[None]]) -> None:
+        self._client = client
+        self._before = before
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if name not in ("create", "update", "patch", "delete", "get", "bind"):
+            return found
+
+        async def meddled(*args: Any, **kwargs: Any) -> Any:
+            await self._before(name, *args, **kwargs)
+            return await found(*args, **kwargs)
+
+        return meddled
+
+
+def meddling(before: Callable[..., Awaitable[None]]) -> Callable[[Client], Client]:
+    return lambda client: cast(Client, Meddler(client, before))
+
+
+def completed(made: pod.Pod) -> pod.Pod:
+    """With what a server insists on and tests do not care for: images, and limits for extended resources."""
+    spec = made.spec
+    return structs.replace(
+        made,
+        spec=structs.replace(
+            spec,
+            containers=tuple(map(_completed, spec.containers)) or (pod.Container(name="c", image="pause"),),
+            init_containers=tuple(map(_completed, spec.init_containers)) or struct.ABSENT_TUPLE,
+        ),
+    )
+
+
+def _completed(container: pod.Container) -> pod.Container:
+    resources = container.resources
+    extended = {name: amount for name, amount in resources.requests.items() if "/" in name}
+    if extended:
+        resources = structs.replace(resources, limits={**resources.limits, **extended})
+    return structs.replace(container, image=container.image or "pause", resources=resources)
 
 
 @contextlib.asynccontextmanager

@@ -103,7 +103,7 @@ class Scheduler:
         self._preemption: Final = preemption.Preemption(
             self.cluster, self._cycle, nominated=self._nominated, chance=self._chance
         )
-        waking = wakeups.Wakeups(self.inventory.claims)
+        waking = wakeups.Wakeups(self.inventory)
         self._pre_enqueue_plugins: Final = (schedulinggates.pre_enqueue, waking.pre_enqueue)
         self.queue: Final = queue.Queue(
             {

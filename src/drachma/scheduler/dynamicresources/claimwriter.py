@@ -11,6 +11,8 @@ import contextlib
 import random
 from typing import Any, Final
 
+import msgspec
+
 from drachma import errors
 from drachma.api import pod, resourceclaim
 from drachma.client import clock, patches, protocol
@@ -65,13 +67,9 @@ class ClaimWriter:
             if claim.status.allocation is not None:
                 raise ClaimError(f"claim {label(claim)} got allocated elsewhere in the meantime")
             claim = await self._protected(claim)
-            status["allocation"] = allocation
+            status["allocation"] = self._stamped(allocation)
         elif claim.status.allocation is None:
             raise ClaimError(f"claim {label(claim)} got deallocated elsewhere in the meantime")
-        stamped = allocation or claim.status.allocation
-        if self._with_timestamps and stamped is not None and stamped.allocation_timestamp is None:
-            now = self._clock.utc().replace(microsecond=0)
-            status["allocation"] = {**_fields(allocation), "allocationTimestamp": now}
         reference = resourceclaim.ResourceClaimConsumerReference(
             resource="pods", name=consumer.metadata.name, uid=consumer.metadata.uid
         )
@@ -83,6 +81,12 @@ class ClaimWriter:
             raise
         except errors.DrachmaError as error:
             raise ClaimError(f"{_doing(allocation)} claim {label(claim)}: {error}") from error
+
+    def _stamped(self, allocation: resourceclaim.AllocationResult) -> resourceclaim.AllocationResult:
+        # Only with the allocation itself: once that is written, the server takes no changes of it.
+        if not self._with_timestamps or allocation.allocation_timestamp is not None:
+            return allocation
+        return msgspec.structs.replace(allocation, allocation_timestamp=self._clock.utc().replace(microsecond=0))
 
     async def _protected(self, claim: Claim) -> Claim:
         """The claim with the finalizer, which has to be there before an allocation is."""
@@ -179,16 +183,6 @@ class ClaimWriter:
 def label(claim: Claim) -> str:
     """How messages call a claim."""
     return f"{claim.metadata.namespace}/{claim.metadata.name}"
-
-
-def _fields(allocation: resourceclaim.AllocationResult | None) -> dict[str, Any]:
-    """An allocation's own fields, for a patch; nothing where the claim has them already."""
-    if allocation is None:
-        return {}
-    fields: dict[str, Any] = {"devices": allocation.devices}
-    if allocation.node_selector is not None:
-        fields["nodeSelector"] = allocation.node_selector
-    return fields
 
 
 def _doing(allocation: resourceclaim.AllocationResult | None) -> str:

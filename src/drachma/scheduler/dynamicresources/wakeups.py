@@ -7,7 +7,7 @@ from typing import Final
 
 from drachma.api import pod, resourceclaim
 from drachma.scheduler import hints, verdict
-from drachma.scheduler.dynamicresources import podclaims
+from drachma.scheduler.dynamicresources import inventory, podclaims
 
 Claim = resourceclaim.ResourceClaim
 
@@ -15,8 +15,9 @@ Claim = resourceclaim.ResourceClaim
 class Wakeups:
     """The hints, and PreEnqueue, of DynamicResources."""
 
-    def __init__(self, claims: podclaims.Claims) -> None:
-        self._claims: Final = claims
+    def __init__(self, devices: inventory.Inventory) -> None:
+        self._devices: Final = devices
+        self._claims: Final = devices.claims
 
     def pre_enqueue(self, waiting: pod.Pod) -> verdict.Rejection | None:
         """Why the pod does not even come into the queue: a claim of it is not there."""
@@ -38,7 +39,13 @@ class Wakeups:
             hints.Hint(resource.TARGET_POD, action.UPDATE_POD_GENERATED_CLAIM, self._own_update_helps),
             hints.Hint(resource.DEVICE_CLASS, action.ADD | action.UPDATE, hints.always),
             hints.Hint(resource.RESOURCE_SLICE, action.ADD | action.UPDATE, hints.always),
+            # Differs from upstream, where such a pod waits for minutes: devices that stand for cpu or memory can
+            # have been too much for a node together with its pods.
+            hints.Hint(resource.ASSIGNED_POD, action.DELETE | action.UPDATE_POD_SCALE_DOWN, self._room_helps),
         )
+
+    def _room_helps(self, _waiting: pod.Pod, _old: pod.Pod, _new: pod.Pod | None) -> bool:
+        return self._devices.has_mappings
 
     def _claim_helps(self, waiting: pod.Pod, old: Claim | None, new: Claim | None) -> bool:
         if new is None:
