@@ -18,7 +18,7 @@ _NOTHING_CHOSEN = (attributes.ALL_ELEMENTS, attributes.NO_ELEMENTS)
 class Check:
     """A constraint as it applies to the devices of one option."""
 
-    __slots__ = ("_screener", "attribute", "bits", "derived", "distinct", "failing", "number", "untyped")
+    __slots__ = ("_holders", "_screener", "attribute", "bits", "derived", "distinct", "failing", "number", "untyped")
 
     def __init__(self, number: int, constraint: claims.Constraint, screener: screening.Screener) -> None:
         self._screener = screener
@@ -34,6 +34,7 @@ class Check:
         """Devices whose derived attribute cannot be computed."""
         self.untyped = 0
         """Devices with a value of no known type, which only the first device that is chosen may have."""
+        self._holders: dict[int, int] | None = None
 
     def extend(self, chosen: int, position: int) -> int | None:
         """What was chosen, and this device too; None if they do not go together. Not for failing devices."""
@@ -43,6 +44,36 @@ class Check:
         if not self.distinct:
             return chosen & bits or None
         return chosen | bits if bits and not chosen & bits else None
+
+    def holders(self) -> dict[int, int]:
+        """For each element that occurs, the devices that have it."""
+        if self._holders is None:
+            found: dict[int, int] = {}
+            for position, bits in enumerate(self.bits):
+                while bits:
+                    element = bits & -bits
+                    found[element] = found.get(element, 0) | 1 << position
+                    bits ^= element
+            self._holders = found
+        return self._holders
+
+    def holding(self, elements: int) -> int:
+        """The devices that have one of these elements."""
+        holders = self.holders()
+        found = 0
+        while elements:
+            element = elements & -elements
+            found |= holders.get(element, 0)
+            elements ^= element
+        return found
+
+    def elements(self, units: int) -> int:
+        """All elements that some of these devices have."""
+        found = 0
+        for element, devices in self.holders().items():
+            if devices & units:
+                found |= element
+        return found
 
     def failure(self, shown: views.View, position: int) -> errors.AllocationError:
         """The error of a device whose derived attribute cannot be computed."""

@@ -7,7 +7,7 @@ which no error can be met any more (:attr:`Outlook.quiet`).
 
 from __future__ import annotations
 
-from drachma.allocator import attributes, constraint, matching, scarcity
+from drachma.allocator import attributes, matching, scarcity
 from drachma.allocator import problem as problems
 from drachma.allocator import view as views
 
@@ -25,7 +25,6 @@ class Outlook:
         """For each option, what is worth trying."""
         self.quiet = _quiet_levels(problem)
         """For each level, whether neither it nor any later level can end the search with an error."""
-        self._holders: dict[tuple[int, int], int] = {}
         for number in range(len(problem.claims)):
             self._prune(number)
         self.draws = scarcity.scarce_draws(problem, self._options)
@@ -97,7 +96,7 @@ class Outlook:
             option = level.options[0]
             for check in option.checks:
                 if check.distinct:
-                    elements = self._elements(check, self.candidates[option])
+                    elements = check.elements(self.candidates[option])
                     demands.setdefault(check.number, []).append((elements, option.count))
         return all(matching.can_serve(wanted) for wanted in demands.values())
 
@@ -142,7 +141,7 @@ class Outlook:
         ]
         everything = 0
         for option, check in covered:
-            everything |= self._elements(check, self.candidates[option])
+            everything |= check.elements(self.candidates[option])
         if not covered or everything.bit_count() > _ELEMENTS_LOOKED_AT:
             return False
         agreed = 0
@@ -152,7 +151,7 @@ class Outlook:
         changed = False
         for option, check in covered:
             if self.quiet[option.level]:
-                kept = self.candidates[option] & self._holding(check, agreed)
+                kept = self.candidates[option] & check.holding(agreed)
                 changed = changed or kept != self.candidates[option]
                 self.candidates[option] = kept
         return changed
@@ -169,7 +168,7 @@ class Outlook:
                     units &= ~self.problem.taken
                 for check in option.checks:
                     if check.number == number:
-                        units &= self._holding(check, element)
+                        units &= check.holding(element)
                 supplies.append(units)
                 if option.listed is not None or units.bit_count() >= option.count:
                     break
@@ -184,27 +183,8 @@ class Outlook:
         for check in option.checks:
             common = chosen[check.number]
             if not check.distinct and common != attributes.ALL_ELEMENTS:
-                units &= self._holding(check, common)
+                units &= check.holding(common)
         return units
-
-    def _holding(self, check: constraint.Check, elements: int) -> int:
-        """The devices that have one of these elements."""
-        key = (id(check.bits), elements)
-        found = self._holders.get(key)
-        if found is None:
-            found = 0
-            for position, bits in enumerate(check.bits):
-                if bits & elements:
-                    found |= 1 << position
-            self._holders[key] = found
-        return found
-
-    @staticmethod
-    def _elements(check: constraint.Check, units: int) -> int:
-        found = 0
-        for position in views.positions(units):
-            found |= check.bits[position]
-        return found
 
     def _is_countable(self, option: problems.Option) -> bool:
         """Whether the option takes devices away from others, one each time."""
