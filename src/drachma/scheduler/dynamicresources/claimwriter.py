@@ -55,6 +55,9 @@ class ClaimWriter:
                     raise ClaimError(f"{_doing(allocation)} claim {label(claim)}: {error}") from error
             await self._clock.sleep(_PAUSE * (1 + self._chance.random() / 10))
             current = await self._refreshed(claim)
+            if allocation is None and current.status.allocation not in (None, claim.status.allocation):
+                # The node was chosen for the devices that the claim had.
+                raise ClaimError(f"claim {label(claim)} got allocated elsewhere in the meantime")
         raise AssertionError("the last attempt returns or raises")
 
     async def _reserve(
