@@ -1,4 +1,4 @@
-"""Node-allocatable resources behind devices (KEP-5517): the walkthroughs of the KEP with their numbers, and its rules."""
+"""Node-allocatable resources behind devices (KEP-5517): the walkthroughs with their numbers, and the rules."""
 
 from typing import Any
 
@@ -7,8 +7,17 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import node as nodes
-from drachma.api import nodeallocatable, pod, resourceslice
-from drachma.testing import claim, claim_template, device, device_class, node, resource_slice, subrequest
+from drachma.api import nodeallocatable, pod
+from drachma.testing import (
+    DeviceBuilder,
+    claim,
+    claim_template,
+    device,
+    device_class,
+    node,
+    resource_slice,
+    subrequest,
+)
 from drachma.testing import pod as a_pod
 from drachma.testing.builder import amount
 from tests.scenarios import schedulers
@@ -23,15 +32,7 @@ ROOMY = {"cpu": "64", "memory": "128Gi", "pods": "110"}
 def meaning(name: str, *, built: Any = None, **resources: nodeallocatable.NodeAllocatableResource) -> Any:
     """A device that means something for a node's own resources."""
     made = (built or device(name)).build()
-    return _Made(structs.replace(made, node_allocatable_resources=resources))
-
-
-class _Made:
-    def __init__(self, made: resourceslice.Device) -> None:
-        self._made = made
-
-    def build(self) -> resourceslice.Device:
-        return self._made
+    return DeviceBuilder(structs.replace(made, node_allocatable_resources=resources))
 
 
 def by_capacity(key: str, multiplier: str = "1") -> nodeallocatable.NodeAllocatableResource:
@@ -239,7 +240,7 @@ async def test_the_keps_own_spelling_is_understood() -> None:
         scheduler = await world.start()
         mapping = nodeallocatable.NodeAllocatableResourceMapping(allocation_multiplier=amount("2"))
         core = structs.replace(device("core0").build(), node_allocatable_resource_mappings={"cpu": mapping})
-        cores = resource_slice("cores", driver=CPU_DRIVER, pool="n1").on_node("n1").devices(_Made(core))
+        cores = resource_slice("cores", driver=CPU_DRIVER, pool="n1").on_node("n1").devices(DeviceBuilder(core))
         await world.create(able("n1", ROOMY), cores, *classes())
         await world.create(claim("c").request("x", device_class="cpu"))
         await world.create(a_pod("p").container("c", claims=("x",)).claim("x", claim="c"))
@@ -283,7 +284,7 @@ async def test_devices_and_requests_share_one_ledger() -> None:
 async def test_budgets_that_do_not_cover_devices(requests: str, limits: str | None, want: str) -> None:
     async with schedulers.cluster() as world:
         whole = pod.ResourceRequirements(
-            requests={"cpu": amount(requests)}, **({} if limits is None else {"limits": {"cpu": amount(limits)}})
+            requests={"cpu": amount(requests)}, limits={} if limits is None else {"cpu": amount(limits)}
         )
         container = pod.Container(
             name="c",
