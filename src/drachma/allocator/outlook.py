@@ -27,9 +27,8 @@ class Outlook:
         """For each level, whether neither it nor any later level can end the search with an error."""
         for number in range(len(problem.claims)):
             self._prune(number)
-        self.draws = scarcity.scarce_draws(problem, self._options)
-        """What candidates draw from those counters that cannot satisfy everybody."""
-        self._least = scarcity.least_draws(problem, self.candidates, draws=self.draws) if self.draws else {}
+        self.scarcity = scarcity.Scarcity(problem, self.candidates)
+        self._distinct = [any(entry.distinct for entry in claim.constraints) for claim in problem.claims]
         self._demands = [self._demand(level) for level in problem.levels]
         self._later = self._later_demands()
         self.hopeless = bool(problem.levels) and self.quiet[0] and not self._can_start()
@@ -51,21 +50,56 @@ class Outlook:
         levels = self.problem.levels
         depth = option.level + 1
         while depth < len(levels) and levels[depth].claim == option.claim:
-            demand = self._demands[depth]
-            if demand is not None:
-                units, needed = demand
-                if not levels[depth].is_choice:
-                    units = self._in_common(levels[depth].options[0], units, chosen)
-                demands.append((units & ~taken, needed))
+            demand = self._demand_of(levels[depth], taken=taken, chosen=chosen)
+            if demand is None:
+                return False
+            demands.append(demand)
             depth += 1
+        if self._distinct[option.claim] and not self._can_differ(option, rest, more=more, chosen=chosen, taken=taken):
+            return False
         demands += ((units & ~taken, needed) for units, needed in self._later[depth])
         return matching.can_serve(demands)
 
-    def affordable(self, option: problems.Option, left: tuple[int, ...], *, more: int) -> bool:
-        """Whether scarce counters last for what an option still needs and all levels after it. For quiet levels."""
-        if not self._least:
-            return True
-        return all(left[counter] >= needed for counter, needed in self._least[option][more].items())
+    def _demand_of(self, level: problems.Level, *, taken: int, chosen: tuple[int, ...]) -> matching.Demand | None:
+        """What a later level of the same claim needs, given what was chosen; None if it cannot be had."""
+        union = 0
+        least = -1
+        is_countable = True
+        for option in level.options:
+            units = self._in_common(option, self.candidates[option], chosen)
+            if not option.way.admin_access:
+                units &= ~taken
+            if units.bit_count() < option.count or (option.listed is not None and not option.count):
+                continue
+            is_countable = is_countable and self._is_countable(option)
+            union |= units
+            least = option.count if least < 0 else min(least, option.count)
+        if least < 0:
+            return None
+        return (union, least) if is_countable else (0, 0)
+
+    def _can_differ(
+        self, option: problems.Option, rest: int, *, more: int, chosen: tuple[int, ...], taken: int
+    ) -> bool:
+        """Whether there are values left for all that a claim's distinct constraints still cover."""
+        demands: dict[int, list[matching.Demand]] = {}
+        if option.listed is None:
+            for check in option.checks:
+                if check.distinct and more:
+                    elements = check.elements(rest) & ~chosen[check.number]
+                    demands.setdefault(check.number, []).append((elements, more))
+        for level in self.problem.levels[option.level + 1 :]:
+            if level.claim != option.claim:
+                break
+            later = level.options[0]
+            if level.is_choice or not later.checks:
+                continue
+            units = self._in_common(later, self.candidates[later], chosen)
+            for check in later.checks:
+                if check.distinct:
+                    elements = check.elements(units) & ~chosen[check.number]
+                    demands.setdefault(check.number, []).append((elements, later.count))
+        return all(matching.can_serve(wanted) for wanted in demands.values())
 
     def _can_start(self) -> bool:
         first = self.problem.levels[0]
@@ -77,9 +111,7 @@ class Outlook:
                 for option in level.options
             ):
                 return False
-        if self._least and not any(
-            self.affordable(option, self.problem.left, more=option.count) for option in first.options
-        ):
+        if not any(self.scarcity.affordable(option, self.problem.left, more=option.count) for option in first.options):
             return False
         if not all(self._has_distinct_values(number) for number in range(len(self.problem.claims))):
             return False

@@ -101,6 +101,7 @@ class Problem:
         "_setting",
         "bonds",
         "claims",
+        "counters",
         "draws",
         "groups",
         "has_admin_access",
@@ -137,6 +138,8 @@ class Problem:
         """For each claim, what its constraints hold before the first device."""
         self.left: Amounts = ()
         """What is left of all counters that candidates draw from."""
+        self.counters: list[tuple[str, ...]] = []
+        """Which counters these are: driver, pool, counter set and name."""
         self.draws: dict[int, counters.Draws] = {}
         """What candidates draw from ``left``."""
         self.groups: Amounts = ()
@@ -283,6 +286,7 @@ class Problem:
                 # Where too much is allocated already, upstream rejects whatever draws from the pool.
                 starts[block] = None if min(available, default=0) < 0 else (len(left), len(groups))
                 left += available
+                self.counters += ((*block.pool_id, *names) for names in block.counters.names)
                 groups += state.groups_left(block) if grouped else ()
             start = starts[block]
             if start is None:

@@ -2,18 +2,101 @@
 
 Called by the outlook of a careful search. A counter that would last even if every candidate drew from it can be
 forgotten, which makes twins of devices that differ in nothing else.
+
+What is left bounds what can still be chosen. One counter alone says little where devices can draw from others
+instead, as partitions of several cards do; so counters are also measured together: those of the same name in all
+counter sets, those of one set, and all, each in proportion to what there was of it.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
+from typing import Final
 
 from drachma.allocator import counters
 from drachma.allocator import problem as problems
 from drachma.allocator import view as views
 
+_SCALE: Final = 1 << 64
 
-def scarce_draws(problem: problems.Problem, options: list[problems.Option]) -> dict[int, counters.Draws]:
+
+class _Measure:
+    """A weighted sum of counters, and the least of it that options and all levels after them can draw."""
+
+    __slots__ = ("_amounts", "_drawing", "least", "weights")
+
+    def __init__(self, weights: dict[int, int], draws: dict[int, counters.Draws]) -> None:
+        self.weights = tuple(weights.items())
+        self._amounts = {
+            position: sum(amount * weights.get(counter, 0) for counter, amount in entry)
+            for position, entry in draws.items()
+        }
+        self._drawing = 0
+        for position, amount in self._amounts.items():
+            self._drawing |= 1 << position if amount else 0
+        self.least: dict[problems.Option, list[int]] = {}
+
+    def look_ahead(self, problem: problems.Problem, candidates: dict[problems.Option, int]) -> bool:
+        """Work out the least that is drawn for each number of devices still to choose; whether that is anything."""
+        after = 0
+        for level in reversed(problem.levels):
+            for option in level.options:
+                own = self._cheapest(problem, option, candidates[option])
+                self.least[option] = [amount + after for amount in own]
+            after = min(self.least[option][option.count] for option in level.options)
+        return any(amounts[-1] for amounts in self.least.values())
+
+    def _cheapest(self, problem: problems.Problem, option: problems.Option, units: int) -> list[int]:
+        """The least that 0, 1, 2 ... devices of an option can draw."""
+        if option.listed is not None:
+            # Devices come in a fixed order; what is still to come is the end of the list.
+            costs = [self._amounts.get(position, 0) for position in reversed(option.listed)]
+        else:
+            # A further share of a device draws nothing.
+            free = option.count if units & problem.shared else (units & ~self._drawing).bit_count()
+            drawing = views.positions(units & self._drawing & ~problem.shared) if free < option.count else ()
+            costs = [0] * min(free, option.count) + sorted(self._amounts[position] for position in drawing)
+        costs += [0] * (option.count - len(costs))
+        return [0, *itertools.accumulate(costs[: option.count])]
+
+
+class Scarcity:
+    """What a problem draws from counters that cannot satisfy everybody."""
+
+    def __init__(self, problem: problems.Problem, candidates: dict[problems.Option, int]) -> None:
+        """``candidates`` is what is worth trying for each option."""
+        self.draws = scarce_draws(problem, candidates)
+        """What devices draw from scarce counters."""
+        drawing: dict[int, int] = {}
+        for position, entry in self.draws.items():
+            for counter, _ in entry:
+                drawing[counter] = drawing.get(counter, 0) | 1 << position
+        self._measures: list[_Measure] = []
+        for weights in _weights(problem, sorted(drawing)):
+            drawn_by = 0
+            for counter in weights:
+                drawn_by |= drawing[counter]
+            if any(_must_draw(problem, option, units & ~drawn_by) for option, units in candidates.items()):
+                measure = _Measure(weights, self.draws)
+                if measure.look_ahead(problem, candidates):
+                    self._measures.append(measure)
+
+    def affordable(self, option: problems.Option, left: tuple[int, ...], *, more: int) -> bool:
+        """Whether what is left lasts for ``more`` devices of an option and all levels after it."""
+        for measure in self._measures:
+            needed = measure.least[option][more]
+            if needed and sum([left[counter] * weight for counter, weight in measure.weights]) < needed:
+                return False
+        return True
+
+
+def _must_draw(problem: problems.Problem, option: problems.Option, others: int) -> bool:
+    """Whether an option cannot do with other devices than those that draw from something."""
+    return option.listed is not None or (not others & problem.shared and others.bit_count() < option.count)
+
+
+def scarce_draws(problem: problems.Problem, options: Iterable[problems.Option]) -> dict[int, counters.Draws]:
     """What devices draw, without the counters that would last even if everybody drew from them."""
     if problem.has_admin_access:
         # Then a device can be chosen, and draw, more than once.
@@ -34,40 +117,18 @@ def scarce_draws(problem: problems.Problem, options: list[problems.Option]) -> d
     }
 
 
-def least_draws(
-    problem: problems.Problem, candidates: dict[problems.Option, int], *, draws: dict[int, counters.Draws]
-) -> dict[problems.Option, list[dict[int, int]]]:
-    """For each option and number of devices still to choose: the least that it and all later levels can draw."""
-    scarce = sorted({counter for entry in draws.values() for counter, _ in entry})
-    after = dict.fromkeys(scarce, 0)
-    found: dict[problems.Option, list[dict[int, int]]] = {}
-    for level in reversed(problem.levels):
-        for option in level.options:
-            sums = {
-                counter: _cheapest(problem, option, candidates[option], amounts=_amounts(draws, counter))
-                for counter in scarce
-            }
-            found[option] = [
-                {counter: sums[counter][more] + after[counter] for counter in scarce}
-                for more in range(option.count + 1)
-            ]
-        after = {counter: min(found[option][option.count][counter] for option in level.options) for counter in scarce}
+def _weights(problem: problems.Problem, scarce: list[int]) -> list[dict[int, int]]:
+    """Which counters to measure together, and with what weights; each counter by itself too."""
+    by_name: dict[str, list[int]] = {}
+    by_set: dict[tuple[str, ...], list[int]] = {}
+    for counter in scarce:
+        *counter_set, name = problem.counters[counter]
+        by_name.setdefault(name, []).append(counter)
+        by_set.setdefault(tuple(counter_set), []).append(counter)
+    found = [{counter: 1} for counter in scarce]
+    found += [dict.fromkeys(group, 1) for group in by_name.values() if len(group) > 1]
+    together = [group for group in by_set.values() if len(group) > 1]
+    together += [scarce] if len(by_set) > 1 else []
+    # Any weights give a bound; these make a used-up counter weigh the same as another.
+    found += [{counter: _SCALE // max(problem.left[counter], 1) for counter in group} for group in together]
     return found
-
-
-def _amounts(draws: dict[int, counters.Draws], counter: int) -> dict[int, int]:
-    return {position: amount for position, entry in draws.items() for number, amount in entry if number == counter}
-
-
-def _cheapest(problem: problems.Problem, option: problems.Option, units: int, *, amounts: dict[int, int]) -> list[int]:
-    """The least that 0, 1, 2 ... devices of an option can draw from a counter."""
-    if option.listed is not None:
-        # Devices come in a fixed order; what is still to come is the end of the list.
-        costs = [amounts.get(position, 0) for position in reversed(option.listed)]
-    else:
-        # A further share of a device draws nothing.
-        costs = sorted(amounts.get(position, 0) for position in views.positions(units & ~problem.shared))
-        if units & problem.shared:
-            costs = [0] * option.count + costs
-    costs += [0] * (option.count - len(costs))
-    return [0, *itertools.accumulate(costs[: option.count])]

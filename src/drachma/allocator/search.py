@@ -105,7 +105,7 @@ class _Search:
         self._draws = problem.draws
         self._twins: dict[int, int] = {}
         if prospect is not None:
-            self._draws = prospect.draws
+            self._draws = prospect.scarcity.draws
             self._twins = symmetry.twins(problem, prospect.candidates, draws=self._draws, spent=spent)
             self._memory = memory.Memory(problem)
 
@@ -222,7 +222,7 @@ class _Search:
                 prospect is None
                 or not prospect.quiet[option.level]
                 or (
-                    prospect.affordable(option, state.left, more=more)
+                    prospect.scarcity.affordable(option, state.left, more=more)
                     and prospect.promising(option, slot.todo, more=more, taken=state.taken, chosen=state.chosen)
                 )
             ):

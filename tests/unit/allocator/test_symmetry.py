@@ -39,7 +39,7 @@ def _request(name: str = "c", *, count: int = 1, mode: str = "ExactCount", selec
 
 def _twins(stated: problem.Problem) -> dict[int, int]:
     found = outlook.Outlook(stated)
-    return symmetry.twins(stated, found.candidates, draws=found.draws, spent=_SPENT)
+    return symmetry.twins(stated, found.candidates, draws=found.scarcity.draws, spent=_SPENT)
 
 
 def test_devices_that_nothing_tells_apart_are_twins() -> None:
