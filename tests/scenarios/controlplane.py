@@ -37,16 +37,22 @@ class ControlPlane:
     # Components
 
     async def start_scheduler(self, label: str = "scheduler", **settings: Any) -> None:
-        """Runs one more scheduler."""
-        self.start(label, functools.partial(embedded.scheduler, settings=Settings(**settings)))
+        """Runs one more scheduler, and lets it look around."""
+        self.launch_scheduler(label, **settings)
         await self.settle()
 
     async def start_controllers(self) -> None:
-        self.start("controllers", embedded.controllers)
+        self.launch_controllers()
         await self.settle()
 
-    def start(self, label: str, part: embedded.Part) -> None:
-        """Runs a component, without waiting until it has looked around."""
+    def launch_scheduler(self, label: str, **settings: Any) -> None:
+        """Runs one more scheduler from now on."""
+        self._launch(label, functools.partial(embedded.scheduler, settings=Settings(**settings)))
+
+    def launch_controllers(self) -> None:
+        self._launch("controllers", embedded.controllers)
+
+    def _launch(self, label: str, part: embedded.Part) -> None:
         given = embedded.Surroundings(clock=self.clock, chance=random.Random(self._chance.getrandbits(32)))
         self._running[label] = asyncio.create_task(embedded.run(self._components, given, parts=(part,)), name=label)
 
