@@ -16,7 +16,7 @@ from drachma import errors
 
 
 class Gate(enum.StrEnum):
-    """A feature by upstream's name."""
+    """A feature, by upstream's name where it has one."""
 
     CORE = "DynamicResourceAllocation"
     ADMIN_ACCESS = "DRAAdminAccess"
@@ -40,10 +40,15 @@ class Gate(enum.StrEnum):
     RESOURCE_POOL_STATUS = "DRAResourcePoolStatus"
     SCHEDULER_FILTER_TIMEOUT = "DRASchedulerFilterTimeout"
     WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
+    ACCOUNTING_POLICIES = "DrachmaAccountingPolicies"
+    """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
 
 
 NOT_IMPLEMENTED: Final = frozenset({Gate.RESOURCE_POOL_STATUS, Gate.WORKLOAD_RESOURCE_CLAIMS})
 """Gates whose names are accepted and which change nothing: their kinds do not exist here."""
+
+OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES})
+"""Gates that upstream does not have; off unless they are switched on."""
 
 _BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -54,7 +59,7 @@ _BOOLEANS: Final = {
 class Gates(msgspec.Struct, frozen=True):
     """The features that are on."""
 
-    enabled: frozenset[Gate] = frozenset(Gate) - NOT_IMPLEMENTED
+    enabled: frozenset[Gate] = frozenset(Gate) - NOT_IMPLEMENTED - OWN
 
     def on(self, gate: Gate) -> bool:
         """Whether the feature is on."""

@@ -193,7 +193,7 @@ class Binder:
             self._devices.claims.settle(uid)
         written = await self._patch_pod(binding.pod, {"nominatedNodeName": placed.node})
         binding.is_nominated = True
-        demand = ledger.demand(binding.pod, claims=placed.statuses)
+        demand = ledger.demand(binding.pod, claims=placed.statuses, settled=placed.settled)
         await others.check_node(written, placed.node, demand=demand)
 
     # Devices that have to become ready

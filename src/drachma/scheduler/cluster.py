@@ -10,6 +10,7 @@ answers that were worked out for nodes are kept up to date.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from drachma.allocator import placement
@@ -43,6 +44,8 @@ class Cluster:
     """All nodes and all pods that are on one."""
 
     def __init__(self) -> None:
+        self.demand_of: Callable[[pod.Pod], ledger.Demand] = _plain_demand
+        """What a pod on a node takes of it."""
         self.nodes: Final[list[NodeState]] = []
         """All nodes by slot; slots of nodes that are gone keep their last state and are in no set of nodes."""
         self.everyone = 0
@@ -129,8 +132,14 @@ class Cluster:
             self.remove_pod(uid)
             return
         self._assumed.discard(uid)
-        claims = bound.status.node_allocatable_resource_claim_statuses
-        self._book(bound.spec.node_name, ledger.Booking(bound, ledger.demand(bound, claims=claims)))
+        self._book(bound.spec.node_name, ledger.Booking(bound, self.demand_of(bound)))
+
+    def recount(self) -> None:
+        """Work out anew what pods take, now that more is known than when they came."""
+        for state in self._by_name.values():
+            for booking in tuple(state.ledger.bookings.values()):
+                if booking.pod.metadata.uid not in self._assumed:
+                    self._book(state.name, ledger.Booking(booking.pod, self.demand_of(booking.pod)))
 
     def assume(self, booking: ledger.Booking, node: str) -> None:
         """Count a pod on a node that it is about to be bound to."""
@@ -201,3 +210,7 @@ class Cluster:
 def is_finished(known: pod.Pod) -> bool:
     """Whether a pod has come to its end, and takes nothing of a node any more."""
     return known.status.phase in _FINISHED
+
+
+def _plain_demand(bound: pod.Pod) -> ledger.Demand:
+    return ledger.demand(bound, claims=bound.status.node_allocatable_resource_claim_statuses)

@@ -14,9 +14,16 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from drachma.api import gates
-from drachma.scheduler import cluster, ledger, nominations, podinfo, requests, scoring, verdict
+from drachma.scheduler import cluster, ledger, nominations, podinfo, scoring, verdict
 from drachma.scheduler.decision import Aborted, Allocation, Decision, Diagnosis, Placed, Unfit
-from drachma.scheduler.dynamicresources import claimplan, devicefilter, devicequestion, inventory, preference
+from drachma.scheduler.dynamicresources import (
+    accountant,
+    claimplan,
+    devicefilter,
+    devicequestion,
+    inventory,
+    preference,
+)
 from drachma.scheduler.plugins import (
     nodeaffinity,
     nodename,
@@ -55,14 +62,16 @@ class Cycle:
         nodes: cluster.Cluster,
         devices: inventory.Inventory,
         *,
+        books: accountant.Accountant,
         nominated: nominations.Nominations,
         tools: Tools,
     ) -> None:
+        self._books: Final = books
         self._cluster: Final = nodes
         self._devices: Final = devices
         self._nominated: Final = nominated
         self._tools: Final = tools
-        self._device_filter: Final = devicefilter.DeviceFilter(nodes, devices)
+        self._device_filter: Final = devicefilter.DeviceFilter(nodes, devices, books)
 
     def decide(self, info: podinfo.PodInfo) -> Decision:
         """Where a pod goes, why it goes nowhere, or what went wrong."""
@@ -114,7 +123,7 @@ class Cycle:
             return plan
         if not nodeports.fits(info.demand.ports, account):
             return nodeports.REJECTION
-        fit = self.fit_question(info).ask(account)
+        fit = self.fit_question(info, plan).ask(account)
         if fit.reasons:
             return fit.rejection
         if plan is None:
@@ -123,11 +132,16 @@ class Cycle:
         imagined.node, imagined.place = state.node, state.place
         return self._device_filter.obstacle(plan, info, imagined, given=self.circumstances())
 
-    def fit_question(self, info: podinfo.PodInfo) -> noderesources.FitQuestion:
+    def fit_question(self, info: podinfo.PodInfo, plan: claimplan.ClaimPlan | None) -> noderesources.FitQuestion:
         """What is asked of nodes' ledgers about a pod."""
+        demand = info.demand
+        if plan is not None and self._books.has_policies and claimplan.manages_node_resources(plan, self._devices):
+            # What containers request may come out of pools: the device filter knows.
+            left = tuple(entry for entry in demand.amounts if not devicefilter.is_shared(entry[0]))
+            demand = demand._replace(amounts=left)
         if self._tools.enabled.on(gates.Gate.EXTENDED_RESOURCE):
-            return noderesources.FitQuestion(info.demand, claimplan.delegated(info, self._devices))
-        return noderesources.FitQuestion(info.demand)
+            return noderesources.FitQuestion(demand, claimplan.delegated(info, self._devices))
+        return noderesources.FitQuestion(demand)
 
     def circumstances(self) -> devicefilter.Circumstances:
         """What the device filter goes by at the moment."""
@@ -145,7 +159,7 @@ class _Attempt:
         self._cluster = cycle._cluster
         self._info = info
         self._plan = plan
-        self._fit = cycle.fit_question(info)
+        self._fit = cycle.fit_question(info, plan)
         self._fits: dict[noderesources.Fit, int] = {}
         self._filtered: devicefilter.Filtered | None = None
         self.rejections: list[tuple[verdict.Rejection, int]] = []
@@ -196,16 +210,22 @@ class _Attempt:
             if isinstance(made, devicequestion.Answer):
                 raise verdict.AbortError("claim allocation not found for node")
             allocations = tuple(map(Allocation, group.question.claims, made))
-        statuses: requests.ClaimStatuses = ()
+        account = accountant.NOTHING
         if cycle._tools.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES):
-            statuses = cycle._device_filter.statuses(
+            account = cycle._device_filter.account(
                 self._plan,
                 self._info,
                 group,
                 state=state,
                 allocations=tuple(entry.result for entry in allocations),
             )
-        return placed._replace(plan=self._plan, allocations=allocations, mappings=group.mappings, statuses=statuses)
+        return placed._replace(
+            plan=self._plan,
+            allocations=allocations,
+            mappings=group.mappings,
+            statuses=account.statuses,
+            settled=account.settled,
+        )
 
     def _keep(self, alive: int, passing: int, rejection: verdict.Rejection) -> int:
         rejected = alive & ~passing

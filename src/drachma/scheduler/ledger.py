@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from drachma.api import node as nodes
 from drachma.api import pod
-from drachma.scheduler import ports, requests, resources
+from drachma.scheduler import accounting, ports, requests, resources
 
 
 class Demand(NamedTuple):
@@ -23,17 +23,27 @@ class Demand(NamedTuple):
     """With a default for containers that do not say; only nodes' scores are made of it. Likewise for memory."""
     scored_memory: int
     ports: tuple[ports.HostPort, ...]
+    pools: tuple[accounting.PoolUse, ...] = ()
+    """Pools of claims that it draws requests from; those are not among its amounts."""
 
 
-def demand(of: pod.Pod, *, claims: requests.ClaimStatuses = ()) -> Demand:
-    """What a pod takes, with what its claims add."""
+def demand(of: pod.Pod, *, claims: requests.ClaimStatuses = (), settled: accounting.Settlement | None = None) -> Demand:
+    """What a pod takes, with what its claims add; ``settled`` says what it draws from pools."""
     scored = requests.for_scoring(of, claims=claims)
     return Demand(
-        resources.amounts(requests.total(of, claims=claims)),
+        resources.amounts(without(requests.total(of, claims=claims), settled)),
         resources.counted(resources.CPU, scored.get(resources.CPU, 0)),
         resources.counted(resources.MEMORY, scored.get(resources.MEMORY, 0)),
         ports.wanted(of),
+        () if settled is None else settled.pools,
     )
+
+
+def without(asked: resources.Nanos, settled: accounting.Settlement | None) -> resources.Nanos:
+    """What is left to ask of a node when something comes out of pools."""
+    if settled is None or not settled.drawn:
+        return asked
+    return {name: max(amount - settled.drawn.get(name, 0), 0) for name, amount in asked.items()}
 
 
 class Booking(NamedTuple):
@@ -43,10 +53,31 @@ class Booking(NamedTuple):
     demand: Demand
 
 
+class Pool:
+    """What a claim holds on a node for its pods to draw from."""
+
+    __slots__ = ("held", "users")
+
+    def __init__(self, held: resources.Amounts) -> None:
+        self.held = held
+        self.users: dict[str, resources.Amounts] = {}
+        """What each pod, by uid, takes of it."""
+
+    def left(self) -> dict[str, int]:
+        """What nobody takes."""
+        found = dict(self.held)
+        for taken in self.users.values():
+            for name, amount in taken:
+                found[name] = found.get(name, 0) - amount
+        return found
+
+
 class Ledger:
     """The account of one node."""
 
-    __slots__ = ("allocatable", "allowed_pods", "bookings", "requested", "scored_cpu", "scored_memory", "used_ports")
+    __slots__ = (
+        "allocatable", "allowed_pods", "bookings", "pools", "requested", "scored_cpu", "scored_memory", "used_ports",
+    )  # fmt: skip
 
     def __init__(self, bookings: Iterable[Booking] = ()) -> None:
         self.allocatable: dict[str, int] = {}
@@ -57,6 +88,8 @@ class Ledger:
         self.bookings: dict[str, Booking] = {}
         """The pods of the node by uid."""
         self.used_ports: list[ports.HostPort] = []
+        self.pools: dict[str, Pool] = {}
+        """Pools by their claim."""
         for booking in bookings:
             self.book(booking)
 
@@ -74,6 +107,12 @@ class Ledger:
         self.bookings[uid] = booking
         self._count(booking.demand, 1)
         self.used_ports += booking.demand.ports
+        for use in booking.demand.pools:
+            pool = self.pools.get(use.claim)
+            if pool is None:
+                pool = self.pools[use.claim] = Pool(use.held)
+                self._change(use.held, 1)
+            pool.users[uid] = use.taken
 
     def cancel(self, uid: str) -> Booking | None:
         """Count a pod out; None if it was not in."""
@@ -82,6 +121,12 @@ class Ledger:
             self._count(booking.demand, -1)
             for port in booking.demand.ports:
                 self.used_ports.remove(port)
+            for use in booking.demand.pools:
+                pool = self.pools[use.claim]
+                pool.users.pop(uid, None)
+                if not pool.users:
+                    del self.pools[use.claim]
+                    self._change(pool.held, -1)
         return booking
 
     def copy(self) -> Ledger:
@@ -92,30 +137,25 @@ class Ledger:
         other.scored_cpu, other.scored_memory = self.scored_cpu, self.scored_memory
         other.bookings = dict(self.bookings)
         other.used_ports = list(self.used_ports)
+        for claim, pool in self.pools.items():
+            other.pools[claim] = Pool(pool.held)
+            other.pools[claim].users = dict(pool.users)
         return other
 
     def left(self, name: str) -> int:
         """What is left of a resource; negative where the node is overdrawn."""
         return self.allocatable.get(name, 0) - self.requested.get(name, 0)
 
-    def key(self) -> tuple[object, ...]:
-        """Equal for nodes that no fit check or score by resources can tell apart."""
-        return (
-            tuple(self.allocatable.items()),
-            tuple(sorted(self.requested.items())),
-            self.allowed_pods,
-            len(self.bookings),
-            self.scored_cpu,
-            self.scored_memory,
-        )
-
     def _count(self, demand: Demand, sign: int) -> None:
+        self._change(demand.amounts, sign)
+        self.scored_cpu += sign * demand.scored_cpu
+        self.scored_memory += sign * demand.scored_memory
+
+    def _change(self, amounts: resources.Amounts, sign: int) -> None:
         requested = self.requested
-        for name, amount in demand.amounts:
+        for name, amount in amounts:
             total = requested.get(name, 0) + sign * amount
             if total:
                 requested[name] = total
             else:
                 requested.pop(name, None)
-        self.scored_cpu += sign * demand.scored_cpu
-        self.scored_memory += sign * demand.scored_memory

@@ -42,7 +42,7 @@ from drachma.scheduler import (
     verdict,
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.dynamicresources import claimwriter, devicefilter, inventory, podclaims, wakeups
+from drachma.scheduler.dynamicresources import accountant, claimwriter, devicefilter, inventory, podclaims, wakeups
 from drachma.scheduler.hints import Action, Change, Resource
 from drachma.scheduler.plugins import (
     nodeaffinity,
@@ -99,7 +99,11 @@ class Scheduler:
             chance=self._chance,
             new_uid=lambda: str(uuid.uuid4()),
         )
-        self._cycle: Final = cycle.Cycle(self.cluster, self.inventory, nominated=self._nominated, tools=tools)
+        self._books: Final = accountant.Accountant(self.inventory, enabled)
+        self.cluster.demand_of = self._books.demand
+        self._cycle: Final = cycle.Cycle(
+            self.cluster, self.inventory, books=self._books, nominated=self._nominated, tools=tools
+        )
         self._preemption: Final = preemption.Preemption(
             self.cluster, self._cycle, nominated=self._nominated, chance=self._chance
         )
@@ -158,6 +162,8 @@ class Scheduler:
     async def run(self) -> None:
         """Schedules until cancelled; begins once the informers have everything."""
         await self._informers.wait_synced()
+        if self._books.has_policies:
+            self.cluster.recount()
         _log.info("scheduler %s: %d nodes, %d pods wait", self._settings.name, len(self.cluster), len(self.queue))
         try:
             async with asyncio.TaskGroup() as group:
@@ -234,7 +240,9 @@ class Scheduler:
     def _assume(self, entry: queue.QueuedPod, placed: Placed, *, began: float) -> None:
         """Count the pod and its devices, and have it written."""
         info = placed.info
-        demand = ledger.demand(info.pod, claims=placed.statuses) if placed.statuses else info.demand
+        demand = info.demand
+        if placed.statuses or placed.settled is not None:
+            demand = ledger.demand(info.pod, claims=placed.statuses, settled=placed.settled)
         self.cluster.assume(ledger.Booking(info.pod, demand), placed.node)
         for allocation in placed.allocations:
             self.inventory.claims.reserve(allocation.claim.metadata, allocation.result)

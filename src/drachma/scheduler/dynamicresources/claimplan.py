@@ -43,6 +43,17 @@ def delegated(info: podinfo.PodInfo, devices: inventory.Inventory) -> frozenset[
     )
 
 
+def manages_node_resources(plan: ClaimPlan, devices: inventory.Inventory) -> bool:
+    """Whether some class of the claims says that its devices manage the node's own resources (KEP-5517, policies)."""
+    names: set[str] = set()
+    for entry in plan.claims:
+        for request in entry.claim.spec.devices.requests:
+            wishes = (request.exactly, *request.first_available)
+            names.update(wish.device_class_name for wish in wishes if wish is not None)
+    found = map(devices.classes.get, names)
+    return any(entry is not None and bool(entry.spec.manages_native_resources) for entry in found)
+
+
 def make(
     info: podinfo.PodInfo, devices: inventory.Inventory, enabled: gates.Gates, *, new_uid: Callable[[], str]
 ) -> ClaimPlan | verdict.Rejection | None:

@@ -13,9 +13,10 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from drachma.allocator import features as allocator_features
-from drachma.api import gates, nodeallocatable, resourceclaim
-from drachma.scheduler import cluster, ledger, podinfo, requests, resources, selectors, verdict
+from drachma.api import gates, resourceclaim
+from drachma.scheduler import accounting, cluster, ledger, podinfo, requests, resources, selectors, verdict
 from drachma.scheduler.dynamicresources import (
+    accountant,
     bindingconditions,
     claimplan,
     devicequestion,
@@ -79,9 +80,10 @@ class Circumstances(NamedTuple):
 class DeviceFilter:
     """Filters nodes by their devices."""
 
-    def __init__(self, nodes: cluster.Cluster, devices: inventory.Inventory) -> None:
+    def __init__(self, nodes: cluster.Cluster, devices: inventory.Inventory, books: accountant.Accountant) -> None:
         self._cluster: Final = nodes
         self._devices: Final = devices
+        self._books: Final = books
         self._questions: Final[dict[Hashable, devicequestion.DeviceQuestion]] = {}
         self._class_changes = -1
 
@@ -136,11 +138,11 @@ class DeviceFilter:
             return found.rejections[0][0]
         if blocked:
             return _rejection("resourceclaim not available on the node")
-        statuses = self._statuses(plan, info, groups[0], answers[0][0].footprints)
-        problem = podbudget.problem(info.pod, statuses)
+        account = self._account(plan, info, groups[0], answers[0][0].footprints)
+        problem = account.problem or podbudget.problem(info.pod, account.statuses)
         if problem:
             return _rejection(problem)
-        fit = shortage(shared_amounts(requests.total(info.pod, claims=statuses)), state.ledger)
+        fit = _ask(info, account)(state)
         if fit.reasons:
             return verdict.Rejection(verdict.DYNAMIC_RESOURCES, fit.reasons, fit.is_resolvable)
         return None
@@ -240,6 +242,7 @@ class DeviceFilter:
             and bool(claim.status.reserved_for)
             and not podclaims.is_reserved_for(claim, info.pod)
             and footprint.has_mapping(allocation, self._devices.find)
+            and not self._books.may_be_shared(claim, allocation)
         )
 
     def _available_on(self, allocation: resourceclaim.AllocationResult, among: int) -> int:
@@ -294,15 +297,15 @@ class DeviceFilter:
         """The nodes that have enough left for what the devices mean, beside the pod's own requests."""
         if not given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES) or not self._devices.has_mappings:
             return nodes
-        statuses = self._statuses(plan, info, group, answer.footprints)
-        if not statuses:
-            return nodes
-        problem = podbudget.problem(info.pod, statuses)
+        account = self._account(plan, info, group, answer.footprints)
+        problem = account.problem or podbudget.problem(info.pod, account.statuses)
         if problem:
             found.reject(nodes, problem)
             return 0
-        asked = shared_amounts(requests.total(info.pod, claims=statuses))
-        classes = self._cluster.by_account.of(("claims", asked), functools.partial(_shortage, asked))
+        if not account.statuses and not self._is_delegated(plan):
+            return nodes
+        ask = _ask(info, account)
+        classes = self._cluster.by_account.of(("claims", ask.args), ask)
         passing = 0
         for fit, mask in classes.settle(self._cluster.nodes, nodes).items():
             same = mask & nodes
@@ -314,27 +317,28 @@ class DeviceFilter:
                 )
         return passing
 
-    def _statuses(
+    def _account(
         self,
         plan: claimplan.ClaimPlan,
         info: podinfo.PodInfo,
         group: Group,
         footprints: tuple[footprint.Footprint, ...],
-    ) -> tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...]:
+    ) -> accountant.Account:
+        """What the claims of a pod come to, with these footprints of those that are to be allocated."""
         meant: dict[str, tuple[str, footprint.Footprint]] = {}
         remaining = iter(footprints)
         for entry in plan.claims:
             allocation = entry.claim.status.allocation
             if allocation is not None:
-                mark = footprint.of(allocation, self._devices.find, claim=_label(entry.claim))
+                mark = self._books.meaning(entry.claim, allocation)
             else:
                 mark = next(remaining, footprint.NOTHING)
             meant[entry.claim.metadata.name] = (entry.name, mark)
         if group.special is not None:
             meant[group.special.metadata.name] = ("", next(remaining, footprint.NOTHING))
-        return footprint.statuses(info.pod, meant)
+        return self._books.account(info.pod, meant)
 
-    def statuses(
+    def account(
         self,
         plan: claimplan.ClaimPlan,
         info: podinfo.PodInfo,
@@ -342,16 +346,20 @@ class DeviceFilter:
         *,
         state: cluster.NodeState,
         allocations: tuple[resourceclaim.AllocationResult, ...],
-    ) -> tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...]:
-        """What a pod's status says about its claims on the node that was chosen."""
+    ) -> accountant.Account:
+        """What the claims of a pod come to on the node that was chosen."""
         if not self._devices.has_mappings:
-            return ()
+            return accountant.NOTHING
         claims = [*plan.unallocated, *(() if group.special is None else (group.special,))]
         find = footprint.seen_by(self._devices.view(state))
         footprints = tuple(
-            footprint.of(result, find, claim=_label(claim)) for claim, result in zip(claims, allocations, strict=True)
+            self._books.meaning(claim, result, find=find) for claim, result in zip(claims, allocations, strict=True)
         )
-        return self._statuses(plan, info, group, footprints)
+        return self._account(plan, info, group, footprints)
+
+    def _is_delegated(self, plan: claimplan.ClaimPlan) -> bool:
+        """Whether the node's own resources were left to this filter."""
+        return self._books.has_policies and claimplan.manages_node_resources(plan, self._devices)
 
     def _question(
         self, claims: list[resourceclaim.ResourceClaim], given: Circumstances
@@ -359,38 +367,53 @@ class DeviceFilter:
         if self._class_changes != self._devices.class_changes:
             self._questions.clear()
             self._class_changes = self._devices.class_changes
-        with_footprints = given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES) and self._devices.has_mappings
-        key = (with_footprints, *map(devicequestion.spec_key, claims))
+        with_books = given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES) and self._devices.has_mappings
+        key = (with_books, *map(devicequestion.spec_key, claims))
         found = self._questions.pop(key, None)
         if found is None:
             if len(self._questions) >= _QUESTIONS_REMEMBERED:
                 del self._questions[next(iter(self._questions))]
             found = devicequestion.DeviceQuestion(
-                self._devices, given.patience, claims=claims, with_footprints=with_footprints
+                self._devices, given.patience, claims=claims, books=self._books if with_books else None
             )
         found.claims = claims
         self._questions[key] = found
         return found
 
 
-def shared_amounts(exact: resources.Nanos) -> resources.Amounts:
-    """Of all that is asked, the resources that devices can stand for."""
-    return tuple(
-        (name, amount)
-        for name, amount in resources.amounts(exact)
-        if name in _SHARED_FIT or names.is_huge_page_resource(name)
-    )
+def is_shared(name: str) -> bool:
+    """Whether devices can stand for a resource of the node itself."""
+    return name in _SHARED_FIT or names.is_huge_page_resource(name)
 
 
-def shortage(asked: resources.Amounts, account: ledger.Ledger) -> noderesources.Fit:
+def _ask(info: podinfo.PodInfo, account: accountant.Account) -> functools.partial[noderesources.Fit]:
     """Whether a node has enough left for requests and devices together."""
-    short = noderesources.shortage(asked, account)
-    reasons = tuple(f"Insufficient {name}" for name in short)
-    return noderesources.Fit(0, reasons, bool(short) and noderesources.is_resolvable(short, asked, account))
+    exact = ledger.without(requests.total(info.pod, claims=account.statuses), account.settled)
+    asked = tuple((name, amount) for name, amount in resources.amounts(exact) if is_shared(name))
+    return functools.partial(_fit, asked, () if account.settled is None else account.settled.pools)
 
 
-def _shortage(asked: resources.Amounts, state: cluster.NodeState) -> noderesources.Fit:
-    return shortage(asked, state.ledger)
+def _fit(
+    asked: resources.Amounts, pools: tuple[accounting.PoolUse, ...], state: cluster.NodeState
+) -> noderesources.Fit:
+    account = state.ledger
+    reasons: list[str] = []
+    needed = dict(asked)
+    for use in pools:
+        pool = account.pools.get(use.claim)
+        if pool is None:
+            for name, amount in use.held:
+                needed[name] = needed.get(name, 0) + amount
+        left = dict(use.held) if pool is None else pool.left()
+        reasons += (
+            f"Insufficient {name} in the pool of claim {use.claim}"
+            for name, amount in use.taken
+            if amount > left.get(name, 0)
+        )
+    wanted = tuple(sorted(needed.items()))
+    short = noderesources.shortage(wanted, account)
+    reasons += (f"Insufficient {name}" for name in short)
+    return noderesources.Fit(0, tuple(reasons), bool(reasons) and noderesources.is_resolvable(short, wanted, account))
 
 
 def _by_devices(
@@ -413,7 +436,3 @@ def has_conditions(enabled: gates.Gates) -> bool:
 
 def _rejection(reason: str) -> verdict.Rejection:
     return verdict.Rejection(verdict.DYNAMIC_RESOURCES, (reason,))
-
-
-def _label(claim: resourceclaim.ResourceClaim) -> str:
-    return f"{claim.metadata.namespace}/{claim.metadata.name}"

@@ -16,7 +16,7 @@ from drachma import allocator, errors
 from drachma.allocator import budget
 from drachma.api import hooks, resourceclaim
 from drachma.scheduler import cluster, nodeclass, verdict
-from drachma.scheduler.dynamicresources import footprint, inventory, preference
+from drachma.scheduler.dynamicresources import accountant, footprint, inventory, preference
 
 _encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
 _ANSWERS_REMEMBERED: Final = 8192
@@ -57,7 +57,7 @@ class Patience(NamedTuple):
 class DeviceQuestion:
     """Whether claims with the same specs can be allocated."""
 
-    __slots__ = ("_answers", "_inventory", "_patience", "_with_footprints", "claims", "classes")
+    __slots__ = ("_answers", "_books", "_inventory", "_patience", "claims", "classes")
 
     def __init__(
         self,
@@ -65,12 +65,13 @@ class DeviceQuestion:
         patience: Patience,
         *,
         claims: Sequence[resourceclaim.ResourceClaim],
-        with_footprints: bool,
+        books: accountant.Accountant | None,
     ) -> None:
+        """With ``books`` answers say what the devices mean for the node."""
         self._inventory = devices
         self._patience = patience
         self._answers: dict[Hashable, Answer] = {}
-        self._with_footprints = with_footprints
+        self._books = books
         self.classes: Final = nodeclass.NodeClasses(self.ask, devices.changes)
         """The nodes by their answers."""
         self.claims = claims
@@ -113,12 +114,11 @@ class DeviceQuestion:
         if isinstance(results, Answer):
             return results
         score = sum(map(preference.score, self.claims, results))
-        if not self._with_footprints:
+        if self._books is None:
             return Answer(Outcome.FITS, score)
         find = footprint.seen_by(self._inventory.view(state))
         footprints = tuple(
-            footprint.of(result, find, claim=f"{claim.metadata.namespace}/{claim.metadata.name}")
-            for claim, result in zip(self.claims, results, strict=True)
+            self._books.meaning(claim, result, find=find) for claim, result in zip(self.claims, results, strict=True)
         )
         return Answer(Outcome.FITS, score, footprints if any(footprints) else ())
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from drachma.allocator import view as views
 from drachma.api import nodeallocatable, pod, resourceclaim, resourceslice
-from drachma.scheduler import verdict
+from drachma.scheduler import accounting, verdict
 from drachma.values import quantity
 
 Overhead = tuple[quantity.Quantity | None, quantity.Quantity | None]
@@ -21,11 +21,19 @@ Overhead = tuple[quantity.Quantity | None, quantity.Quantity | None]
 FindDevice = Callable[[resourceclaim.DeviceRequestAllocationResult], resourceslice.Device | None]
 
 
+PolicyOf = Callable[[resourceclaim.DeviceRequestAllocationResult, str, str | None], accounting.Policy | str]
+"""The accounting policy of a resource of an allocated device, which may state one; a text where there is none."""
+
+
 class Footprint(NamedTuple):
     """What one claim's devices mean, by resource name in order; empty if they mean nothing. Hashable."""
 
     mapped: tuple[tuple[str, quantity.Quantity], ...] = ()
     overhead: tuple[tuple[str, Overhead], ...] = ()
+    shares: tuple[tuple[str, str, accounting.Policy, quantity.Quantity], ...] = ()
+    """With accounting policies: driver, resource, policy and amount of what is mapped."""
+    problem: str = ""
+    """With accounting policies: why this cannot be accounted for."""
 
     def __bool__(self) -> bool:
         return bool(self.mapped or self.overhead)
@@ -50,13 +58,21 @@ class Footprint(NamedTuple):
 NOTHING = Footprint()
 
 
-def of(allocation: resourceclaim.AllocationResult, find: FindDevice, *, claim: str) -> Footprint:
-    """What an allocation means; ``claim`` is the claim's label for messages.
+def of(
+    allocation: resourceclaim.AllocationResult,
+    find: FindDevice,
+    *,
+    claim: str,
+    policy_of: PolicyOf | None = None,
+) -> Footprint:
+    """What an allocation means; ``claim`` is the claim's label for messages. With policies they are looked up too.
 
     Raises AbortError where a device maps a capacity and the allocation does not say how much of it was consumed.
     """
     mapped: dict[str, quantity.Quantity] = {}
     overhead: dict[str, Overhead] = {}
+    shares: dict[tuple[str, str, accounting.Policy], quantity.Quantity] = {}
+    problem = ""
     for result in allocation.devices.results:
         device = find(result)
         if device is None:
@@ -66,9 +82,21 @@ def of(allocation: resourceclaim.AllocationResult, find: FindDevice, *, claim: s
                 amount = _mapped(resource.mapping, result, claim=claim, resource=name)
                 if amount is not None:
                     mapped[name] = mapped[name] + amount if name in mapped else amount
+                    if policy_of is not None:
+                        policy = policy_of(result, name, resource.accounting_policy)
+                        if isinstance(policy, accounting.Policy):
+                            key = (result.driver, name, policy)
+                            shares[key] = shares[key] + amount if key in shares else amount
+                        else:
+                            problem = problem or f"claim {claim}, {policy}"
             if resource.overhead is not None:
                 _add_overhead(overhead, name, resource.overhead)
-    return Footprint(tuple(sorted(mapped.items())), tuple(sorted(overhead.items())))
+    return Footprint(
+        tuple(sorted(mapped.items())),
+        tuple(sorted(overhead.items())),
+        tuple((*key, amount) for key, amount in sorted(shares.items())),
+        problem,
+    )
 
 
 def has_mapping(allocation: resourceclaim.AllocationResult, find: FindDevice) -> bool:
@@ -139,11 +167,16 @@ def product(amount: quantity.Quantity, factor: quantity.Quantity) -> quantity.Qu
     if factor.nanos == 10**9:
         return amount
     nanos = -(-amount.nanos * factor.nanos // 10**9)
+    return spelled(nanos, amount.format)
+
+
+def spelled(nanos: int, family: quantity.Format) -> quantity.Quantity:
+    """An exact amount as a quantity."""
     if nanos % 10**6:
         return quantity.Quantity.parse(f"{nanos}n")
     if nanos % 10**9:
-        return quantity.Quantity.from_milli(nanos // 10**6, format=amount.format)
-    return quantity.Quantity.from_int(nanos // 10**9, format=amount.format)
+        return quantity.Quantity.from_milli(nanos // 10**6, format=family)
+    return quantity.Quantity.from_int(nanos // 10**9, format=family)
 
 
 def _add_overhead(to: dict[str, Overhead], name: str, more: nodeallocatable.NodeAllocatableOverhead) -> None:
