@@ -9,7 +9,16 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from drachma.api import codec, defaults, devicetaintrule, meta, resourceslice, scheme
+from drachma.api import (
+    codec,
+    defaults,
+    devicetaintrule,
+    meta,
+    resourceclaim,
+    resourceclaimtemplate,
+    resourceslice,
+    scheme,
+)
 from drachma.api import gates as feature
 from drachma.server import bodies, filling, objectmeta, resources, schema, status
 from drachma.server.strategy import Subject, Traits, Write
@@ -17,6 +26,14 @@ from drachma.store import protocol, record
 from drachma.validation import admission, context, writes
 
 _decode = msgspec.json.Decoder().decode
+
+_encode = msgspec.json.Encoder().encode
+
+_REMEMBERED: Final = 256
+"""How many contents are kept to be shared."""
+
+_WITHOUT_TIMES: Final = frozenset({resourceclaim.ResourceClaim, resourceclaimtemplate.ResourceClaimTemplate})
+"""Kinds that come in many like copies and whose defaults do not depend on the time."""
 
 _STATUS_ON_DELETE: Final = frozenset({devicetaintrule.DeviceTaintRule})
 """Kinds whose deletion upstream answers with a Status and not with the object."""
@@ -34,10 +51,24 @@ class DeviceStrategy:
         self._api_version = resource.api_version(resource.versions[0])
         self._schema = schema.of(self._api_version, resource.kind)
         self._reshaped = frozenset(self._kind.shapes)
+        self._fields = tuple(name for name in self._kind.model.__struct_fields__ if name != "metadata")
+        self._is_timeless = self._kind.model in _WITHOUT_TIMES
+        self._contents: dict[bytes, meta.Object] = {}
+        self._bodies: dict[tuple[int, ...], tuple[tuple[Any, ...], dict[str, Any]]] = {}
         self.traits = Traits(returns_deleted=self._kind.model not in _STATUS_ON_DELETE)
 
     def read(self, document: dict[str, Any], write: Write) -> Subject:
-        given = defaults.apply(bodies.decode(document, self._kind), now=write.now)
+        decoded = bodies.decode(document, self._kind)
+        given = defaults.apply(decoded, now=write.now)
+        if self._is_timeless:
+            # Many objects are like others but for their metadata; those share what they have in common.
+            likeness = _encode({**document, "metadata": None})
+            known = self._contents.get(likeness)
+            if known is None:
+                if len(self._contents) >= _REMEMBERED:
+                    self._contents.clear()
+                known = self._contents[likeness] = given
+            given = structs.replace(known, metadata=given.metadata)
         return Subject(objectmeta.normalized(given.metadata), given)
 
     def load(self, document: Mapping[str, Any]) -> Subject:
@@ -45,17 +76,32 @@ class DeviceStrategy:
         return Subject(dict(document["metadata"]), stored)
 
     def document(self, subject: Subject) -> dict[str, Any]:
-        content = defaults.canonical(structs.replace(subject.content, metadata=meta.ABSENT_META))
-        encoded = _decode(codec.encode_json(content))
-        document: dict[str, Any] = {
+        return {
             "kind": self._resource.kind,
             "apiVersion": self._api_version,
             "metadata": subject.metadata,
+            **self._body(subject.content),
         }
-        for field, value in encoded.items():
-            document.setdefault(field, value)
-        filling.fill(document, self._schema)
-        return document
+
+    def _body(self, content: meta.Object) -> dict[str, Any]:
+        """All but metadata as it is stored; shared, so not to be changed."""
+        parts = tuple(getattr(content, field) for field in self._fields)
+        likeness = tuple(map(id, parts))
+        known = self._bodies.get(likeness)
+        if known is not None:
+            return known[1]
+        canonical = defaults.canonical(structs.replace(content, metadata=meta.ABSENT_META))
+        body: dict[str, Any] = _decode(codec.encode_json(canonical))
+        del body["kind"], body["apiVersion"]
+        whole = {**body, "metadata": {}}
+        filling.fill(whole, self._schema)
+        del whole["metadata"]
+        if self._is_timeless:
+            if len(self._bodies) >= _REMEMBERED:
+                self._bodies.clear()
+            # The parts are kept too, so that nothing else can get their ids.
+            self._bodies[likeness] = (parts, whole)
+        return whole
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return self.convert(document, version)

@@ -46,6 +46,8 @@ class Encoder:
         self._heads = {version: _head(resource, version) for version in resource.versions}
         shapes = resource.model.shapes if resource.model is not None else {}
         self._reshaped = frozenset(shapes)
+        self.shared: Final[dict[tuple[str, int, int, int], bytes]] = {}
+        """What several watches are sent; theirs to fill and to empty."""
         self._converted = functools.lru_cache(maxsize=_REMEMBERED)(self._convert)
 
     def object(self, stored: record.Record, version: str) -> bytes:

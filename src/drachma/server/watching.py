@@ -26,10 +26,14 @@ LAST_BOOKMARK_SECONDS: Final = 2.0
 SHORTEST_SECONDS: Final = 1800.0
 """A watch without a timeout of its own ends after once to twice this time, so that clients spread over servers."""
 
-SPACING_SECONDS: Final = 0.0001
-LONGEST_SPACING_SECONDS: Final = 0.01
+SPACING_SECONDS: Final = 0.0005
+LONGEST_SPACING_SECONDS: Final = 0.05
 """How long a watch waits after it has sent something, so that busy watches send many events at once: the first for
-each watch that is open, the second at most. Sending costs much more than an event, and the time is everybody's."""
+each watch that is open, the second at most. Sending costs as much as dozens of events, so this bounds what all watches
+together take from the one thread that also writes."""
+
+_SHARED: Final = 64
+"""How many batches of events of a resource are kept to be sent to other watches."""
 
 _CHUNK: Final = 500
 """Initial events sent at once; a large collection must neither block the others nor pile up in a buffer."""
@@ -41,6 +45,8 @@ class Framer(Protocol):
     """The form in which events are sent."""
 
     def event(self, kind: str, stored: record.Record) -> bytes: ...
+
+    def batch(self, events: Sequence[record.Event]) -> bytes: ...
 
     def bookmark(self, document: Mapping[str, Any]) -> bytes: ...
 
@@ -54,6 +60,22 @@ class PlainFramer:
 
     def event(self, kind: str, stored: record.Record) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), self._encoder.object(stored, self._version))
+
+    def batch(self, events: Sequence[record.Event]) -> bytes:
+        """Many events; made once for all watches that are sent the same ones.
+
+        Which ones they are is told by the first, the last and their number: a watch of one namespace sees some of
+        the events of a watch of all, and the same if it sees as many.
+        """
+        likeness = (self._version, events[0].record.revision, events[-1].record.revision, len(events))
+        shared = self._encoder.shared
+        made = shared.get(likeness)
+        if made is None:
+            made = b"".join([self.event(event.change.value, event.record) for event in events])
+            if len(shared) >= _SHARED:
+                shared.clear()
+            shared[likeness] = made
+        return made
 
     def bookmark(self, document: Mapping[str, Any]) -> bytes:
         return frame("BOOKMARK", document)
@@ -69,6 +91,9 @@ class DocumentFramer:
 
     def event(self, kind: str, stored: record.Record) -> bytes:
         return frame(kind, self._convert(self._encoder.document(stored, self._version)))
+
+    def batch(self, events: Sequence[record.Event]) -> bytes:
+        return b"".join([self.event(event.change.value, event.record) for event in events])
 
     def bookmark(self, document: Mapping[str, Any]) -> bytes:
         return frame("BOOKMARK", self._convert(document))
@@ -249,7 +274,7 @@ class _Translation:
 
     def frames(self, events: Sequence[record.Event]) -> bytes:
         if self._matches is None:
-            return b"".join(self._framer.event(event.change.value, event.record) for event in events)
+            return self._framer.batch(events)
         return b"".join(self._selected(events))
 
     def _selected(self, events: Sequence[record.Event]) -> Iterator[bytes]:
