@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar, cast
@@ -23,29 +24,57 @@ ObjectT = TypeVar("ObjectT", bound=meta.Object)
 Make = Callable[[environment.Environment], controller.Controller]
 
 
+class _Defects(logging.Handler):
+    """What controllers log when they fail in a way that nobody foresaw."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.found.append(self.format(record))
+
+
 class World:
     """The cluster, what a test does to it and what it sees of it. ``settle`` lets controllers come to rest."""
 
-    def __init__(self, client: Client, clock: clocks.ManualClock, surroundings: environment.Environment) -> None:
+    def __init__(self, client: Client, clock: clocks.ManualClock, *, components: Client, gates: features.Gates) -> None:
         self.client = client
         self.clock = clock
-        self.environment = surroundings
+        self.environment: environment.Environment
+        self._components = components
+        self._gates = gates
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, *make: Make) -> None:
-        """Starts controllers, which come to rest."""
-        controllers = [each(self.environment) for each in make]
-        self._tasks.append(asyncio.create_task(group.run(self.environment, controllers)))
+        """Starts controllers that know nothing yet, and lets them come to rest."""
+        self.launch(*make)
         await clocks.settle()
 
+    def launch(self, *make: Make) -> None:
+        """Starts controllers and goes on at once."""
+        informers = Informers(self._components, time=self.clock, chance=random.Random(1))
+        self.environment = environment.Environment(
+            self._components,
+            informers,
+            time=self.clock,
+            chance=random.Random(2),
+            registry=prometheus_client.CollectorRegistry(),
+            gates=self._gates,
+        )
+        controllers = [each(self.environment) for each in make]
+        self._tasks.append(asyncio.create_task(_run(self.environment, controllers)))
+
     async def stop(self) -> None:
-        """Stops them; what one of them failed with is raised."""
+        """Stops all controllers wherever they are; what one of them failed with is raised."""
         for task in self._tasks:
             if task.done():
                 await task
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        self._tasks.clear()
 
     async def settle(self) -> None:
         await clocks.settle()
@@ -124,33 +153,33 @@ async def world(
     )
     await bootstrap.populate(application.services.registry)
     async with store, local.LocalClient(inprocess.InProcess(application.services), manager="tester") as client:
-        wrapped = wrap(client)
-        async with Informers(wrapped, time=clock, chance=random.Random(1)) as informers:
-            surroundings = environment.Environment(
-                wrapped,
-                informers,
-                time=clock,
-                chance=random.Random(2),
-                registry=prometheus_client.CollectorRegistry(),
-                gates=gates,
-            )
-            made = World(client, clock, surroundings)
-            try:
-                await made.start(*make)
-                yield made
-            finally:
-                await made.stop()
+        made = World(client, clock, components=wrap(client), gates=gates)
+        defects, log = _Defects(), logging.getLogger("drachma")
+        log.addHandler(defects)
+        try:
+            await made.start(*make)
+            yield made
+        finally:
+            log.removeHandler(defects)
+            await made.stop()
+        assert not defects.found, "\n".join(defects.found)
+
+
+async def _run(surroundings: environment.Environment, controllers: list[controller.Controller]) -> None:
+    async with surroundings.informers:
+        await group.run(surroundings, controllers)
 
 
 _VERBS = ("create", "create_document", "update", "patch", "delete", "delete_collection", "get", "list")
 
 
 class Meddler:
-    """A client that does what another does, but first calls ``before`` with the verb and its arguments."""
+    """A client that does what another does, but calls ``before`` first and ``after`` last, with verb and arguments."""
 
-    def __init__(self, client: Client, before: Callable[..., Any]) -> None:
+    def __init__(self, client: Client, before: Callable[..., Any], after: Callable[..., Any]) -> None:
         self._client = client
         self._before = before
+        self._after = after
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._client, name)
@@ -161,13 +190,22 @@ class Meddler:
             outcome = self._before(name, *args, **kwargs)
             if asyncio.iscoroutine(outcome):
                 await outcome
-            return await found(*args, **kwargs)
+            answer = await found(*args, **kwargs)
+            self._after(name, *args, **kwargs)
+            return answer
 
         return meddled
 
 
-def meddling(before: Callable[..., Any]) -> Callable[[Client], Client]:
-    return lambda client: cast(Client, Meddler(client, before))
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def meddling(
+    before: Callable[..., Any] = _nothing, *, after: Callable[..., Any] = _nothing
+) -> Callable[[Client], Client]:
+    """Puts a meddler between components and the server."""
+    return lambda client: cast(Client, Meddler(client, before, after))
 
 
 def renamed(made: ObjectT, **metadata: Any) -> ObjectT:
