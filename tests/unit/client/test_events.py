@@ -86,7 +86,6 @@ async def test_the_same_again_is_counted(client: Client) -> None:
     assert (found.first_timestamp, found.last_timestamp) == (began, clock.utc())
 
 
-@pytest.mark.xfail(reason="the server fails on a patch of an event that is gone, where upstream says 404", strict=True)
 async def test_a_deleted_event_begins_anew(client: Client) -> None:
     async with recording(client, FakeClock()) as recorder:
         for _ in range(2):
