@@ -283,11 +283,13 @@ class Problem:
             grouped = self._setting.screener.features.compatibility_groups and block.counters.uses_groups
             if block not in starts:
                 available = state.counters_left(block)
+                starts[block] = None
                 # Where too much is allocated already, upstream rejects whatever draws from the pool.
-                starts[block] = None if min(available, default=0) < 0 else (len(left), len(groups))
-                left += available
-                self.counters += ((*block.pool_id, *names) for names in block.counters.names)
-                groups += state.groups_left(block) if grouped else ()
+                if min(available, default=0) >= 0:
+                    starts[block] = len(left), len(groups)
+                    left += available
+                    self.counters += ((*block.pool_id, *names) for names in block.counters.names)
+                    groups += state.groups_left(block) if grouped else ()
             start = starts[block]
             if start is None:
                 blocked |= 1 << position

@@ -26,15 +26,14 @@ class _Measure:
 
     __slots__ = ("_amounts", "_drawing", "least", "weights")
 
-    def __init__(self, weights: dict[int, int], draws: dict[int, counters.Draws]) -> None:
+    def __init__(self, weights: dict[int, int], draws: dict[int, dict[int, int]]) -> None:
+        """``draws`` has for each counter what devices draw from it."""
         self.weights = tuple(weights.items())
-        self._amounts = {
-            position: sum(amount * weights.get(counter, 0) for counter, amount in entry)
-            for position, entry in draws.items()
-        }
-        self._drawing = 0
-        for position, amount in self._amounts.items():
-            self._drawing |= 1 << position if amount else 0
+        self._amounts: dict[int, int] = {}
+        for counter, weight in self.weights:
+            for position, amount in draws[counter].items():
+                self._amounts[position] = self._amounts.get(position, 0) + amount * weight
+        self._drawing = _mask(self._amounts)
         self.least: dict[problems.Option, list[int]] = {}
 
     def look_ahead(self, problem: problems.Problem, candidates: dict[problems.Option, int]) -> bool:
@@ -68,17 +67,19 @@ class Scarcity:
         """``candidates`` is what is worth trying for each option."""
         self.draws = scarce_draws(problem, candidates)
         """What devices draw from scarce counters."""
-        drawing: dict[int, int] = {}
+        by_counter: dict[int, dict[int, int]] = {}
         for position, entry in self.draws.items():
-            for counter, _ in entry:
-                drawing[counter] = drawing.get(counter, 0) | 1 << position
+            for counter, amount in entry:
+                if amount:
+                    by_counter.setdefault(counter, {})[position] = amount
+        drawing = {counter: _mask(amounts) for counter, amounts in by_counter.items()}
         self._measures: list[_Measure] = []
-        for weights in _weights(problem, sorted(drawing)):
+        for weights in _weights(problem, sorted(by_counter)):
             drawn_by = 0
             for counter in weights:
                 drawn_by |= drawing[counter]
             if any(_must_draw(problem, option, units & ~drawn_by) for option, units in candidates.items()):
-                measure = _Measure(weights, self.draws)
+                measure = _Measure(weights, by_counter)
                 if measure.look_ahead(problem, candidates):
                     self._measures.append(measure)
 
@@ -89,6 +90,13 @@ class Scarcity:
             if needed and sum([left[counter] * weight for counter, weight in measure.weights]) < needed:
                 return False
         return True
+
+
+def _mask(positions: Iterable[int]) -> int:
+    mask = 0
+    for position in positions:
+        mask |= 1 << position
+    return mask
 
 
 def _must_draw(problem: problems.Problem, option: problems.Option, others: int) -> bool:

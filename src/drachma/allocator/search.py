@@ -22,6 +22,8 @@ from drachma.allocator import claim as claims
 from drachma.allocator import problem as problems
 from drachma.allocator.memory import State
 
+_FEW: Final = 4
+
 
 class _Outcome(enum.Enum):
     SOLVED = enum.auto()
@@ -82,8 +84,8 @@ def search(problem: problems.Problem, spent: budget.Budget) -> straight.Solution
         solution = straight.go(problem, spent)
         if solution is not None:
             return solution
-    elif not problem.draws:
-        # Where counters are drawn from, thinking is cheaper than trying.
+    elif not problem.draws or sum(level.options[0].count for level in problem.levels) <= _FEW:
+        # Where many devices draw from counters, thinking is cheaper than trying.
         try:
             return _Search(problem, spent, prospect=None).run()
         except _DeadEndError:
