@@ -10,7 +10,7 @@ import prometheus_client
 from msgspec import structs
 
 from drachma.api import pod, resourceclaim, struct
-from drachma.client import Client, target
+from drachma.client import Client, Informers, target
 from drachma.controllers import garbagecollector
 from drachma.controllers import resourceclaim as claimcontroller
 from drachma.scheduler import Scheduler, Settings
@@ -28,14 +28,20 @@ class SchedulerWorld:
         self._running: dict[str, tuple[Scheduler, asyncio.Task[None]]] = {}
 
     async def start(
-        self, label: str = "first", *, seed: int = 3, client: Client | None = None, **settings: Any
+        self,
+        label: str = "first",
+        *,
+        seed: int = 3,
+        client: Client | None = None,
+        informers: Informers | None = None,
+        **settings: Any,
     ) -> Scheduler:
         """Runs one more scheduler, on a client of its own if there is one."""
         registry = prometheus_client.CollectorRegistry()
         self.registries[label] = registry
         scheduler = Scheduler(
             client or self.world.environment.client,
-            self.world.environment.informers,
+            informers or self.world.environment.informers,
             chosen=Settings(**settings),
             time=self.clock,
             chance=random.Random(seed),

@@ -31,6 +31,7 @@ from drachma.scheduler.dynamicresources import (
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 5.0
+_ATTEMPTS: Final = 5
 
 
 class BindingError(Exception):
@@ -40,10 +41,12 @@ class BindingError(Exception):
 class Binding:
     """A placed pod on its way, and what has been written for it."""
 
-    __slots__ = ("created", "is_nominated", "is_void", "placed", "pod", "reserved", "wrote_statuses")
+    __slots__ = ("created", "is_nominated", "is_void", "kept", "placed", "pod", "reserved", "wrote_statuses")
 
-    def __init__(self, placed: decision.Placed) -> None:
+    def __init__(self, placed: decision.Placed, *, kept: str = "") -> None:
+        """``kept`` is the node that was kept for the pod before it was decided."""
         self.placed = placed
+        self.kept = kept
         self.pod = placed.info.pod
         self.reserved: list[resourceclaim.ResourceClaim] = []
         """Claims that have the pod among their consumers because of this attempt, as they were written."""
@@ -90,9 +93,11 @@ class Binder:
                 await self._write_claims(binding)
                 await self._write_statuses(binding)
                 if self._peers is not None:
-                    await self._check_peers(binding, self._peers)
+                    await self._check_devices(binding, self._peers)
                 self._metrics.point("PreBind", self._clock.monotonic() - began)
             await self._wait_for_devices(binding)
+            if self._peers is not None:
+                await self._check_node(binding, self._peers)
         except (claimwriter.ClaimError, peers.CollisionError, errors.DrachmaError) as error:
             raise BindingError(f'running PreBind plugin "{verdict.DYNAMIC_RESOURCES}": {error}') from error
         async with self._slots:
@@ -179,8 +184,8 @@ class Binder:
 
     # Other schedulers
 
-    async def _check_peers(self, binding: Binding, others: peers.Peers) -> None:
-        """Make sure that nobody was faster with the devices, and then with the node."""
+    async def _check_devices(self, binding: Binding, others: peers.Peers) -> None:
+        """Make sure that nobody was faster with the devices."""
         placed = binding.placed
         claims = {entry.claim.metadata.uid: entry.claim for entry in placed.plan.claims} if placed.plan else {}
         claims |= {claim.metadata.uid: claim for claim in binding.reserved}
@@ -191,7 +196,15 @@ class Binder:
             raise
         for uid in claims:
             self._devices.claims.settle(uid)
-        written = await self._patch_pod(binding.pod, {"nominatedNodeName": placed.node})
+
+    async def _check_node(self, binding: Binding, others: peers.Peers) -> None:
+        """Make sure that nobody was faster with the node, or has the pod in hand."""
+        placed = binding.placed
+        current = others.may_take(binding.pod, kept=binding.kept)
+        try:
+            written = await self._patch_pod(current, {"nominatedNodeName": placed.node}, patches.unchanged(current))
+        except errors.ObjectConflictError as error:
+            raise peers.CollisionError("the pod got changed in the meantime") from error
         binding.is_nominated = True
         demand = ledger.demand(binding.pod, claims=placed.statuses, settled=placed.settled)
         await others.check_node(written, placed.node, demand=demand)
@@ -293,12 +306,13 @@ class Binder:
 
     async def _withdraw_nomination(self, binding: Binding) -> None:
         metadata = binding.pod.metadata
-        current = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
-        if current.metadata.uid == metadata.uid and current.status.nominated_node_name == binding.placed.node:
-            patch = patches.merge({"status": {"nominatedNodeName": None}}, patches.unchanged(current))
-            await self._client.patch(
-                pod.Pod, metadata.name, namespace=metadata.namespace, subresource="status", patch=patch
-            )
+        for _ in range(_ATTEMPTS):
+            current = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
+            if current.metadata.uid != metadata.uid or current.status.nominated_node_name != binding.placed.node:
+                return
+            with contextlib.suppress(errors.ObjectConflictError):
+                await self._patch_pod(current, {"nominatedNodeName": None}, patches.unchanged(current))
+                return
 
     async def _tried(self, write: Any, what: str) -> None:
         try:
@@ -306,13 +320,15 @@ class Binder:
         except errors.DrachmaError as error:
             _log.warning("%s failed: %s", what, error)
 
-    async def _patch_pod(self, about: pod.Pod, status: dict[str, Any]) -> pod.Pod:
+    async def _patch_pod(
+        self, about: pod.Pod, status: dict[str, Any], preconditions: patches.Preconditions | None = None
+    ) -> pod.Pod:
         return await self._client.patch(
             pod.Pod,
             about.metadata.name,
             namespace=about.metadata.namespace,
             subresource="status",
-            patch=patches.merge({"status": status}, patches.same(about)),
+            patch=patches.merge({"status": status}, preconditions or patches.same(about)),
         )
 
 

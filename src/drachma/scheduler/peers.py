@@ -5,7 +5,8 @@ two pods from being bound to a node that has room for one. What decides is the o
 everybody: a scheduler writes what it takes (the allocation of claims; the node, as the pod's nomination), waits until
 it sees its own writes come back, by which time it has seen every earlier one, and then looks whether what was taken
 earlier leaves room. Of two that collide the later one always finds out, gives everything back and tries again; the
-earlier one need not know.
+earlier one need not know. A pod that one scheduler is taking to a node is left to it, until it has had all the time
+in the world.
 
 Without peers none of this is needed, and none of it is done.
 """
@@ -14,17 +15,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from drachma import allocator
 from drachma.allocator import identity
 from drachma.api import pod, resourceclaim
-from drachma.client import cache, informers
+from drachma.client import cache, clock, informers
 from drachma.scheduler import cluster, ledger
 from drachma.scheduler.dynamicresources import inventory
 from drachma.scheduler.plugins import nodeports, noderesources
 
 Claim = resourceclaim.ResourceClaim
+
+
+_PATIENCE_SECONDS: Final = 30.0
+"""How long a pod that another scheduler takes somewhere is left to it."""
+
+_PROMPT_SECONDS: Final = 10.0
+"""How long it may take from saying where a pod goes to binding it; well before others lose their patience."""
+
+
+class _Intent(NamedTuple):
+    """Where a pod is going, the version that said so, and when that was seen."""
+
+    node: str
+    version: int
+    seen: float
 
 
 class CollisionError(Exception):
@@ -34,14 +50,22 @@ class CollisionError(Exception):
 class Peers:
     """Checks what was written against what others wrote before."""
 
-    def __init__(self, shared: informers.Informers, nodes: cluster.Cluster, devices: inventory.Inventory) -> None:
+    def __init__(
+        self,
+        shared: informers.Informers,
+        nodes: cluster.Cluster,
+        devices: inventory.Inventory,
+        *,
+        time: clock.Clock,
+    ) -> None:
         self._pods: Final = shared.of(pod.Pod)
         self._claims: Final = shared.of(Claim)
         self._cluster: Final = nodes
         self._devices: Final = devices
         self._waiters: Final[dict[tuple[type, cache.Key], list[Callable[[], None]]]] = {}
-        self._nominated_at: Final[dict[str, tuple[str, int]]] = {}
-        """Pods by uid: the node that they are about to be bound to, and the version that said so."""
+        self._time: Final = time
+        self._intents: Final[dict[str, _Intent]] = {}
+        """Pods by uid that are being taken to a node."""
 
     # What handlers tell
 
@@ -50,22 +74,24 @@ class Peers:
         for waiter in tuple(self._waiters.get((type(known), cache.key_of(known)), ())):
             waiter()
         if isinstance(known, pod.Pod):
-            self._note_nomination(known)
+            self._note_intent(known)
 
     def gone(self, known: pod.Pod | Claim) -> None:
         """An object is gone."""
         if isinstance(known, pod.Pod):
-            self._nominated_at.pop(known.metadata.uid, None)
+            self._intents.pop(known.metadata.uid, None)
         for waiter in tuple(self._waiters.get((type(known), cache.key_of(known)), ())):
             waiter()
 
-    def _note_nomination(self, known: pod.Pod) -> None:
+    def _note_intent(self, known: pod.Pod) -> None:
         uid, node = known.metadata.uid, known.status.nominated_node_name
         if known.spec.node_name or not node:
-            self._nominated_at.pop(uid, None)
-        elif self._nominated_at.get(uid, ("", 0))[0] != node:
+            self._intents.pop(uid, None)
+            return
+        before = self._intents.get(uid)
+        if before is None or before.node != node:
             version = int(known.metadata.resource_version) if self._pods.resource_version else 0
-            self._nominated_at[uid] = (node, version)
+            self._intents[uid] = _Intent(node, version, self._time.monotonic())
 
     # Devices
 
@@ -160,37 +186,51 @@ class Peers:
 
     # Nodes
 
+    def may_take(self, wanted: pod.Pod, *, kept: str) -> pod.Pod:
+        """The newest state of a pod that is to be taken to a node; ``kept`` is the node that is kept for it anyway.
+
+        Raises CollisionError where another scheduler has it in hand.
+        """
+        metadata = wanted.metadata
+        current = self._pods.cache.get(metadata.name, namespace=metadata.namespace)
+        if current is None or current.metadata.uid != metadata.uid or current.spec.node_name:
+            raise CollisionError("the pod got bound or deleted elsewhere in the meantime")
+        node = current.status.nominated_node_name
+        intent = self._intents.get(metadata.uid)
+        if node and node != kept and intent is not None and self._time.monotonic() < intent.seen + _PATIENCE_SECONDS:
+            raise CollisionError(f"another scheduler takes the pod to node {node}")
+        return current
+
     async def check_node(self, written: pod.Pod, node: str, *, demand: ledger.Demand) -> None:
         """Returns once it is certain that a node has room for a pod that was written to be going there.
 
-        Raises CollisionError where it has not, or where another scheduler has the pod by now.
+        Raises CollisionError where it has not, or where it took so long that others may have taken the pod over.
         """
+        began = self._time.monotonic()
         await self._until_seen(written)
-        current = self._pods.cache.get(written.metadata.name, namespace=written.metadata.namespace)
-        if current is None or current.metadata.uid != written.metadata.uid or current.spec.node_name:
-            raise CollisionError("the pod got bound or deleted elsewhere in the meantime")
-        if current.status.nominated_node_name != node:
-            raise CollisionError(f"another scheduler takes the pod to node {current.status.nominated_node_name}")
+        uid = written.metadata.uid
+        intent = self._intents.get(uid)
+        if intent is None or intent.node != node or self._time.monotonic() - began > _PROMPT_SECONDS:
+            raise CollisionError("the pod got taken over, bound or deleted elsewhere in the meantime")
         state = self._cluster.find(node)
         if state is None:
             raise CollisionError(f"node {node} is gone")
         account = state.ledger.copy()
-        account.cancel(written.metadata.uid)
-        own = self._nominated_at.get(written.metadata.uid, ("", 0))[1]
-        for booking in self._earlier_on(node, own, but=written.metadata.uid):
+        account.cancel(uid)
+        for booking in self._earlier_on(node, intent.version, but=uid):
             account.book(booking)
-        for uid in [uid for uid in account.bookings if self._cluster.is_assumed(uid)]:
+        for other in [each for each in account.bookings if self._cluster.is_assumed(each)]:
             # Own plans count only from the moment on that they were written.
-            if uid not in self._nominated_at or self._nominated_at[uid][1] > own:
-                account.cancel(uid)
+            if other not in self._intents or self._intents[other].version > intent.version:
+                account.cancel(other)
         if not nodeports.fits(demand.ports, account) or noderesources.FitQuestion(demand).ask(account).reasons:
             raise CollisionError(f"node {node} got used up first")
 
     def _earlier_on(self, node: str, version: int, *, but: str) -> Iterator[ledger.Booking]:
-        """The pods that are going to a node and said so before."""
+        """The pods that are being taken to a node and said so before."""
         for known in self._pods.cache:
-            at = self._nominated_at.get(known.metadata.uid)
-            if at is not None and at[0] == node and at[1] <= version and known.metadata.uid != but:
+            intent = self._intents.get(known.metadata.uid)
+            if intent is not None and intent.node == node and intent.version <= version and known.metadata.uid != but:
                 claims = known.status.node_allocatable_resource_claim_statuses
                 yield ledger.Booking(known, ledger.demand(known, claims=claims))
 

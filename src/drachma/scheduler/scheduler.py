@@ -138,7 +138,9 @@ class Scheduler:
             chance=self._chance,
             with_timestamps=devicefilter.has_conditions(enabled),
         )
-        others = peers.Peers(shared, self.cluster, self.inventory) if self._settings.has_peers else None
+        others = (
+            peers.Peers(shared, self.cluster, self.inventory, time=self._clock) if self._settings.has_peers else None
+        )
         self._binder: Final = binder.Binder(
             client,
             self.inventory,
@@ -246,12 +248,13 @@ class Scheduler:
         self.cluster.assume(ledger.Booking(info.pod, demand), placed.node)
         for allocation in placed.allocations:
             self.inventory.claims.reserve(allocation.claim.metadata, allocation.result)
+        binding = binder.Binding(placed, kept=self._nominated.kept(info.uid))
         self._nominated.remove(info.uid)
-        self._spawn(self._bind(entry, placed, began=began), f"binding of {info.key}")
+        self._spawn(self._bind(entry, binding, began=began), f"binding of {info.key}")
 
-    async def _bind(self, entry: queue.QueuedPod, placed: Placed, *, began: float) -> None:
+    async def _bind(self, entry: queue.QueuedPod, binding: binder.Binding, *, began: float) -> None:
+        placed = binding.placed
         info = placed.info
-        binding = binder.Binding(placed)
         try:
             await self._binder.bind(binding)
         except binder.BindingError as error:
@@ -292,14 +295,15 @@ class Scheduler:
             if isinstance(found, preemption.Candidate):
                 after = [f"preemption: {found.message}"]
                 nominated = found.node
+                self._nominated.keep(info, nominated)
             elif found:
                 after.append(f"preemption: {found}")
                 nominated = self._nobody if found.startswith("0/") else None
         except verdict.AbortError as error:
             after = [str(error)]
         self.metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began)
-        if nominated is not None:
-            self._nominated.put(info, nominated)
+        if nominated == "":
+            self._nominated.remove(info.uid)
         text = messages.unfit(unfit.diagnosis, ", ".join(after))
         _log.debug("pod %s: %s", info.key, text)
         self._return(
@@ -335,6 +339,7 @@ class Scheduler:
         key = entry.info.key
         current = self._pods.cache.get(key.name, namespace=key.namespace)
         if current is None or current.metadata.uid != entry.info.uid or current.spec.node_name:
+            self._nominated.remove(entry.info.uid)
             return
         self.queue.put_back(entry, rejectors=rejectors, current=current)
         self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=messages.note(text))
