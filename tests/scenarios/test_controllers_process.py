@@ -1,0 +1,93 @@
+"""``drachma controllers`` as users run it: a process of its own, by kubeconfig, one leader at a time."""
+
+import asyncio
+import contextlib
+import pathlib
+import signal
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+
+from drachma.api import lease, pod
+from drachma.client import Client, http
+from tests.scenarios import processes
+from tests.scenarios.test_controllers import watched
+from tests.unit.controllers import builders
+
+_COMMAND = (sys.executable, "-c", "from drachma import cli; cli.main()", "controllers")
+
+
+@contextlib.asynccontextmanager
+async def controllers(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The command with these arguments, stopped in the end whatever happens."""
+    started = await asyncio.create_subprocess_exec(
+        *_COMMAND, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        yield started
+    finally:
+        if started.returncode is None:
+            started.kill()
+        await started.communicate()
+
+
+async def said(process: asyncio.subprocess.Process, text: str) -> None:
+    """Waits for a line in the log."""
+    assert process.stderr is not None, "it is piped"
+    async for line in process.stderr:
+        if text in line.decode():
+            return
+    raise AssertionError(f"it ended without saying {text!r}")
+
+
+async def stopped(process: asyncio.subprocess.Process) -> int:
+    process.send_signal(signal.SIGTERM)
+    await process.communicate()
+    assert process.returncode is not None, "it has ended"
+    return process.returncode
+
+
+async def make_pod(client: Client, name: str) -> None:
+    """A pod from a template; returns when its claim is made."""
+    await client.create(builders.a_pod(name, gpu="t").build())
+
+    async def has_claim() -> bool:
+        return bool((await client.get(pod.Pod, name, namespace="default")).status.resource_claim_statuses)
+
+    await watched(client, pod.Pod, has_claim)
+
+
+async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> None:
+    with processes.running(tmp_path / "data") as server:
+        access = http.find_access(server.kubeconfig)
+        arguments = ("--kubeconfig", str(server.kubeconfig))
+        async with asyncio.timeout(120), http.HttpClient(access) as client:
+            await client.create(builders.a_template())
+            async with controllers(*arguments) as first:
+                await make_pod(client, "p")
+                async with controllers(*arguments) as second:
+                    held = await client.get(lease.Lease, "kube-controller-manager", namespace="kube-system")
+                    assert await stopped(first) == 0
+                    await said(second, "resource_claim controller starts")
+                    await make_pod(client, "q")
+                    taken = await client.get(lease.Lease, "kube-controller-manager", namespace="kube-system")
+                    assert taken.spec.holder_identity != held.spec.holder_identity
+                    assert await stopped(second) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [
+        pytest.param(("--controllers", "nonsense"), "nonsense is not known: there are", id="unknown-controller"),
+        pytest.param(("--controllers", "-job-controller"), "that is none", id="no-controller"),
+        pytest.param(("--feature-gates", "Nonsense=true"), "unrecognized feature gate: Nonsense", id="unknown-gate"),
+        pytest.param(("--kubeconfig", "/nonexistent"), "/nonexistent", id="no-kubeconfig"),
+    ],
+)
+async def test_what_it_refuses(arguments: tuple[str, ...], want: str) -> None:
+    async with asyncio.timeout(60), controllers(*arguments) as process:
+        _, output = await process.communicate()
+        assert process.returncode == 1
+        assert want in output.decode()
+        assert output.decode().count("\n") == 1
