@@ -70,7 +70,8 @@ class Judge:
         """The devices of a block that are selected, and those on which the selector fails."""
         found: tuple[int, int] | None = block.cache.get(self)
         if found is None:
-            found = block.cache[self] = self._judge(block, spent)
+            found = self._judge(block, spent)
+            block.remember(self, found)
         return found
 
     def verdict(self, block: pool.Block, place: int, *, interrupt: budget.Interrupt | None = None) -> bool:
@@ -142,7 +143,7 @@ def _odd(block: pool.Block) -> int:
                     and not _is_readable(attribute)
                 ):
                     found |= 1 << place
-        block.cache[_odd] = found
+        block.remember(_odd, found)
     return found
 
 

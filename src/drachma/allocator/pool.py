@@ -9,11 +9,13 @@ A block can be invalid (device names twice, counters that do not exist); nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, Final
 
 from drachma.allocator import counters, identity, placement
 from drachma.api import resourceslice, struct
+
+_REMEMBERED: Final = 2048
 
 
 class SliceRecord:
@@ -130,6 +132,12 @@ class Block:
                 self.skipping |= bit
             if owner.device_placements:
                 self.placed |= bit
+
+    def remember(self, key: Hashable, value: object) -> None:
+        """Keep something in the cache, which does not grow for ever."""
+        if len(self.cache) >= _REMEMBERED:
+            self.cache.clear()
+        self.cache[key] = value
 
     def placement_of(self, place: int) -> placement.Placement:
         """Where a device of a slice with per-device node selection can be used."""

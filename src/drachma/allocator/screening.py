@@ -127,7 +127,8 @@ class RequestShape:
     def _on_block(self, block: pool.Block, spent: budget.Budget) -> _BlockScreen:
         found: _BlockScreen | None = block.cache.get(self)
         if found is None:
-            found = block.cache[self] = self._screen_block(block, spent)
+            found = self._screen_block(block, spent)
+            block.remember(self, found)
         return found
 
     def _screen_block(self, block: pool.Block, spent: budget.Budget) -> _BlockScreen:
