@@ -6,7 +6,7 @@ RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench format clean
+.PHONY: help run test check soak bench format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,8 +25,8 @@ $(DEV): $(RUNTIME)
 	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
-run: $(RUNTIME) ## show what drachma does with the manifests in examples/
-	@$(BIN)/drachma convert -f examples --to resource.k8s.io/v1beta1
+run: $(RUNTIME) ## start a control plane, apply an example, and show where its pods go and which devices they get
+	@$(BIN)/drachma play -f examples/03-best-gpu-there-is
 
 check: $(DEV) ## ruff, mypy strict and the layer contracts
 	$(BIN)/ruff check .
@@ -36,6 +36,9 @@ check: $(DEV) ## ruff, mypy strict and the layer contracts
 
 test: check ## everything CI runs: check, then the test suite
 	$(BIN)/pytest -n auto -q
+
+soak: $(DEV) ## churn a control plane under schedulers that are killed, 10,000 operations
+	$(BIN)/python -m tests.scenarios.churn --operations 10000
 
 bench: $(DEV) ## print the benchmark tables
 	$(BIN)/python -m bench

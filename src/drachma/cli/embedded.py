@@ -10,25 +10,14 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import prometheus_client
 
 from drachma.api import gates as feature
 from drachma.client import Client, Informers, clock, local
-from drachma.controllers import (
-    controller,
-    devicetaints,
-    environment,
-    garbagecollector,
-    group,
-    namespace,
-    nodelifecycle,
-    podgc,
-    resourceclaim,
-    tainteviction,
-)
+from drachma.controllers import catalog, environment, group
 from drachma.scheduler import Scheduler, Settings
 from drachma.server import app, authentication, bootstrap, inprocess
 from drachma.store import protocol
@@ -43,23 +32,14 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     gates: feature.Gates = feature.ALL
 
 
-CONTROLLERS: Final[tuple[Callable[[environment.Environment], controller.Controller], ...]] = (
-    resourceclaim.ResourceClaimController,
-    devicetaints.DeviceTaintEviction,
-    garbagecollector.GarbageCollector,
-    namespace.NamespaceController,
-    nodelifecycle.NodeLifecycle,
-    podgc.PodGarbageCollector,
-    tainteviction.NodeTaintEviction,
-)
-
 Part: TypeAlias = Callable[[environment.Environment], Coroutine[Any, Any, None]]
 """Builds a component on informers that do not run yet; what it returns runs until cancelled."""
 
 
 def controllers(made: environment.Environment) -> Coroutine[Any, Any, None]:
     """All controllers of a cluster."""
-    return group.run(made, [make(made) for make in CONTROLLERS])
+    chosen = catalog.chosen("*", gates=made.gates)
+    return group.run(made, [make(made) for make in chosen.values()])
 
 
 def scheduler(made: environment.Environment, settings: Settings | None = None) -> Coroutine[Any, Any, None]:

@@ -38,6 +38,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     address: serving.Address
     kubeconfig_out: pathlib.Path | None = None
     gates: feature.Gates = feature.ALL
+    is_announced: bool = True
+    """Whether people are told where it serves."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +136,8 @@ async def _announce(
         except errors.RefusedFileError:
             server.should_exit = True
             raise
-    typer.echo(f"serving on {host.url}")
+    if options.is_announced:
+        typer.echo(f"serving on {host.url}")
 
 
 async def _ended(*tasks: asyncio.Task[None]) -> None:

@@ -20,6 +20,7 @@ COMMANDS: Final[dict[str, str]] = {
     "cel": "drachma.cli.cel",
     "controllers": "drachma.cli.controllers",
     "convert": "drachma.cli.convert",
+    "play": "drachma.cli.play",
     "scheduler": "drachma.cli.scheduler",
     "up": "drachma.cli.up",
     "validate": "drachma.cli.validate",

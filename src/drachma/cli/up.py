@@ -35,7 +35,7 @@ def up(
     hosting.run(options, functools.partial(components, gates=gates))
 
 
-async def components(host: hosting.Host, *, gates: feature.Gates) -> None:
+async def components(host: hosting.Host, *, gates: feature.Gates = feature.ALL) -> None:
     """Runs controllers and scheduler beside a server."""
     given = embedded.Surroundings(gates=gates)
     async with local.LocalClient(inprocess.InProcess(host.application.services)) as client:
