@@ -24,6 +24,9 @@ CONNECTIONS = 16
 CREATES = 10_000
 READS = 10_000
 WATCHERS = 100
+WRITERS = 48
+"""More than connections elsewhere: this is about the rate, and not about how quickly one writer gets on."""
+
 EVENTS = 5_000
 EVENTS_PER_SECOND = 1_000
 CLAIMS = client.CLAIMS
@@ -115,7 +118,7 @@ async def fan_out(server: processes.Process) -> tuple[float, float, int]:
         return time.perf_counter()
 
     following = [asyncio.create_task(follow(watcher)) for watcher in watchers]
-    writers = [await Connection(server).open() for _ in range(CONNECTIONS)]
+    writers = [await Connection(server).open() for _ in range(WRITERS)]
     started = time.perf_counter()
     numbers = iter(range(EVENTS))
 
