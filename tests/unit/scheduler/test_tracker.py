@@ -1,0 +1,122 @@
+"""What claims hold: seen, assumed and in flight, counted exactly once."""
+
+from typing import Any
+
+from msgspec import structs
+
+from drachma.allocator import AllocatedState, DeviceID
+from drachma.api import resourceclaim
+from drachma.scheduler.dynamicresources import tracker
+from drachma.testing import claim
+
+DEVICE = DeviceID("d", "pool", "x")
+
+
+def made(version: int, *, allocated: bool = False, uid: str = "u") -> resourceclaim.ResourceClaim:
+    built = claim("c").uid(uid)
+    if allocated:
+        built = built.allocated(("r", "d", "pool", "x"))
+    known = built.build()
+    return structs.replace(known, metadata=structs.replace(known.metadata, resource_version=str(version)))
+
+
+def result() -> resourceclaim.AllocationResult:
+    allocation = made(1, allocated=True).status.allocation
+    assert allocation is not None
+    return allocation
+
+
+class World:
+    def __init__(self) -> None:
+        self.state = AllocatedState(consumable_capacity=True)
+        self.touched: list[Any] = []
+        self.claims = tracker.ClaimTracker(self.state, self.touched.append)
+
+    def owners(self) -> tuple[str, ...]:
+        return self.state.owners(DEVICE)
+
+
+def test_in_flight_until_it_is_written() -> None:
+    world = World()
+    world.claims.observe(made(1))
+    world.claims.reserve(made(1).metadata, result())
+    assert (world.owners(), world.claims.pending("u")) == (("default/c",), result())
+    # The finalizer comes first, and does not show the allocation.
+    world.claims.observe(made(2))
+    assert world.owners() == ("default/c",)
+    world.claims.observe(made(3, allocated=True))
+    world.claims.settle("u")
+    assert (world.owners(), world.claims.pending("u")) == (("default/c",), None)
+    assert len(world.touched) == 1
+
+
+def test_given_up() -> None:
+    world = World()
+    world.claims.observe(made(1))
+    world.claims.reserve(made(1).metadata, result())
+    world.claims.settle("u")
+    assert world.owners() == ()
+    assert world.touched == [{DEVICE.pool_id}, {DEVICE.pool_id}]
+
+
+def test_what_was_written_is_not_undone_by_old_news() -> None:
+    world = World()
+    world.claims.observe(made(3, allocated=True))
+    world.claims.observe(made(2))
+    assert world.owners() == ("default/c",)
+    world.claims.observe(made(4))
+    assert world.owners() == ()
+
+
+def test_a_claim_made_anew_is_another_one() -> None:
+    world = World()
+    world.claims.observe(made(5, allocated=True))
+    world.claims.observe(made(9, uid="other"))
+    assert world.owners() == ()
+    world.claims.remove(made(5, allocated=True))
+    assert world.claims.get("default", "c") is not None
+
+
+def test_gone_while_in_flight() -> None:
+    world = World()
+    world.claims.observe(made(1))
+    world.claims.reserve(made(1).metadata, result())
+    world.claims.remove(made(1))
+    assert world.owners() == ("default/c",), "its writer has not given up yet"
+    world.claims.settle("u")
+    assert world.owners() == ()
+
+
+def test_when_an_allocation_came() -> None:
+    world = World()
+    world.claims.observe(made(1))
+    world.claims.observe(made(7, allocated=True))
+    world.claims.observe(made(9, allocated=True))
+    assert world.claims.allocated_at("default", "c") == 7
+    unknown = World()
+    unknown.claims.observe(made(7, allocated=True))
+    assert unknown.claims.allocated_at("default", "c") == 0, "it was there before anybody looked"
+    skipped = World()
+    skipped.claims.observe(made(1))
+    skipped.claims.observe(made(7, allocated=True), is_exact=False)
+    assert skipped.claims.allocated_at("default", "c") == 0
+
+
+def test_special_claims_are_found_by_their_pod() -> None:
+    world = World()
+    special = claim("s").uid("s").owner("Pod", "p", uid="pod").annotation(tracker.EXTENDED_RESOURCE_ANNOTATION, "true")
+    world.claims.observe(special.build())
+    assert world.claims.special_claim("pod") is not None
+    world.claims.remove(special.build())
+    assert world.claims.special_claim("pod") is None
+
+
+def test_watchers_hear_of_changes_until_they_stop() -> None:
+    world = World()
+    heard: list[int] = []
+    stop = world.claims.watch("u", lambda: heard.append(1))
+    world.claims.observe(made(1))
+    world.claims.observe(made(2))
+    stop()
+    world.claims.observe(made(3))
+    assert len(heard) == 2
