@@ -1,4 +1,4 @@
-"""Recorded upstream behaviour, read from ``$DRACHMA_VECTORS`` or ``../shared/vectors``; never copied into the project."""
+"""Recorded upstream behaviour, read from ``$DRACHMA_VECTORS`` or ``../shared/vectors``; never copied in here."""
 
 import json
 import os
