@@ -65,7 +65,7 @@ class _Bucket(msgspec.Struct):
 
 class _Occurrence(NamedTuple):
     name: str
-    count: int
+    times: int
     first: datetime | None
 
 
@@ -100,7 +100,7 @@ class Correlator:
         earlier = self._occurrences.get(key)
         if earlier is not None:
             metadata = structs.replace(new.metadata, name=earlier.name)
-            new = structs.replace(new, metadata=metadata, count=earlier.count + 1, first_timestamp=earlier.first)
+            new = structs.replace(new, metadata=metadata, count=earlier.times + 1, first_timestamp=earlier.first)
         self._occurrences.put(key, _Occurrence(new.metadata.name, new.count, new.first_timestamp))
         return Write(new, is_known=earlier is not None)
 

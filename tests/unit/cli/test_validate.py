@@ -39,9 +39,7 @@ def test_bad_objects_do_not_hide_good_ones() -> None:
     result = run({**GOOD, "metadata": {"name": "A"}}, GOOD)
     assert result.exit_code == 1
     assert result.stdout == "resourceclaim.resource.k8s.io/one is valid\n"
-    assert (
-        'document 1: ResourceClaim.resource.k8s.io "A" is invalid: metadata.name: ' in result.stderr
-    )
+    assert 'document 1: ResourceClaim.resource.k8s.io "A" is invalid: metadata.name: ' in result.stderr
 
 
 @pytest.mark.parametrize(
