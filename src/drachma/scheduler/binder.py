@@ -41,7 +41,7 @@ class BindingError(Exception):
 class Binding:
     """A placed pod on its way, and what has been written for it."""
 
-    __slots__ = ("created", "is_nominated", "is_void", "kept", "placed", "pod", "reserved", "wrote_statuses")
+    __slots__ = ("created", "is_nominated", "is_void", "kept", "placed", "pod", "reserved", "status", "wrote_statuses")
 
     def __init__(self, placed: decision.Placed, *, kept: str = "") -> None:
         """``kept`` is the node that was kept for the pod before it was decided."""
@@ -52,6 +52,8 @@ class Binding:
         """Claims that have the pod among their consumers because of this attempt, as they were written."""
         self.created: resourceclaim.ResourceClaim | None = None
         """The claim that was made for extended resources."""
+        self.status: dict[str, Any] = {}
+        """What the pod's status says about its claims."""
         self.wrote_statuses = False
         self.is_nominated = False
         """Whether the pod's status says where it goes, for other schedulers to see."""
@@ -91,9 +93,12 @@ class Binder:
             async with self._slots:
                 began = self._clock.monotonic()
                 await self._write_claims(binding)
-                await self._write_statuses(binding)
+                self._describe_claims(binding)
                 if self._peers is not None:
                     await self._check_devices(binding, self._peers)
+                elif binding.status:
+                    await self._patch_pod(binding.pod, binding.status)
+                    binding.wrote_statuses = True
                 self._metrics.point("PreBind", self._clock.monotonic() - began)
             await self._wait_for_devices(binding)
             if self._peers is not None:
@@ -167,20 +172,18 @@ class Binder:
         status = pod.PodExtendedResourceClaimStatus(
             request_mappings=binding.placed.mappings, resource_claim_name=written.metadata.name
         )
-        await self._patch_pod(binding.pod, {"extendedResourceClaimStatus": status})
+        binding.status["extendedResourceClaimStatus"] = status
 
-    async def _write_statuses(self, binding: Binding) -> None:
-        """Say in the pod's status what its claims add to its requests (KEP-5517)."""
+    def _describe_claims(self, binding: Binding) -> None:
+        """Have the pod's status say what its claims add to its requests (KEP-5517)."""
         if not binding.placed.statuses:
             return
-        statuses = [
+        binding.status["nodeAllocatableResourceClaimStatuses"] = [
             msgspec.structs.replace(status, resource_claim_name=binding.created.metadata.name)
             if binding.created is not None and status.resource_claim_name == extendedclaim.IN_MEMORY_NAME
             else status
             for status in binding.placed.statuses
         ]
-        await self._patch_pod(binding.pod, {"nodeAllocatableResourceClaimStatuses": statuses})
-        binding.wrote_statuses = True
 
     # Other schedulers
 
@@ -201,8 +204,10 @@ class Binder:
         """Make sure that nobody was faster with the node, or has the pod in hand."""
         placed = binding.placed
         current = others.may_take(binding.pod, kept=binding.kept)
+        # In one write with what is said of claims: that is for who has the pod in hand to say.
+        content = {**binding.status, "nominatedNodeName": placed.node}
         try:
-            written = await self._patch_pod(current, {"nominatedNodeName": placed.node}, patches.unchanged(current))
+            written = await self._patch_pod(current, content, patches.unchanged(current))
         except errors.ObjectConflictError as error:
             raise peers.CollisionError("the pod got changed in the meantime") from error
         binding.is_nominated = True
@@ -298,20 +303,28 @@ class Binder:
             tracker.settle(created.metadata.uid)
             newest = tracker.get(created.metadata.namespace, created.metadata.name) or created
             await self._tried(self._writer.delete(newest), f"delete {claimwriter.label(created)}")
-        if binding.wrote_statuses:
-            cleared: dict[str, Any] = {"nodeAllocatableResourceClaimStatuses": []}
-            await self._tried(self._patch_pod(binding.pod, cleared), "clear node allocatable resources")
+        cleared: dict[str, Any] = {}
+        if "nodeAllocatableResourceClaimStatuses" in binding.status:
+            cleared["nodeAllocatableResourceClaimStatuses"] = []
         if binding.is_nominated:
-            await self._tried(self._withdraw_nomination(binding), "clear the nominated node")
+            cleared["nominatedNodeName"] = None
+            await self._tried(self._let_go(binding, cleared), "clear the nominated node")
+        elif binding.wrote_statuses and cleared:
+            await self._tried(self._patch_pod(binding.pod, cleared), "clear node allocatable resources")
 
-    async def _withdraw_nomination(self, binding: Binding) -> None:
+    async def _let_go(self, binding: Binding, cleared: dict[str, Any]) -> None:
+        """Leave a pod to others, unless one of them has it already."""
         metadata = binding.pod.metadata
         for _ in range(_ATTEMPTS):
             current = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
-            if current.metadata.uid != metadata.uid or current.status.nominated_node_name != binding.placed.node:
+            if (
+                current.metadata.uid != metadata.uid
+                or current.spec.node_name
+                or current.status.nominated_node_name != binding.placed.node
+            ):
                 return
             with contextlib.suppress(errors.ObjectConflictError):
-                await self._patch_pod(current, {"nominatedNodeName": None}, patches.unchanged(current))
+                await self._patch_pod(current, cleared, patches.unchanged(current))
                 return
 
     async def _tried(self, write: Any, what: str) -> None:
