@@ -7,7 +7,7 @@ which no error can be met any more (:attr:`Outlook.quiet`).
 
 from __future__ import annotations
 
-from drachma.allocator import attributes, matching, scarcity
+from drachma.allocator import attributes, cohorts, matching, scarcity
 from drachma.allocator import problem as problems
 from drachma.allocator import view as views
 
@@ -28,6 +28,7 @@ class Outlook:
         for number in range(len(problem.claims)):
             self._prune(number)
         self.scarcity = scarcity.Scarcity(problem, self.candidates)
+        self._cohorts = cohorts.Cohorts(problem, self.candidates)
         self._distinct = [any(entry.distinct for entry in claim.constraints) for claim in problem.claims]
         self._demands = [self._demand(level) for level in problem.levels]
         self._later = self._later_demands()
@@ -56,6 +57,8 @@ class Outlook:
             demands.append(demand)
             depth += 1
         if self._distinct[option.claim] and not self._can_differ(option, rest, more=more, chosen=chosen, taken=taken):
+            return False
+        if not self._cohorts.can_agree(depth, taken):
             return False
         demands += ((units & ~taken, needed) for units, needed in self._later[depth])
         return matching.can_serve(demands)
@@ -115,7 +118,7 @@ class Outlook:
             return False
         if not all(self._has_distinct_values(number) for number in range(len(self.problem.claims))):
             return False
-        if not self._has_capacity():
+        if not self._has_capacity() or not self._cohorts.can_agree(0, taken):
             return False
         return matching.can_serve((units & ~taken, needed) for units, needed in self._later[0])
 

@@ -109,6 +109,34 @@ def test_values_on_which_not_all_agree_are_not_worth_trying() -> None:
     assert [found.candidates[level.options[0]] for level in stated.levels] == [0b0100, 0b1000]
 
 
+def _pairs(claims: int, *, gpus: list[int], nics: list[int]) -> problem.Problem:
+    """Claims for a GPU and a NIC on the same root; the lists have the root of each device."""
+    devices = [device(f"g{n:02}").attributes(kind="gpu").attribute("x.example.com/root", r) for n, r in enumerate(gpus)]
+    devices += [
+        device(f"n{n:02}").attributes(kind="nic").attribute("x.example.com/root", r) for n, r in enumerate(nics)
+    ]
+    wanted = []
+    for number in range(claims):
+        pair = claim(f"c{number}").match_attribute("x.example.com/root")
+        for kind in ("gpu", "nic"):
+            select = f'device.attributes["d"].kind == "{kind}"'
+            pair = pair.request(kind, device_class="any", count=1, mode="ExactCount", select=select)
+        wanted.append(pair.build())
+    return _problem([_slice(*devices)], *wanted)
+
+
+def test_claims_that_are_alike_are_counted_by_what_they_must_agree_on() -> None:
+    # Enough GPUs and NICs for three, but on root 0 there is one GPU for two NICs.
+    too_many = _pairs(3, gpus=[0, 1, 1], nics=[0, 0, 1])
+    assert outlook.Outlook(too_many).hopeless
+    enough = _pairs(2, gpus=[0, 1, 1], nics=[0, 0, 1])
+    found = outlook.Outlook(enough)
+    assert not found.hopeless
+    # The pair on root 1 is gone, and one claim is left for root 0.
+    assert found.promising(enough.levels[1].options[0], 0, more=0, taken=0b100010, chosen=(2,))
+    assert not found.promising(enough.levels[1].options[0], 0, more=0, taken=0b100011, chosen=(2,))
+
+
 def test_too_few_different_values_are_hopeless() -> None:
     devices = [device(f"d{number}").attribute("x.example.com/root", number % 2) for number in range(6)]
     wanted = _request(count=3).distinct_attribute("x.example.com/root").build()
