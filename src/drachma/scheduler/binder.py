@@ -31,6 +31,7 @@ from drachma.scheduler.dynamicresources import (
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 5.0
+_PAUSE_SECONDS: Final = 0.01
 _ATTEMPTS: Final = 5
 
 
@@ -211,8 +212,21 @@ class Binder:
         except errors.ObjectConflictError as error:
             raise peers.CollisionError("the pod got changed in the meantime") from error
         binding.is_nominated = True
+        await self._check_claims_again(binding)
         demand = ledger.demand(binding.pod, claims=placed.statuses, settled=placed.settled)
         await others.check_node(written, placed.node, demand=demand)
+
+    async def _check_claims_again(self, binding: Binding) -> None:
+        """Make sure that nobody took claims away before it was said that the pod is in hand; afterwards nobody may."""
+        plan = binding.placed.plan
+        claims = {entry.claim.metadata.uid: entry.claim for entry in plan.claims} if plan else {}
+        claims |= {claim.metadata.uid: claim for claim in binding.reserved}
+        for uid, claim in claims.items():
+            metadata = claim.metadata
+            found = await self._client.get(resourceclaim.ResourceClaim, metadata.name, namespace=metadata.namespace)
+            is_same = found.metadata.uid == uid and found.status.allocation == claim.status.allocation
+            if not is_same or not podclaims.is_reserved_for(found, binding.pod):
+                raise peers.CollisionError(f"claim {claimwriter.label(claim)} got taken away in the meantime")
 
     # Devices that have to become ready
 
@@ -290,9 +304,18 @@ class Binder:
     # Taking back
 
     async def undo(self, binding: Binding) -> None:
-        """Takes back what was written for a pod that is not bound; what cannot be is logged and tried again later."""
+        """Takes back what was written for a pod that is not bound; what cannot be is logged and tried again later.
+
+        Where another scheduler has the pod in hand, it relies on what its claims say: then all of it stays.
+        """
         tracker = self._devices.claims
         created = binding.created
+        if self._peers is not None and not await self._is_in_hand(binding, self._peers):
+            for entry in binding.placed.allocations:
+                tracker.settle(entry.claim.metadata.uid)
+            if created is not None:
+                tracker.settle(created.metadata.uid)
+            return
         for claim in binding.reserved:
             if created is None or claim.metadata.uid != created.metadata.uid:
                 undo = self._writer.withdraw if binding.is_void else self._writer.release
@@ -311,6 +334,22 @@ class Binder:
             await self._tried(self._let_go(binding, cleared), "clear the nominated node")
         elif binding.wrote_statuses and cleared:
             await self._tried(self._patch_pod(binding.pod, cleared), "clear node allocatable resources")
+
+    async def _is_in_hand(self, binding: Binding, others: peers.Peers) -> bool:
+        """Whether it is this scheduler's to say what becomes of the pod; it is taken in hand where nobody has it."""
+        for _ in range(_ATTEMPTS):
+            if binding.is_nominated:
+                return True
+            try:
+                current = others.may_take(binding.pod, kept=binding.kept)
+                await self._patch_pod(current, {"nominatedNodeName": binding.placed.node}, patches.unchanged(current))
+            except errors.ObjectConflictError:
+                await self._clock.sleep(_PAUSE_SECONDS)
+            except (peers.CollisionError, errors.DrachmaError):
+                return False
+            else:
+                binding.is_nominated = True
+        return binding.is_nominated
 
     async def _let_go(self, binding: Binding, cleared: dict[str, Any]) -> None:
         """Leave a pod to others, unless one of them has it already."""

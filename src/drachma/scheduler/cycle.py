@@ -23,6 +23,7 @@ from drachma.scheduler.dynamicresources import (
     devicequestion,
     inventory,
     preference,
+    sharedfit,
 )
 from drachma.scheduler.plugins import (
     nodeaffinity,
@@ -52,6 +53,8 @@ class Tools(NamedTuple):
     utc: Callable[[], datetime]
     chance: random.Random
     new_uid: Callable[[], str]
+    observe: Callable[[str, float], None] = lambda point, seconds: None
+    """Hears how long an extension point took."""
 
 
 class Cycle:
@@ -84,12 +87,14 @@ class Cycle:
         count = len(self._cluster)
         if not count:
             return Unfit(info, Diagnosis(0))
+        began = self._tools.monotonic()
         named = nodeaffinity.named_nodes(info)
         if isinstance(named, verdict.Rejection):
             return Unfit(info, Diagnosis(count, named))
         plan = claimplan.make(info, self._devices, self._tools.enabled, new_uid=self._tools.new_uid)
         if isinstance(plan, verdict.Rejection):
             return Unfit(info, Diagnosis(count, plan))
+        self._tools.observe("PreFilter", self._tools.monotonic() - began)
         attempt = _Attempt(self, info, plan)
         favourite = self._cluster.find(self._nominated.node_of(info.uid) or info.pod.status.nominated_node_name)
         if favourite is not None:
@@ -137,7 +142,7 @@ class Cycle:
         demand = info.demand
         if plan is not None and self._books.has_policies and claimplan.manages_node_resources(plan, self._devices):
             # What containers request may come out of pools: the device filter knows.
-            left = tuple(entry for entry in demand.amounts if not devicefilter.is_shared(entry[0]))
+            left = tuple(entry for entry in demand.amounts if not sharedfit.is_shared(entry[0]))
             demand = demand._replace(amounts=left)
         if self._tools.enabled.on(gates.Gate.EXTENDED_RESOURCE):
             return noderesources.FitQuestion(demand, claimplan.delegated(info, self._devices))
@@ -170,6 +175,13 @@ class _Attempt:
 
     def filter(self, alive: int) -> int:
         """The nodes that would do, of those given."""
+        tools = self._cycle._tools
+        began = tools.monotonic()
+        passing = self._filter(alive)
+        tools.observe("Filter", tools.monotonic() - began)
+        return passing
+
+    def _filter(self, alive: int) -> int:
         nodes = self._cluster.nodes
         for filter_question in _SHAPE_FILTERS:
             question = filter_question(self._info)
@@ -198,8 +210,11 @@ class _Attempt:
     def place(self, passing: int) -> Placed:
         """The best of the nodes that would do, and what it takes to go there."""
         cycle = self._cycle
-        start = cycle._tools.chance.randrange(len(self._cluster.nodes))
-        state = self._cluster.nodes[scoring.pick(self._best(passing), start)]
+        tools = cycle._tools
+        began = tools.monotonic()
+        best = self._best(passing)
+        tools.observe("Score", tools.monotonic() - began)
+        state = self._cluster.nodes[scoring.pick(best, tools.chance.randrange(len(self._cluster.nodes)))]
         placed = Placed(self._info, state.name, feasible=passing.bit_count())
         if self._plan is None or self._filtered is None:
             return placed

@@ -20,7 +20,6 @@ from typing import Any, Final
 import msgspec
 import prometheus_client
 
-from drachma import errors
 from drachma.api import pod
 from drachma.client import clock, events, informers, protocol
 from drachma.scheduler import (
@@ -34,15 +33,15 @@ from drachma.scheduler import (
     metrics,
     nominations,
     peers,
-    podinfo,
     podstatus,
+    postfilter,
     preemption,
     queue,
     settings,
     verdict,
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.dynamicresources import accountant, claimwriter, devicefilter, inventory, podclaims, wakeups
+from drachma.scheduler.dynamicresources import accountant, claimwriter, devicefilter, inventory, wakeups
 from drachma.scheduler.hints import Action, Change, Resource
 from drachma.scheduler.plugins import (
     nodeaffinity,
@@ -98,14 +97,12 @@ class Scheduler:
             utc=self._clock.utc,
             chance=self._chance,
             new_uid=lambda: str(uuid.uuid4()),
+            observe=self.metrics.point,
         )
         self._books: Final = accountant.Accountant(self.inventory, enabled)
         self.cluster.demand_of = self._books.demand
         self._cycle: Final = cycle.Cycle(
             self.cluster, self.inventory, books=self._books, nominated=self._nominated, tools=tools
-        )
-        self._preemption: Final = preemption.Preemption(
-            self.cluster, self._cycle, nominated=self._nominated, chance=self._chance
         )
         waking = wakeups.Wakeups(self.inventory)
         self._pre_enqueue_plugins: Final = (schedulinggates.pre_enqueue, waking.pre_enqueue)
@@ -151,7 +148,17 @@ class Scheduler:
             measured=self.metrics,
             others=others,
         )
-        self._evictor: Final = evictor.Evictor(client, time=self._clock, recorder=self._recorder)
+        self._post_filter: Final = postfilter.PostFilter(
+            preemption.Preemption(self.cluster, self._cycle, nominated=self._nominated, chance=self._chance),
+            waiting=self.queue,
+            nominated=self._nominated,
+            writer=self._writer,
+            evicting=evictor.Evictor(client, time=self._clock, recorder=self._recorder),
+            measured=self.metrics,
+            chance=self._chance,
+            spawn=self._spawn,
+            scheduler=self._settings.name,
+        )
         handlers.Handlers(
             self.cluster,
             self.inventory,
@@ -241,6 +248,7 @@ class Scheduler:
 
     def _assume(self, entry: queue.QueuedPod, placed: Placed, *, began: float) -> None:
         """Count the pod and its devices, and have it written."""
+        reserving = self._clock.monotonic()
         info = placed.info
         demand = info.demand
         if placed.statuses or placed.settled is not None:
@@ -248,6 +256,7 @@ class Scheduler:
         self.cluster.assume(ledger.Booking(info.pod, demand), placed.node)
         for allocation in placed.allocations:
             self.inventory.claims.reserve(allocation.claim.metadata, allocation.result)
+        self.metrics.point("Reserve", self._clock.monotonic() - reserving)
         binding = binder.Binding(placed, kept=self._nominated.kept(info.uid))
         self._nominated.remove(info.uid)
         self._spawn(self._bind(entry, binding, began=began), f"binding of {info.key}")
@@ -286,25 +295,18 @@ class Scheduler:
 
     def _unfit(self, entry: queue.QueuedPod, unfit: Unfit, *, began: float) -> None:
         info = unfit.info
-        after: list[str] = []
-        nominated: str | None = None
-        try:
-            text = self._deallocate(unfit)
-            after += (text,) if text else ()
-            found = self._preempt(unfit)
-            if isinstance(found, preemption.Candidate):
-                after = [f"preemption: {found.message}"]
-                nominated = found.node
-                self._nominated.keep(info, nominated)
-            elif found:
-                after.append(f"preemption: {found}")
-                nominated = self._nobody if found.startswith("0/") else None
-        except verdict.AbortError as error:
-            after = [str(error)]
+        began_after = self._clock.monotonic()
+        tried = self._post_filter.try_for(unfit)
+        self.metrics.point("PostFilter", self._clock.monotonic() - began_after)
         self.metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began)
-        if nominated == "":
+        nominated: str | None = None
+        if tried.node:
+            nominated = tried.node
+            self._nominated.keep(info, nominated)
+        elif tried.is_hopeless:
+            nominated = self._nobody
             self._nominated.remove(info.uid)
-        text = messages.unfit(unfit.diagnosis, ", ".join(after))
+        text = messages.unfit(unfit.diagnosis, tried.message)
         _log.debug("pod %s: %s", info.key, text)
         self._return(
             entry,
@@ -344,52 +346,6 @@ class Scheduler:
         self.queue.put_back(entry, rejectors=rejectors, current=current)
         self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=messages.note(text))
         self._statuses.submit(podstatus.Message(current, reason, text, nominated))
-
-    # After filtering found nothing
-
-    def _deallocate(self, unfit: Unfit) -> str:
-        """Have a claim that is in the way and not in use deallocated, or one that is left over deleted."""
-        plan = unfit.plan
-        if plan is None:
-            return ""
-        for number in self._chance.sample(unfit.unavailable, len(unfit.unavailable)):
-            claim = plan.claims[number].claim
-            users = claim.status.reserved_for
-            if not users or (len(users) == 1 and podclaims.is_reserved_for(claim, unfit.info.pod)):
-                self._spawn(
-                    self._logged(self._writer.deallocate(claim), f"deallocation of {claimwriter.label(claim)}"),
-                    f"deallocation of {claimwriter.label(claim)}",
-                )
-                return "deallocation of ResourceClaim completed"
-        if plan.is_stale and plan.special is not None:
-            label = claimwriter.label(plan.special)
-            self._spawn(self._logged(self._writer.delete(plan.special), f"deletion of {label}"), f"deletion of {label}")
-            return "deletion of ResourceClaim completed"
-        return ""
-
-    def _preempt(self, unfit: Unfit) -> preemption.Candidate | str:
-        if not unfit.diagnosis.node_count:
-            return ""
-        self.metrics.preemption_attempts.inc()
-        found = self._preemption.find(unfit.info, unfit.diagnosis)
-        if isinstance(found, preemption.Candidate):
-            self.metrics.preemption_victims.observe(len(found.victims))
-            for other in self._nominated.behind(unfit.info, found.node):
-                self._nominated.remove(other.uid)
-                self.queue.activate(other.key)
-            self._spawn(self._evict(unfit.info, found), f"preemption for {unfit.info.key}")
-        return found
-
-    async def _evict(self, info: podinfo.PodInfo, candidate: preemption.Candidate) -> None:
-        if not await self._evictor.evict(candidate, info.pod, scheduler=self._settings.name):
-            self.queue.activate(info.key)
-
-    @staticmethod
-    async def _logged(write: Coroutine[Any, Any, object], what: str) -> None:
-        try:
-            await write
-        except (errors.DrachmaError, claimwriter.ClaimError) as error:
-            _log.warning("%s failed: %s", what, error)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)

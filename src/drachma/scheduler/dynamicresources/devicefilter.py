@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from drachma.allocator import features as allocator_features
 from drachma.api import gates, resourceclaim
-from drachma.scheduler import accounting, cluster, ledger, podinfo, requests, resources, selectors, verdict
+from drachma.scheduler import cluster, podinfo, selectors, verdict
 from drachma.scheduler.dynamicresources import (
     accountant,
     bindingconditions,
@@ -26,13 +26,11 @@ from drachma.scheduler.dynamicresources import (
     podbudget,
     podclaims,
     preference,
+    sharedfit,
 )
 from drachma.scheduler.dynamicresources.devicequestion import Answer, Outcome
-from drachma.scheduler.plugins import noderesources
-from drachma.values import names
 
 _QUESTIONS_REMEMBERED: Final = 256
-_SHARED_FIT: Final = frozenset({resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE})
 
 
 class Group(NamedTuple):
@@ -142,7 +140,7 @@ class DeviceFilter:
         problem = account.problem or podbudget.problem(info.pod, account.statuses)
         if problem:
             return _rejection(problem)
-        fit = _ask(info, account)(state)
+        fit = sharedfit.question(info, account)(state)
         if fit.reasons:
             return verdict.Rejection(verdict.DYNAMIC_RESOURCES, fit.reasons, fit.is_resolvable)
         return None
@@ -304,7 +302,7 @@ class DeviceFilter:
             return 0
         if not account.statuses and not self._is_delegated(plan):
             return nodes
-        ask = _ask(info, account)
+        ask = sharedfit.question(info, account)
         classes = self._cluster.by_account.of(("claims", ask.args), ask)
         passing = 0
         for fit, mask in classes.settle(self._cluster.nodes, nodes).items():
@@ -379,41 +377,6 @@ class DeviceFilter:
         found.claims = claims
         self._questions[key] = found
         return found
-
-
-def is_shared(name: str) -> bool:
-    """Whether devices can stand for a resource of the node itself."""
-    return name in _SHARED_FIT or names.is_huge_page_resource(name)
-
-
-def _ask(info: podinfo.PodInfo, account: accountant.Account) -> functools.partial[noderesources.Fit]:
-    """Whether a node has enough left for requests and devices together."""
-    exact = ledger.without(requests.total(info.pod, claims=account.statuses), account.settled)
-    asked = tuple((name, amount) for name, amount in resources.amounts(exact) if is_shared(name))
-    return functools.partial(_fit, asked, () if account.settled is None else account.settled.pools)
-
-
-def _fit(
-    asked: resources.Amounts, pools: tuple[accounting.PoolUse, ...], state: cluster.NodeState
-) -> noderesources.Fit:
-    account = state.ledger
-    reasons: list[str] = []
-    needed = dict(asked)
-    for use in pools:
-        pool = account.pools.get(use.claim)
-        if pool is None:
-            for name, amount in use.held:
-                needed[name] = needed.get(name, 0) + amount
-        left = dict(use.held) if pool is None else pool.left()
-        reasons += (
-            f"Insufficient {name} in the pool of claim {use.claim}"
-            for name, amount in use.taken
-            if amount > left.get(name, 0)
-        )
-    wanted = tuple(sorted(needed.items()))
-    short = noderesources.shortage(wanted, account)
-    reasons += (f"Insufficient {name}" for name in short)
-    return noderesources.Fit(0, tuple(reasons), bool(reasons) and noderesources.is_resolvable(short, wanted, account))
 
 
 def _by_devices(
