@@ -86,9 +86,10 @@ def _compare_parts(old: Any, new: Any, kind: model.Type, into: Comparison) -> No
         _compare_items(_list(old), _list(new), kind, into)
         return
     left, right = _map(old), _map(new)
-    for name in left:
-        part = part_of(kind, name)
-        _compare(fieldset.field(name), left[name], right.get(name, ABSENT), kind=part, into=into)
+    for name, before in left.items():
+        after = right.get(name, ABSENT)
+        if after is not before and not (type(before) is type(after) is str and before == after):
+            _compare(fieldset.field(name), before, after, kind=part_of(kind, name), into=into)
     for name in right:
         if name not in left:
             _compare(fieldset.field(name), ABSENT, right[name], kind=part_of(kind, name), into=into)

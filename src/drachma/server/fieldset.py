@@ -90,7 +90,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Members of ``left`` that are not members of ``right``; what is below a member of ``right`` stays."""
-    if not left or not right:
+    if not left or not right or (_SELF not in left and left.keys().isdisjoint(right)):
         return left
     rest: FieldSet = {}
     for element, found in left.items():
@@ -151,10 +151,17 @@ def text(path: Iterable[str]) -> str:
 def encode(fields: FieldSet) -> FieldSet:
     """The set with its elements in upstream's order."""
     if len(fields) <= 1:
-        return {element: encode(below) for element, below in fields.items()}
-    elements = sorted((element for element in fields if element != _SELF), key=_order)
-    head: FieldSet = {_SELF: {}} if _SELF in fields else {}
-    return head | {element: encode(fields[element]) for element in elements}
+        return {element: encode(below) if below else {} for element, below in fields.items()}
+    ordered: FieldSet = {}
+    if _SELF in fields:
+        ordered[_SELF] = {}
+        elements = sorted([element for element in fields if element != _SELF], key=_order)
+    else:
+        elements = sorted(fields, key=_order)
+    for element in elements:
+        below = fields[element]
+        ordered[element] = encode(below) if below else {}
+    return ordered
 
 
 def decode(document: Any) -> FieldSet:
@@ -168,7 +175,7 @@ def decode(document: Any) -> FieldSet:
             continue
         element = _canonical(key)
         if element is not None:
-            result[element] = decode(below)
+            result[element] = {} if below == {} else decode(below)
     return result
 
 

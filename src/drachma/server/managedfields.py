@@ -139,6 +139,9 @@ def timestamp(now: datetime) -> str:
 
 def _known_owners(old: Document | None, new: Document, *, is_subresource: bool) -> Owners:
     sent = new.get("metadata", {}).get("managedFields")
+    known = (old or {}).get("metadata", {}).get("managedFields")
+    if known and (is_subresource or sent is None or sent == known):
+        return _stored_owners(known)
     if not is_subresource and sent is not None:
         if sent in ([], [{}]):
             return {}
@@ -147,10 +150,18 @@ def _known_owners(old: Document | None, new: Document, *, is_subresource: bool) 
                 return owners
         except errors.InvalidValueError:
             pass
-    try:
-        return decode((old or {}).get("metadata", {}).get("managedFields") or [])
-    except errors.InvalidValueError:
-        return {}
+    return _stored_owners(known or [])
+
+
+def _stored_owners(entries: Sequence[Document]) -> Owners:
+    """The owners in entries that the server wrote itself: whole, canonical and in order."""
+    owners: Owners = {}
+    for entry in entries:
+        operation, api_version = entry["operation"], entry["apiVersion"]
+        version = "" if operation == ownership.APPLY else api_version
+        manager = ownership.Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+        owners[manager] = Owned(entry.get("fieldsV1") or {}, api_version, entry.get("time"), entry)
+    return owners
 
 
 def _capped(owners: Owners) -> Owners:
@@ -179,6 +190,8 @@ def _capped(owners: Owners) -> Owners:
 
 
 def _entry(manager: ownership.Manager, owned: Owned) -> Document:
+    if owned.entry is not None and owned.entry.get("fieldsV1") is owned.fields:
+        return owned.entry
     entry = {
         "manager": manager.name,
         "operation": manager.operation,

@@ -4,6 +4,7 @@ Each verb's options are read once, checked by upstream's rules and handed on as 
 parameters are ignored, as upstream does.
 """
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
@@ -77,6 +78,7 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.fields) or bool(self.labels.requirements)
 
 
+_WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation", "force")
 _PLAIN_WRITE: Final = WriteOptions()
 _PLAIN_DELETE: Final = DeleteOptions()
 
@@ -86,6 +88,14 @@ def for_write(query: Query, kind: str, *, patch_type: str = "") -> WriteOptions:
     is_apply = patch_type.startswith("application/apply-patch")
     if not query and not is_apply:
         return _PLAIN_WRITE
+    given = tuple((name, tuple(query[name])) for name in _WRITE_PARAMETERS if name in query)
+    return _write_options(given, kind, is_apply=is_apply)
+
+
+@functools.lru_cache(maxsize=1024)
+def _write_options(given: tuple[tuple[str, tuple[str, ...]], ...], kind: str, *, is_apply: bool) -> WriteOptions:
+    """What most clients say again and again; what is refused is not remembered."""
+    query = dict(given)
     dry_run = query.get("dryRun", ())
     manager = _first(query, "fieldManager")
     validation = _first(query, "fieldValidation")

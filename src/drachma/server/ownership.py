@@ -29,17 +29,30 @@ class Manager(NamedTuple):
     @property
     def identifier(self) -> str:
         """What upstream sorts managers by."""
-        parts = {"manager": self.name, "operation": self.operation, "apiVersion": self.api_version}
-        written = {key: value for key, value in (*parts.items(), ("subresource", self.subresource)) if value}
-        return msgspec.json.encode(written).decode()
+        return _identifier(self)
+
+
+@functools.lru_cache(maxsize=1024)
+def _identifier(manager: Manager) -> str:
+    parts = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": manager.api_version,
+        "subresource": manager.subresource,
+    }
+    return msgspec.json.encode({key: value for key, value in parts.items() if value}).decode()
 
 
 class Owned(NamedTuple):
-    """The fields of one manager, in the version it wrote in, and when it last changed something."""
+    """The fields of one manager, in the version it wrote in, and when it last changed something.
+
+    ``entry`` is how that is written where it comes from the store; not any more once the fields are others.
+    """
 
     fields: fieldset.FieldSet
     api_version: str
     time: str | None = None
+    entry: Document | None = None
 
 
 Owners: TypeAlias = dict[Manager, Owned]

@@ -1,5 +1,6 @@
 """A request as the handlers see it: parsed once from what ASGI hands over, and its body read within limits."""
 
+import functools
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, TypeAlias
@@ -18,6 +19,8 @@ QUERY_LIMIT: Final = 1000
 """Parameters of a query; upstream has no limit."""
 
 _NO_QUERY: Final[options.Query] = {}
+_COMMON_QUERY: Final = 256
+"""Bytes of a query that is likely to come again; longer ones have tokens and selectors in them."""
 
 
 class Request:
@@ -40,7 +43,10 @@ class Request:
         """The query parameters."""
         if self._query is None:
             raw = self.scope["query_string"]
-            self._query = _parse(raw) if raw else _NO_QUERY
+            if not raw:
+                self._query = _NO_QUERY
+            else:
+                self._query = _remembered(raw) if len(raw) <= _COMMON_QUERY else _parse(raw)
         return self._query
 
     def header(self, name: bytes) -> str:
@@ -86,6 +92,9 @@ def _parse(query: bytes) -> options.Query:
         return urllib.parse.parse_qs(query.decode("latin-1"), keep_blank_values=True, max_num_fields=QUERY_LIMIT)
     except ValueError:
         raise status.bad_request(f"the query has more than {QUERY_LIMIT} parameters") from None
+
+
+_remembered = functools.lru_cache(maxsize=1024)(_parse)
 
 
 class DisconnectedError(Exception):
