@@ -47,8 +47,11 @@ def main() -> None:
     timing.table("allocator: search steps", ("workload", "upstream", "drachma"), [_partitionable_steps()])
     timing.table(
         "allocator: growth where upstream's is factorial",
-        ("requests on one device less", "drachma"),
-        [(str(count), _microseconds(_run(_pigeons(count)))) for count in (4, 8, 16, 32, 64)],
+        ("n", "n requests on n-1 devices", "n claims of GPU+NIC, n-1 pairs"),
+        [
+            (str(count), *(_microseconds(_run(case)) for case in (_pigeons(count), _one_pair_short(count))))
+            for count in (4, 8, 16, 32)
+        ],
     )
     timing.table(
         "allocator: one million evaluations of one selector, 10,000 devices of 20 kinds",
@@ -119,6 +122,13 @@ def _pigeons(requests: int) -> _Case:
     name = f"{requests} requests on {requests - 1} devices"
     claims = tuple(_claim_for(1, name=f"c{number}") for number in range(requests))
     return _Case(name, "", "", slices, (_claim_with(requests),) if requests <= 32 else claims, fits=False)
+
+
+def _one_pair_short(claims: int) -> _Case:
+    """Enough GPUs and NICs for all claims, but two NICs share a root with one GPU."""
+    gpus = [0, *(root for root in range(1, claims + 3) for _ in range(2))]
+    slices = (_slices(_GPU, gpus), _slices(_NIC, [0, 0, *range(1, claims - 1)]))
+    return _Case("", "", "", slices, tuple(_pair(f"c{number}") for number in range(claims)), fits=False)
 
 
 def _partitionable() -> _Case:
