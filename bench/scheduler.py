@@ -1,0 +1,153 @@
+"""Scheduling decisions without an API: how long it takes to decide where a pod goes and which devices it gets.
+
+Every pod is decided and assumed before the next one, as the scheduler does it; nothing is written. The first decision
+of a kind looks at every node, all others only at those that changed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import random
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from bench import timing
+from drachma.api import gates, resourceclaim, resourceslice
+from drachma.scheduler import cluster, cycle, ledger, nominations, podinfo
+from drachma.scheduler.decision import Placed
+from drachma.scheduler.dynamicresources import accountant, inventory
+from drachma.testing import (
+    ClaimBuilder,
+    DeviceBuilder,
+    SliceBuilder,
+    claim,
+    device,
+    device_class,
+    node,
+    pod,
+    resource_slice,
+    subrequest,
+)
+
+_DRIVER = "gpu.example.com"
+_DEVICES = 10
+
+
+class _Workload(NamedTuple):
+    name: str
+    slices: Callable[[str], list[SliceBuilder]]
+    claim: Callable[[str], ClaimBuilder] | None
+
+
+def main() -> None:
+    """Print the table."""
+    rows = [_row(workload, nodes) for workload in _workloads() for nodes in (500, 5000)]
+    timing.table(
+        "scheduler: decisions, with devices assumed and nothing written",
+        ("workload", "nodes", "pods", "first, ms", "p50, us", "p99, us", "pods/s"),
+        rows,
+    )
+
+
+def _workloads() -> list[_Workload]:
+    return [
+        _Workload("no claims", _plain, None),
+        _Workload("one device of ten", _plain, lambda name: _request(claim(name))),
+        _Workload(
+            "one device, with a selector",
+            _plain,
+            lambda name: _request(claim(name), select=f'device.attributes["{_DRIVER}"].model == "a"'),
+        ),
+        _Workload("five devices of one root", _plain, _matched),
+        _Workload("first of two alternatives", _plain, _choice),
+        _Workload("a share of a device", _shared, lambda name: _request(claim(name), capacity={"memory": "1Gi"})),
+        _Workload("a partition of a device", _partitions, lambda name: _request(claim(name))),
+    ]
+
+
+def _row(workload: _Workload, count: int) -> tuple[str, ...]:
+    nodes = cluster.Cluster()
+    devices = inventory.Inventory(nodes, gates.ALL)
+    devices.put_class(device_class("gpu", f'device.driver == "{_DRIVER}"').build())
+    for number in range(count):
+        name = f"n{number}"
+        devices.node_changed(nodes.put_node(node(name, labels={"kubernetes.io/hostname": name}).build()))
+        for published in workload.slices(name):
+            devices.put_slice(_built(published), old=None)
+    books = accountant.Accountant(devices, gates.ALL)
+    numbers = itertools.count()
+    tools = cycle.Tools(
+        enabled=gates.ALL,
+        filter_seconds=10.0,
+        binding_seconds=600.0,
+        monotonic=time.monotonic,
+        utc=lambda: dt.datetime.now(dt.UTC),
+        chance=random.Random(1),
+        new_uid=lambda: f"uid-{next(numbers)}",
+    )
+    decisions = cycle.Cycle(nodes, devices, books=books, nominated=nominations.Nominations(), tools=tools)
+    took: list[float] = []
+    for number in range(1000):
+        waiting = pod(f"p{number}").uid(f"p{number}").container("c")
+        if workload.claim is not None:
+            built: resourceclaim.ResourceClaim = workload.claim(f"c{number}").uid(f"c{number}").build()
+            devices.claims.observe(built)
+            waiting = waiting.claim("x", claim=f"c{number}")
+        info = podinfo.PodInfo(waiting.build())
+        began = time.perf_counter()
+        decided = decisions.decide(info)
+        if not isinstance(decided, Placed):
+            break
+        nodes.assume(ledger.Booking(info.pod, info.demand), decided.node)
+        for entry in decided.allocations:
+            devices.claims.reserve(entry.claim.metadata, entry.result)
+        took.append(time.perf_counter() - began)
+    first, others = took[0], sorted(took[1:])
+    return (
+        workload.name,
+        str(count),
+        str(len(took)),
+        f"{first * 1e3:.1f}",
+        f"{others[len(others) // 2] * 1e6:.0f}",
+        f"{others[len(others) * 99 // 100] * 1e6:.0f}",
+        f"{len(took) / sum(took):.0f}",
+    )
+
+
+def _built(made: SliceBuilder) -> resourceslice.ResourceSlice:
+    return made.build()
+
+
+def _plain(name: str) -> list[SliceBuilder]:
+    devices = [device(f"d{place}").attributes(model="a", root=place % 2) for place in range(_DEVICES)]
+    return [resource_slice(name, driver=_DRIVER).on_node(name).devices(*devices)]
+
+
+def _shared(name: str) -> list[SliceBuilder]:
+    devices = [device(f"d{place}").shared().capacity("memory", "8Gi", default="1Gi") for place in range(2)]
+    return [resource_slice(name, driver=_DRIVER).on_node(name).devices(*devices)]
+
+
+def _partitions(name: str) -> list[SliceBuilder]:
+    devices: list[DeviceBuilder] = [device(f"d{place}").consumes("gpu", slices=1) for place in range(4)]
+    counters = resource_slice(f"{name}-counters", driver=_DRIVER, pool=name, slices=2)
+    partitions = resource_slice(f"{name}-devices", driver=_DRIVER, pool=name, slices=2)
+    return [counters.on_node(name).counters("gpu", slices=4), partitions.on_node(name).devices(*devices)]
+
+
+def _request(made: ClaimBuilder, **fields: object) -> ClaimBuilder:
+    return made.request("gpu", device_class="gpu", count=1, mode="ExactCount", **fields)  # type: ignore[arg-type]
+
+
+def _matched(name: str) -> ClaimBuilder:
+    made = claim(name)
+    for number in range(5):
+        made = made.request(f"r{number}", device_class="gpu", count=1, mode="ExactCount")
+    return made.match_attribute(f"{_DRIVER}/root")
+
+
+def _choice(name: str) -> ClaimBuilder:
+    wanted = subrequest("big", "gpu", count=1, mode="ExactCount", select=f'device.attributes["{_DRIVER}"].model == "b"')
+    return claim(name).first_available("gpu", wanted, subrequest("small", "gpu", count=1, mode="ExactCount"))
