@@ -316,7 +316,11 @@ class Binder:
             if created is not None:
                 tracker.settle(created.metadata.uid)
             return
-        for claim in binding.reserved:
+        claims = {claim.metadata.uid: claim for claim in binding.reserved}
+        if binding.is_void and binding.placed.plan is not None:
+            # What another scheduler wrote for the pod and left is void as well.
+            claims |= {entry.claim.metadata.uid: entry.claim for entry in binding.placed.plan.claims}
+        for claim in claims.values():
             if created is None or claim.metadata.uid != created.metadata.uid:
                 undo = self._writer.withdraw if binding.is_void else self._writer.release
                 await self._tried(undo(claim, binding.pod), f"unreserve {claimwriter.label(claim)}")
