@@ -289,3 +289,25 @@ async def test_waits_after_failures_grow() -> None:
             await world.advance(2)
         # Without nodes there is nobody to wake the pod: it is tried after 1, 2, 4 and 8 seconds.
         assert attempts == [1, 2, 3, 3, 4, 4, 4, 4]
+
+
+async def test_what_is_not_applied_is_said() -> None:
+    async with schedulers.cluster() as world:
+        apart = pod.Affinity(pod_anti_affinity=pod.PodAffinity())
+        await world.create(node("n1"), small("p", affinity=apart))
+        assert await world.events("UnsupportedSchedulingFields") == [
+            "Warning UnsupportedSchedulingFields: affinity and anti-affinity between pods are not applied"
+        ]
+
+
+async def test_extension_points_are_timed() -> None:
+    async with schedulers.cluster() as world:
+        await world.create(node("n1"), small("p"), small("q", cpu="9"))
+        for point in ("PreFilter", "Filter", "Score", "Reserve", "PreBind", "Bind", "PostFilter"):
+            labels = {"extension_point": point, "status": "Success", "profile": "default-scheduler"}
+            assert world.metric("scheduler_framework_extension_point_duration_seconds_count", **labels), point
+        assert world.metric("scheduler_pending_pods", queue="unschedulable") == 1
+        labels = {"plugin": "NodeResourcesFit", "profile": "default-scheduler"}
+        assert world.metric("scheduler_unschedulable_pods", **labels) == 1
+        assert world.metric("scheduler_cache_size", type="nodes") == 1
+        assert world.metric("scheduler_pod_scheduling_attempts_count") == 1

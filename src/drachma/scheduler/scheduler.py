@@ -235,6 +235,9 @@ class Scheduler:
             text = f"skip schedule deleting pod: {info.key}"
             self._recorder.record(info.pod, type=events.WARNING, reason="FailedScheduling", message=text)
             return
+        if entry.attempts == 1 and _is_unsupported(info.pod):
+            text = "affinity and anti-affinity between pods are not applied"
+            self._recorder.record(info.pod, type=events.WARNING, reason="UnsupportedSchedulingFields", message=text)
         began = self._clock.monotonic()
         decided = self._cycle.decide(info)
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
@@ -356,3 +359,8 @@ class Scheduler:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("%s failed", task.get_name(), exc_info=error)
+
+
+def _is_unsupported(waiting: pod.Pod) -> bool:
+    affinity = waiting.spec.affinity
+    return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
