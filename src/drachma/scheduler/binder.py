@@ -18,7 +18,7 @@ import msgspec
 from drachma import errors
 from drachma.api import pod, resourceclaim
 from drachma.client import clock, events, patches, protocol
-from drachma.scheduler import decision, ledger, metrics, peers, settings, verdict
+from drachma.scheduler import custody, decision, ledger, metrics, peers, settings, verdict
 from drachma.scheduler.dynamicresources import (
     bindingconditions,
     claimwriter,
@@ -31,8 +31,6 @@ from drachma.scheduler.dynamicresources import (
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 5.0
-_PAUSE_SECONDS: Final = 0.01
-_ATTEMPTS: Final = 5
 
 
 class BindingError(Exception):
@@ -86,6 +84,7 @@ class Binder:
         self._recorder: Final = recorder
         self._metrics: Final = measured
         self._peers: Final = others
+        self._custody: Final = None if others is None else custody.Custody(client, others, time=time)
         self._slots: Final = asyncio.Semaphore(chosen.binders)
 
     async def bind(self, binding: Binding) -> None:
@@ -102,8 +101,8 @@ class Binder:
                     binding.wrote_statuses = True
                 self._metrics.point("PreBind", self._clock.monotonic() - began)
             await self._wait_for_devices(binding)
-            if self._peers is not None:
-                await self._check_node(binding, self._peers)
+            if self._peers is not None and self._custody is not None:
+                await self._check_node(binding, self._peers, self._custody)
         except (claimwriter.ClaimError, peers.CollisionError, errors.DrachmaError) as error:
             raise BindingError(f'running PreBind plugin "{verdict.DYNAMIC_RESOURCES}": {error}') from error
         async with self._slots:
@@ -201,16 +200,11 @@ class Binder:
         for uid in claims:
             self._devices.claims.settle(uid)
 
-    async def _check_node(self, binding: Binding, others: peers.Peers) -> None:
+    async def _check_node(self, binding: Binding, others: peers.Peers, holding: custody.Custody) -> None:
         """Make sure that nobody was faster with the node, or has the pod in hand."""
         placed = binding.placed
-        current = others.may_take(binding.pod, kept=binding.kept)
         # In one write with what is said of claims: that is for who has the pod in hand to say.
-        content = {**binding.status, "nominatedNodeName": placed.node}
-        try:
-            written = await self._patch_pod(current, content, patches.unchanged(current))
-        except errors.ObjectConflictError as error:
-            raise peers.CollisionError("the pod got changed in the meantime") from error
+        written = await holding.take(binding.pod, placed.node, kept=binding.kept, content=binding.status)
         binding.is_nominated = True
         await self._check_claims_again(binding)
         demand = ledger.demand(binding.pod, claims=placed.statuses, settled=placed.settled)
@@ -310,7 +304,9 @@ class Binder:
         """
         tracker = self._devices.claims
         created = binding.created
-        if self._peers is not None and not await self._is_in_hand(binding, self._peers):
+        if self._custody is not None and not binding.is_nominated:
+            binding.is_nominated = await self._custody.is_taken(binding.pod, binding.placed.node, kept=binding.kept)
+        if self._custody is not None and not binding.is_nominated:
             for entry in binding.placed.allocations:
                 tracker.settle(entry.claim.metadata.uid)
             if created is not None:
@@ -333,42 +329,11 @@ class Binder:
         cleared: dict[str, Any] = {}
         if "nodeAllocatableResourceClaimStatuses" in binding.status:
             cleared["nodeAllocatableResourceClaimStatuses"] = []
-        if binding.is_nominated:
-            cleared["nominatedNodeName"] = None
-            await self._tried(self._let_go(binding, cleared), "clear the nominated node")
+        if self._custody is not None:
+            letting_go = self._custody.let_go(binding.pod, binding.placed.node, content=cleared)
+            await self._tried(letting_go, "clear the nominated node")
         elif binding.wrote_statuses and cleared:
             await self._tried(self._patch_pod(binding.pod, cleared), "clear node allocatable resources")
-
-    async def _is_in_hand(self, binding: Binding, others: peers.Peers) -> bool:
-        """Whether it is this scheduler's to say what becomes of the pod; it is taken in hand where nobody has it."""
-        for _ in range(_ATTEMPTS):
-            if binding.is_nominated:
-                return True
-            try:
-                current = others.may_take(binding.pod, kept=binding.kept)
-                await self._patch_pod(current, {"nominatedNodeName": binding.placed.node}, patches.unchanged(current))
-            except errors.ObjectConflictError:
-                await self._clock.sleep(_PAUSE_SECONDS)
-            except (peers.CollisionError, errors.DrachmaError):
-                return False
-            else:
-                binding.is_nominated = True
-        return binding.is_nominated
-
-    async def _let_go(self, binding: Binding, cleared: dict[str, Any]) -> None:
-        """Leave a pod to others, unless one of them has it already."""
-        metadata = binding.pod.metadata
-        for _ in range(_ATTEMPTS):
-            current = await self._client.get(pod.Pod, metadata.name, namespace=metadata.namespace)
-            if (
-                current.metadata.uid != metadata.uid
-                or current.spec.node_name
-                or current.status.nominated_node_name != binding.placed.node
-            ):
-                return
-            with contextlib.suppress(errors.ObjectConflictError):
-                await self._patch_pod(current, cleared, patches.unchanged(current))
-                return
 
     async def _tried(self, write: Any, what: str) -> None:
         try:
@@ -376,15 +341,13 @@ class Binder:
         except errors.DrachmaError as error:
             _log.warning("%s failed: %s", what, error)
 
-    async def _patch_pod(
-        self, about: pod.Pod, status: dict[str, Any], preconditions: patches.Preconditions | None = None
-    ) -> pod.Pod:
-        return await self._client.patch(
+    async def _patch_pod(self, about: pod.Pod, status: dict[str, Any]) -> None:
+        await self._client.patch(
             pod.Pod,
             about.metadata.name,
             namespace=about.metadata.namespace,
             subresource="status",
-            patch=patches.merge({"status": status}, preconditions or patches.same(about)),
+            patch=patches.merge({"status": status}, patches.same(about)),
         )
 
 

@@ -132,7 +132,13 @@ class Cluster:
             self.remove_pod(uid)
             return
         self._assumed.discard(uid)
-        self._book(bound.spec.node_name, ledger.Booking(bound, self.demand_of(bound)))
+        known = self._by_name.get(bound.spec.node_name)
+        before = None if known is None else known.ledger.bookings.get(uid)
+        if before is not None and _asks_the_same(before.pod, bound):
+            demand = before.demand
+        else:
+            demand = self.demand_of(bound)
+        self._book(bound.spec.node_name, ledger.Booking(bound, demand))
 
     def recount(self) -> None:
         """Work out anew what pods take, now that more is known than when they came."""
@@ -214,3 +220,14 @@ def is_finished(known: pod.Pod) -> bool:
 
 def _plain_demand(bound: pod.Pod) -> ledger.Demand:
     return ledger.demand(bound, claims=bound.status.node_allocatable_resource_claim_statuses)
+
+
+def _asks_the_same(old: pod.Pod, new: pod.Pod) -> bool:
+    """Whether nothing that a pod's demand is made of differs; most changes of a pod are others."""
+    return (
+        old.spec.containers == new.spec.containers
+        and old.spec.init_containers == new.spec.init_containers
+        and old.spec.overhead == new.spec.overhead
+        and old.spec.resources == new.spec.resources
+        and old.status.node_allocatable_resource_claim_statuses == new.status.node_allocatable_resource_claim_statuses
+    )

@@ -8,11 +8,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
 from drachma import errors
-from drachma.scheduler import evictor, metrics, nominations, podinfo, preemption, queue, verdict
+from drachma.api import resourceclaim
+from drachma.scheduler import custody, evictor, metrics, nominations, podinfo, preemption, queue, verdict
 from drachma.scheduler.decision import Unfit
 from drachma.scheduler.dynamicresources import claimwriter, podclaims
 
 _log = logging.getLogger(__name__)
+
+_UNNAMED_NODE: Final = "unnamed"
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], None]
 """Has something done in the background, under a name."""
@@ -43,7 +46,9 @@ class PostFilter:
         chance: random.Random,
         spawn: Spawn,
         scheduler: str,
+        holding: custody.Custody | None = None,
     ) -> None:
+        """``holding`` is there where other schedulers write at the same time."""
         self._preemption: Final = victims
         self._queue: Final = waiting
         self._nominated: Final = nominated
@@ -53,6 +58,7 @@ class PostFilter:
         self._chance: Final = chance
         self._spawn: Final = spawn
         self._scheduler: Final = scheduler
+        self._custody: Final = holding
 
     def try_for(self, unfit: Unfit) -> Tried:
         """Starts what may help; it takes effect later, and then wakes the pod."""
@@ -78,13 +84,25 @@ class PostFilter:
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and podclaims.is_reserved_for(claim, unfit.info.pod)):
                 what = f"deallocation of {claimwriter.label(claim)}"
-                self._spawn(_logged(self._writer.deallocate(claim), what), what)
+                self._spawn(_logged(self._deallocate(claim, unfit.info), what), what)
                 return "deallocation of ResourceClaim completed"
         if plan.is_stale and plan.special is not None:
             what = f"deletion of {claimwriter.label(plan.special)}"
             self._spawn(_logged(self._writer.delete(plan.special), what), what)
             return "deletion of ResourceClaim completed"
         return ""
+
+    async def _deallocate(self, claim: resourceclaim.ResourceClaim, info: podinfo.PodInfo) -> None:
+        if self._custody is None or not claim.status.reserved_for:
+            await self._writer.deallocate(claim)
+            return
+        # Another scheduler may be about to bind the pod with this very claim; then it is not in the way.
+        node = _node_of(claim)
+        if await self._custody.is_taken(info.pod, node):
+            try:
+                await self._writer.deallocate(claim)
+            finally:
+                await self._custody.let_go(info.pod, node)
 
     def _preempt(self, unfit: Unfit) -> preemption.Candidate | str:
         self._metrics.preemption_attempts.inc()
@@ -100,6 +118,15 @@ class PostFilter:
     async def _evict(self, info: podinfo.PodInfo, candidate: preemption.Candidate) -> None:
         if not await self._evictor.evict(candidate, info.pod, scheduler=self._scheduler):
             self._queue.activate(info.key)
+
+
+def _node_of(claim: resourceclaim.ResourceClaim) -> str:
+    """A node that a claim was allocated for, or a name for those that are not known by name."""
+    selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
+    for term in selector.node_selector_terms if selector is not None else ():
+        for field in term.match_fields:
+            return str(field.values[0])
+    return _UNNAMED_NODE
 
 
 async def _logged(write: Coroutine[Any, Any, object], what: str) -> None:

@@ -25,6 +25,7 @@ from drachma.client import clock, events, informers, protocol
 from drachma.scheduler import (
     binder,
     cluster,
+    custody,
     cycle,
     evictor,
     handlers,
@@ -158,6 +159,7 @@ class Scheduler:
             chance=self._chance,
             spawn=self._spawn,
             scheduler=self._settings.name,
+            holding=None if others is None else custody.Custody(client, others, time=self._clock),
         )
         handlers.Handlers(
             self.cluster,

@@ -57,7 +57,7 @@ class Patience(NamedTuple):
 class DeviceQuestion:
     """Whether claims with the same specs can be allocated."""
 
-    __slots__ = ("_answers", "_books", "_inventory", "_patience", "claims", "classes")
+    __slots__ = ("_answers", "_books", "_inventory", "_patience", "_samples", "claims", "classes")
 
     def __init__(
         self,
@@ -76,6 +76,7 @@ class DeviceQuestion:
         """The nodes by their answers."""
         self.claims = claims
         """Those asked about at the moment; errors name them."""
+        self._samples = claims
 
     def ask(self, state: cluster.NodeState) -> Answer:
         """The answer of one node; AbortError for what makes scheduling the pod pointless."""
@@ -96,7 +97,7 @@ class DeviceQuestion:
     def allocate(self, state: cluster.NodeState) -> tuple[resourceclaim.AllocationResult, ...] | Answer:
         """Allocations for all claims on a node, or the answer that says why not."""
         try:
-            outcome = self._inventory.allocator.allocate(state.place, self.claims, limits=self._patience.limits())
+            outcome = self._outcome(state)
         except errors.InvalidPoolError:
             return _INVALID_POOLS
         except errors.AllocationError as error:
@@ -108,6 +109,16 @@ class DeviceQuestion:
                 return _DOES_NOT_FIT
             case allocator.GaveUp():
                 raise failure(f"node {state.name}: timed out trying to allocate devices")
+
+    def _outcome(self, state: cluster.NodeState) -> allocator.Outcome:
+        """What allocating comes to, with the very first claims that asked: the allocator remembers what it compiled.
+
+        Nothing of a claim but its spec decides, and their specs are the same; only errors name claims.
+        """
+        try:
+            return self._inventory.allocator.allocate(state.place, self._samples, limits=self._patience.limits())
+        except errors.AllocationError:
+            return self._inventory.allocator.allocate(state.place, self.claims, limits=self._patience.limits())
 
     def _allocate(self, state: cluster.NodeState) -> Answer:
         results = self.allocate(state)
