@@ -4,6 +4,7 @@ Upstream defaults on the wire form of each version; on the v1 form the outcome i
 passes validation. The time for new taints is passed in.
 """
 
+import functools
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -20,6 +21,9 @@ ALL: Final = "All"
 # Upstream's quantities that are no pointers: absent is zero, and zero is written.
 _ALWAYS_QUANTITIES: Final = frozenset({(resourceslice.DeviceCapacity, "value"), (resourceslice.Counter, "value")})
 _NO_AMOUNT: Final = quantity.Quantity.parse("0")
+
+_PLAIN: Final = frozenset({str, int, bool, float})
+"""Types whose values have one form only."""
 
 _Request = TypeVar("_Request", resourceclaim.ExactDeviceRequest, resourceclaim.DeviceSubRequest)
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
@@ -106,15 +110,32 @@ def _each(items: tuple[Any, ...], change: Any) -> tuple[Any, ...]:
 
 def _canonical_struct(given: Any) -> Any:
     changed = {}
-    for name, default in zip(given.__struct_fields__, given.__struct_defaults__, strict=True):
+    for name, zero, is_written in _plan(given.__class__):
         value = getattr(given, name)
-        is_zero = default is not None and is_absent(default) and not value
-        current = canonical_zero(default) if is_zero else _canonical_value(value)
-        if current is None and (type(given), name) in _ALWAYS_QUANTITIES:
+        if not value and zero is not None:
+            current = zero
+        elif type(value) in _PLAIN:
+            continue
+        else:
+            current = _canonical_value(value)
+        if current is None and is_written:
             current = _NO_AMOUNT
         if current is not value:
             changed[name] = current
     return structs.replace(given, **changed) if changed else given
+
+
+@functools.cache
+def _plan(model: type[Struct]) -> tuple[tuple[str, Any, bool], ...]:
+    """The fields of a struct: their names, what a zero becomes (None: what it is), and whether there must be one."""
+    return tuple(
+        (
+            name,
+            canonical_zero(default) if default is not None and is_absent(default) else None,
+            (model, name) in _ALWAYS_QUANTITIES,
+        )
+        for name, default in zip(model.__struct_fields__, model.__struct_defaults__, strict=True)
+    )
 
 
 def _canonical_value(value: Any) -> Any:

@@ -57,18 +57,18 @@ class DeviceStrategy:
         self._bodies: dict[tuple[int, ...], tuple[tuple[Any, ...], dict[str, Any]]] = {}
         self.traits = Traits(returns_deleted=self._kind.model not in _STATUS_ON_DELETE)
 
-    def read(self, document: dict[str, Any], write: Write) -> Subject:
+    def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         decoded = bodies.decode(document, self._kind)
         given = defaults.apply(decoded, now=write.now)
         if self._is_timeless:
             # Many objects are like others but for their metadata; those share what they have in common.
             likeness = _encode({**document, "metadata": None})
-            known = self._contents.get(likeness)
-            if known is None:
+            shared = self._contents.get(likeness)
+            if shared is None:
                 if len(self._contents) >= _REMEMBERED:
                     self._contents.clear()
-                known = self._contents[likeness] = given
-            given = structs.replace(known, metadata=given.metadata)
+                shared = self._contents[likeness] = given
+            given = structs.replace(shared, metadata=given.metadata)
         return Subject(objectmeta.normalized(given.metadata), given)
 
     def load(self, document: Mapping[str, Any]) -> Subject:

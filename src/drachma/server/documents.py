@@ -27,6 +27,8 @@ def without_nulls(value: Any) -> Any:
 
 def same(left: Any, right: Any) -> bool:
     """Whether two documents are equal as JSON: true is not 1, and 1.0 is."""
+    if left is right:
+        return True
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
     if isinstance(left, list) and isinstance(right, list):

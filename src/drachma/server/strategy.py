@@ -80,8 +80,10 @@ class Strategy(Protocol):
     @property
     def traits(self) -> Traits: ...
 
-    def read(self, document: dict[str, Any], write: Write) -> Subject:
+    def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         """A client's document in the version it was written in, with defaults.
+
+        Fields of it that are the very ones of ``known``, a stored document, need not be looked at again.
 
         Raises:
             errors.DecodeError: a value has the wrong type; the message is Go's.

@@ -107,7 +107,7 @@ class _Patch:
             raise self._refuse(document, f"json: cannot unmarshal {found} into Go value of type {version}.{kind}")
         self._check_type(document)
         try:
-            subject = self._handler.strategy.read(document, self._write)
+            subject = self._handler.strategy.read(document, self._write, known=stored)
         except errors.DecodeError as error:
             raise self._refuse(document, str(error)) from None
         self._enforce(document, patched.problems)

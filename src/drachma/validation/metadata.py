@@ -24,6 +24,21 @@ _FOREGROUND: Final = "foregroundDeletion"
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
 _OPERATIONS: Final = ("Apply", "Update")
 
+_NAME: Final = METADATA.child("name")
+_NAMESPACE: Final = METADATA.child("namespace")
+_UID: Final = METADATA.child("uid")
+_LABELS: Final = METADATA.child("labels")
+_ANNOTATIONS: Final = METADATA.child("annotations")
+_OWNERS: Final = METADATA.child("ownerReferences")
+_FINALIZERS: Final = METADATA.child("finalizers")
+_MANAGED_FIELDS: Final = METADATA.child("managedFields")
+_COMMON_VERSIONS: Final = frozenset({"v1", "apps/v1", "batch/v1"})
+_UNCHANGEABLE: Final = (
+    ("creation_timestamp", METADATA.child("creationTimestamp")),
+    ("deletion_timestamp", METADATA.child("deletionTimestamp")),
+    ("deletion_grace_period_seconds", METADATA.child("deletionGracePeriodSeconds")),
+)
+
 
 def check(metadata: meta.ObjectMeta, *, namespaced: bool, name_rule: NameRule, name_origin: str = "") -> Errors:
     """Metadata of an object by itself, once its name is generated.
@@ -60,15 +75,13 @@ def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Errors:
     yield from _generation(metadata)
     if metadata.generation < old.generation:
         yield fielderror.invalid(METADATA.child("generation"), metadata.generation, "must not be decremented")
-    yield from unchanged(metadata.name, old.name, METADATA.child("name"))
-    yield from unchanged(metadata.namespace, old.namespace, METADATA.child("namespace"))
-    yield from unchanged(printed.named(metadata.uid), printed.named(old.uid), METADATA.child("uid"))
-    for name, wire_name in (
-        ("creation_timestamp", "creationTimestamp"),
-        ("deletion_timestamp", "deletionTimestamp"),
-        ("deletion_grace_period_seconds", "deletionGracePeriodSeconds"),
-    ):
-        yield from unchanged(getattr(metadata, name), getattr(old, name), METADATA.child(wire_name))
+    yield from unchanged(metadata.name, old.name, _NAME)
+    yield from unchanged(metadata.namespace, old.namespace, _NAMESPACE)
+    if metadata.uid != old.uid:
+        yield from unchanged(printed.named(metadata.uid), printed.named(old.uid), _UID)
+    for name, at in _UNCHANGEABLE:
+        if getattr(metadata, name) != getattr(old, name):
+            yield from unchanged(getattr(metadata, name), getattr(old, name), at)
     yield from _descriptions(metadata)
     yield from _managed_fields(metadata.managed_fields)
 
@@ -156,16 +169,20 @@ def _generation(metadata: meta.ObjectMeta) -> Errors:
 
 
 def _descriptions(metadata: meta.ObjectMeta) -> Errors:
-    yield from labels(metadata.labels, METADATA.child("labels"))
-    yield from annotations(metadata.annotations, METADATA.child("annotations"))
-    yield from _owners(metadata.owner_references)
+    if metadata.labels:
+        yield from labels(metadata.labels, _LABELS)
+    if metadata.annotations:
+        yield from annotations(metadata.annotations, _ANNOTATIONS)
+    if metadata.owner_references:
+        yield from _owners(metadata.owner_references)
 
 
 def _owners(references: Sequence[meta.OwnerReference]) -> Errors:
-    at = METADATA.child("ownerReferences")
+    at = _OWNERS
     controller = ""
     for position, reference in enumerate(references):
-        yield from _owner(reference, at.item(position))
+        if not _is_plain(reference):
+            yield from _owner(reference, at.item(position))
         if not reference.controller:
             continue
         current = f"{reference.kind}/{reference.name}"
@@ -177,6 +194,12 @@ def _owners(references: Sequence[meta.OwnerReference]) -> Errors:
             yield fielderror.invalid(at, printed.wire(tuple(references)), detail)
         else:
             controller = current
+
+
+def _is_plain(reference: meta.OwnerReference) -> bool:
+    """Whether there is surely nothing wrong with a reference; most are like that."""
+    is_whole = bool(reference.kind and reference.name and reference.uid)
+    return is_whole and reference.api_version in _COMMON_VERSIONS and reference.kind != "Event"
 
 
 def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
@@ -195,18 +218,17 @@ def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
 
 
 def _finalizers(finalizers: Sequence[str]) -> Errors:
-    at = METADATA.child("finalizers")
     for name in finalizers:
         for message in names.label_key(name):
-            yield fielderror.invalid(at, name, message)
+            yield fielderror.invalid(_FINALIZERS, name, message)
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
-        yield fielderror.invalid(at, printed.wire(tuple(finalizers)), detail)
+        yield fielderror.invalid(_FINALIZERS, printed.wire(tuple(finalizers)), detail)
 
 
 def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Errors:
     for position, entry in enumerate(entries):
-        at = METADATA.child("managedFields").item(position)
+        at = _MANAGED_FIELDS.item(position)
         if not entry.operation:
             yield fielderror.required(at.child("operation"), "must not be empty")
         elif entry.operation not in _OPERATIONS:
@@ -222,6 +244,8 @@ def field_manager(name: str, at: Path) -> Errors:
     """The name of whoever changes an object: short and printable."""
     if names.byte_length(name) > limits.FIELD_MANAGER_BYTES:
         yield fielderror.too_long(at, limits.FIELD_MANAGER_BYTES)
+    if name.isprintable():
+        return
     for position, character in enumerate(name):
         if not character.isprintable():
             offset = names.byte_length(name[:position])

@@ -20,6 +20,9 @@ from drachma.validation.fielderror import Errors, FieldError
 
 Document = dict[str, Any]
 
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 
 
@@ -51,7 +54,10 @@ class DocumentStrategy:
         _take(content, old, "status")
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
-        """Puts back what a change of the status cannot change, in place; ``old`` is the whole stored document."""
+        """Puts back what a change of the status cannot change, in place; ``old`` is the whole stored document.
+
+        Of the content itself and its status; other fields are replaced and never changed.
+        """
         for field in [field for field in content if field != "status"]:
             del content[field]
         content.update({field: value for field, value in old.items() if field not in _ENVELOPE | {"status"}})
@@ -74,11 +80,17 @@ class DocumentStrategy:
 
     # What the registry calls
 
-    def read(self, document: Document, write: Write) -> Subject:
-        problem = typemismatch.explain(document, self._schema)
+    def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
+        kept = _kept(document, known or {})
+        new = {field: value for field, value in document.items() if field not in kept} if kept else document
+        problem = typemismatch.explain(new, self._schema)
         if problem:
             raise errors.DecodeError(problem)
-        given = nulls.settled(document, self._schema)
+        given = nulls.settled(new, self._schema)
+        if kept:
+            # In the order of the document, which is the order in which it is stored.
+            given |= kept
+            given = {field: given[field] for field in document if field in given}
         try:
             decoded = msgspec.convert(given.pop("metadata", {}), meta.ObjectMeta)
         except msgspec.ValidationError as error:
@@ -127,7 +139,9 @@ class DocumentStrategy:
         self._refuse(problems, subject)
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
-        content = subject.content = documents.copy(subject.content)
+        content = subject.content = dict(subject.content)
+        if "status" in content:
+            content["status"] = documents.copy(content["status"])
         self.prepare_status(content, old.content, subject, write)
         problems = list(self._check_metadata_update(subject, old))
         problems += self.check_status(content, old.content, subject)
@@ -152,6 +166,15 @@ class DocumentStrategy:
             name = subject.metadata.get("name", "")
             causes = list({str(problem): problem for problem in problems}.values())
             raise status.invalid(self.resource.kind, name, group=self.resource.group, causes=causes)
+
+
+def _kept(document: Document, known: Mapping[str, Any]) -> Document:
+    """Copies of the fields that a document shares with a stored one: they have been read before."""
+    return {
+        field: _decode(_encode(value))
+        for field, value in document.items()
+        if isinstance(value, dict) and value is known.get(field)
+    }
 
 
 def _take(content: Document, old: Mapping[str, Any], field: str) -> None:
