@@ -134,10 +134,8 @@ class Cluster:
         self._assumed.discard(uid)
         known = self._by_name.get(bound.spec.node_name)
         before = None if known is None else known.ledger.bookings.get(uid)
-        if before is not None and _asks_the_same(before.pod, bound):
-            demand = before.demand
-        else:
-            demand = self.demand_of(bound)
+        is_known = before is not None and _asks_the_same(before.pod, bound)
+        demand = before.demand if before is not None and is_known else self.demand_of(bound)
         self._book(bound.spec.node_name, ledger.Booking(bound, demand))
 
     def recount(self) -> None:

@@ -27,17 +27,23 @@ def slots(nodes: int) -> Iterator[int]:
         nodes ^= low
 
 
+Alike = Callable[[int], Iterator[tuple[NodeT, int]]]
+"""Splits a set of nodes into sets that answer alike for a known reason, each with one node to ask."""
+
+
 class NodeClasses(Generic[NodeT, AnswerT]):
-    """The nodes by their answer to one question. An answer can be anything hashable but None."""
+    """The nodes by their answer to one question."""
 
-    __slots__ = ("_answers", "_ask", "_log", "_pending", "_position", "masks")
+    __slots__ = ("_alike", "_ask", "_log", "_pending", "_position", "masks")
 
-    def __init__(self, ask: Callable[[NodeT], AnswerT], log: changelog.ChangeLog) -> None:
+    def __init__(
+        self, ask: Callable[[NodeT], AnswerT], log: changelog.ChangeLog, *, alike: Alike[NodeT] | None = None
+    ) -> None:
         self._ask = ask
         self._log = log
+        self._alike = alike
         self._position = log.position
         self._pending = changelog.EVERYTHING
-        self._answers: dict[int, AnswerT] = {}
         self.masks: dict[AnswerT, int] = {}
         """For each answer the nodes that gave it; of those asked for in the last :meth:`settle` it is complete."""
 
@@ -48,31 +54,22 @@ class NodeClasses(Generic[NodeT, AnswerT]):
         if changed:
             self._forget(changed)
         todo = self._pending & among
-        for slot in slots(todo):
-            answer = self._answers[slot] = self._ask(nodes[slot])
-            bit = 1 << slot
-            self.masks[answer] = self.masks.get(answer, 0) | bit
-            self._pending &= ~bit
+        if todo:
+            groups = self._alike(todo) if self._alike is not None else ((nodes[s], 1 << s) for s in slots(todo))
+            for node, same in groups:
+                answer = self._ask(node)
+                self.masks[answer] = self.masks.get(answer, 0) | same
+                self._pending &= ~same
         return self.masks
-
-    def answer(self, slot: int) -> AnswerT | None:
-        """The answer of one node, if it is up to date."""
-        return self._answers.get(slot)
 
     def _forget(self, changed: int) -> None:
         self._pending |= changed
-        if changed == changelog.EVERYTHING:
-            self._answers.clear()
-            self.masks.clear()
-            return
-        for slot in slots(changed):
-            answer = self._answers.pop(slot, None)
-            if answer is not None:
-                left = self.masks[answer] & ~(1 << slot)
-                if left:
-                    self.masks[answer] = left
-                else:
-                    del self.masks[answer]
+        for answer, nodes in tuple(self.masks.items()):
+            left = nodes & ~changed
+            if left:
+                self.masks[answer] = left
+            else:
+                del self.masks[answer]
 
 
 class Questions(Generic[NodeT]):

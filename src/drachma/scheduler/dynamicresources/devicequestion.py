@@ -72,7 +72,7 @@ class DeviceQuestion:
         self._patience = patience
         self._answers: dict[Hashable, Answer] = {}
         self._books = books
-        self.classes: Final = nodeclass.NodeClasses(self.ask, devices.changes)
+        self.classes: Final = nodeclass.NodeClasses(self.ask, devices.changes, alike=devices.sights.split)
         """The nodes by their answers."""
         self.claims = claims
         """Those asked about at the moment; errors name them."""

@@ -16,7 +16,7 @@ from drachma.allocator import identity, selectors
 from drachma.allocator import view as views
 from drachma.api import deviceclass, devicetaintrule, gates, nodeallocatable, resourceclaim, resourceslice
 from drachma.scheduler import changelog, cluster
-from drachma.scheduler.dynamicresources import extendednames, tracker, viewkey
+from drachma.scheduler.dynamicresources import extendednames, sights, tracker, viewkey
 
 
 class Inventory:
@@ -48,6 +48,7 @@ class Inventory:
         )
         self.changes: Final = changelog.ChangeLog()
         """Changes of the devices that nodes see."""
+        self.sights: Final = sights.Sights(nodes, self.view)
         self.keys: Final = viewkey.ViewKeys(self.state)
         self.class_changes = 0
         """Grows with every change of a class, after which no answer about devices holds any more."""
@@ -104,12 +105,12 @@ class Inventory:
     def put_rule(self, rule: devicetaintrule.DeviceTaintRule) -> None:
         """Apply a taint rule."""
         self.catalog.put_rule(rule)
-        self.changes.append(changelog.EVERYTHING)
+        self._views_changed(changelog.EVERYTHING)
 
     def remove_rule(self, name: str) -> None:
         """Take the taints of a rule away."""
         self.catalog.remove_rule(name)
-        self.changes.append(changelog.EVERYTHING)
+        self._views_changed(changelog.EVERYTHING)
 
     def put_class(self, entry: deviceclass.DeviceClass) -> None:
         """Take in a class."""
@@ -124,13 +125,13 @@ class Inventory:
         self.class_changes += 1
 
     def node_changed(self, state: cluster.NodeState) -> None:
-        """Note that a node is new, has other labels or features, or is gone."""
-        self.changes.append(state.bit)
+        """Note that a node is new, or has other labels or features."""
+        self._views_changed(state.bit)
 
     def node_removed(self, state: cluster.NodeState) -> None:
         """Note that a node is gone."""
         self.catalog.forget_node(state.name)
-        self.changes.append(state.bit)
+        self._views_changed(state.bit)
 
     def _slice_changed(self, published: resourceslice.ResourceSlice) -> None:
         concerned = self._onlookers.get(identity.PoolID(published.spec.driver, published.spec.pool.name), 0)
@@ -139,7 +140,11 @@ class Inventory:
             concerned |= 0 if state is None else state.bit
         else:
             concerned = changelog.EVERYTHING
-        self.changes.append(concerned)
+        self._views_changed(concerned)
+
+    def _views_changed(self, nodes: int) -> None:
+        self.sights.forget(nodes)
+        self.changes.append(nodes)
 
     def _pools_touched(self, pools: set[identity.PoolID]) -> None:
         concerned = 0
