@@ -64,6 +64,7 @@ def _workloads() -> list[_Workload]:
         _Workload("first of two alternatives", _plain, _choice),
         _Workload("a share of a device", _shared, lambda name: _request(claim(name), capacity={"memory": "1Gi"})),
         _Workload("a partition of a device", _partitions, lambda name: _request(claim(name))),
+        _Workload("a device of the network", _network, lambda name: _request(claim(name))),
     ]
 
 
@@ -135,6 +136,18 @@ def _partitions(name: str) -> list[SliceBuilder]:
     counters = resource_slice(f"{name}-counters", driver=_DRIVER, pool=name, slices=2)
     partitions = resource_slice(f"{name}-devices", driver=_DRIVER, pool=name, slices=2)
     return [counters.on_node(name).counters("gpu", slices=4), partitions.on_node(name).devices(*devices)]
+
+
+def _network(name: str) -> list[SliceBuilder]:
+    """Devices that all nodes can reach, published once."""
+    if name != "n0":
+        return []
+    return [
+        resource_slice(f"net-{number}", driver=_DRIVER, pool="net", slices=8)
+        .on_all_nodes()
+        .devices(*(f"d{number}-{place}" for place in range(128)))
+        for number in range(8)
+    ]
 
 
 def _request(made: ClaimBuilder, **fields: object) -> ClaimBuilder:
