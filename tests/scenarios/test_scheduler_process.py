@@ -1,0 +1,80 @@
+"""``drachma scheduler`` as users run it: a process of its own, by kubeconfig, one leader at a time."""
+
+import asyncio
+import contextlib
+import pathlib
+import signal
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+
+from drachma.api import lease, pod
+from drachma.client import Client, http, protocol
+from drachma.testing import node
+from drachma.testing import pod as a_pod
+from tests.scenarios import processes, schedulers
+
+_COMMAND = (sys.executable, "-c", "from drachma import cli; cli.main()", "scheduler")
+
+
+@contextlib.asynccontextmanager
+async def scheduler(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The command with these arguments, stopped in the end whatever happens."""
+    started = await asyncio.create_subprocess_exec(
+        *_COMMAND, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        yield started
+    finally:
+        if started.returncode is None:
+            started.kill()
+        await started.communicate()
+
+
+async def bound(client: Client, name: str) -> None:
+    """Creates a pod and returns when it is bound."""
+    made = await client.create(schedulers.completed(a_pod(name).container("c").build()))
+    start = made.metadata.resource_version
+    async with client.watch(pod.Pod, protocol.Selection("default"), resource_version=start) as watch:
+        while True:
+            for event in await watch.batch():
+                if event.object.metadata.name == name and event.object.spec.node_name:
+                    return
+
+
+async def stopped(process: asyncio.subprocess.Process) -> int | None:
+    process.send_signal(signal.SIGTERM)
+    await process.communicate()
+    return process.returncode
+
+
+async def test_schedulers_lead_one_after_the_other(tmp_path: pathlib.Path) -> None:
+    with processes.running(tmp_path / "data") as server:
+        arguments = ("--kubeconfig", str(server.kubeconfig))
+        async with asyncio.timeout(120), http.HttpClient(http.find_access(server.kubeconfig)) as client:
+            await client.create(node("n1").build())
+            async with scheduler(*arguments) as first:
+                await bound(client, "p")
+                held = await client.get(lease.Lease, "kube-scheduler", namespace="kube-system")
+                async with scheduler(*arguments) as second:
+                    assert await stopped(first) == 0
+                    await bound(client, "q")
+                    taken = await client.get(lease.Lease, "kube-scheduler", namespace="kube-system")
+                    assert taken.spec.holder_identity != held.spec.holder_identity
+                    assert await stopped(second) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [
+        pytest.param(("--kubeconfig", "/nowhere/config"), "/nowhere/config", id="no-kubeconfig"),
+        pytest.param(("--feature-gates", "DRAMagic=true"), "unrecognized feature gate: DRAMagic", id="unknown-gate"),
+    ],
+)
+async def test_refused(arguments: tuple[str, ...], want: str) -> None:
+    async with asyncio.timeout(60), scheduler(*arguments) as process:
+        _, said = await process.communicate()
+        assert process.returncode == 1
+        assert said.decode().startswith("drachma: ")
+        assert want in said.decode()
