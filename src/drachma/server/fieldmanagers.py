@@ -9,13 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.server import apply, fieldset, managedfields, options, ownership
+from drachma.server import apply, fieldset, managedfields, options, ownership, schema
 from drachma.server.strategy import Strategy, Write
 
 _NAME_BYTES: Final = 128
 
 _REMEMBERED: Final = 1024
-_NOBODYS: Final = frozenset({"name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion"})
+_NOBODYS: Final = frozenset(
+    {"name", "namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "ownerReferences"}
+)
 _known: dict[tuple[str, str, bytes], dict[str, Any]] = {}
 
 _STATUS: Final = fieldset.of_paths([("f:status",)])
@@ -37,23 +39,27 @@ def created(
     """A new document with its first owner, who owns all of it.
 
     What that is only depends on which fields there are, and most new objects are like others before; so it is
-    remembered for objects of the same content.
+    remembered for objects of the same form. References to owners are apart from that: each names another one.
     """
     metadata = document["metadata"]
-    if "managedFields" in metadata:
+    references = metadata.get("ownerReferences", ())
+    if "managedFields" in metadata or not all(reference.get("uid") for reference in references):
         return _recorded(document, None, write, strategy=strategy, wanted=wanted)
     likeness = _likeness(document, write)
     entry = _known.get(likeness)
     if entry is None:
-        recorded = _recorded(document, None, write, strategy=strategy, wanted=wanted)
+        apart = {name: value for name, value in metadata.items() if name != "ownerReferences"}
+        recorded = _recorded({**document, "metadata": apart}, None, write, strategy=strategy, wanted=wanted)
         entries = recorded["metadata"].get("managedFields", ())
-        if len(entries) == 1:
-            if len(_known) >= _REMEMBERED:
-                _known.clear()
-            _known[likeness] = entries[0]
-        return recorded
+        if len(entries) != 1:
+            return _recorded(document, None, write, strategy=strategy, wanted=wanted)
+        if len(_known) >= _REMEMBERED:
+            _known.clear()
+        entry = _known[likeness] = entries[0]
     manager = wanted.field_manager or _agent(write.user_agent) or "unknown"
     own = {**entry, "manager": manager, "time": managedfields.timestamp(write.now)}
+    if references:
+        own["fieldsV1"] = fieldset.encode(fieldset.union(own["fieldsV1"], _references(references)))
     return {**document, "metadata": {**metadata, "managedFields": [own]}}
 
 
@@ -139,7 +145,33 @@ def _likeness(document: Mapping[str, Any], write: Write) -> tuple[str, str, byte
     for name in ("labels", "annotations"):
         if name in metadata:
             metadata[name] = list(metadata[name])
-    return write.api_version, write.resource.kind, msgspec.json.encode({**document, "metadata": metadata})
+    form: dict[str, Any] = {**document, "metadata": metadata}
+    if document["apiVersion"] == write.api_version:
+        form = _form(form, schema.empty(schema.of(write.api_version, write.resource.kind)))
+    return write.api_version, write.resource.kind, msgspec.json.encode(form)
+
+
+def _form(document: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
+    """A document with its values near the top left out; but a value that every new object has is nobody's."""
+    return {
+        name: _members(value, empty.get(name)) if isinstance(value, dict) else _mark(value, name, empty)
+        for name, value in document.items()
+    }
+
+
+def _members(value: dict[str, Any], empty: Any) -> dict[str, Any]:
+    known = empty if isinstance(empty, dict) else {}
+    return {name: _mark(member, name, known) for name, member in value.items()}
+
+
+def _mark(value: Any, name: str, empty: dict[str, Any]) -> Any:
+    return value if isinstance(value, dict | list) or value is None or value == empty.get(name) else 1
+
+
+def _references(references: list[dict[str, Any]]) -> fieldset.FieldSet:
+    """The fields that references to owners are: the list, and each by the identity of whom it names."""
+    items: fieldset.FieldSet = {fieldset.item({"uid": reference["uid"]}): {} for reference in references}
+    return {"f:metadata": {"f:ownerReferences": {".": {}, **items}}}
 
 
 def _agent(user_agent: str) -> str:

@@ -8,6 +8,7 @@ Upstream words the length rule of DNS names in two ways, depending on whether va
 errors of fields with a shorter limit than their format, are the caller's business.
 """
 
+import functools
 import re
 from typing import Final, Literal, TypeAlias
 
@@ -124,6 +125,11 @@ def dns1035_label(text: str) -> Problems:
 
 def qualified_name(text: str) -> Problems:
     """Problems of a qualified name, which is what a label key is: ``[prefix/]name``."""
+    # The same few keys are on most objects; texts that are too long to be good are not kept.
+    return _remembered_name(text) if len(text) <= SUBDOMAIN_LENGTH + LABEL_LENGTH else _qualified_name(text)
+
+
+def _qualified_name(text: str) -> Problems:
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         suffix = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -141,6 +147,8 @@ def qualified_name(text: str) -> Problems:
         problems.append(f"name part {_key_name_problem()}")
     return tuple(problems)
 
+
+_remembered_name = functools.lru_cache(maxsize=4096)(_qualified_name)
 
 label_key = qualified_name
 

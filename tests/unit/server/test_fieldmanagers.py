@@ -8,6 +8,8 @@ from drachma.server import fieldmanagers
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, PODS, Client
 
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
 
 async def _entry(server: Client, path: str, body: dict[str, Any], agent: str) -> dict[str, Any]:
     answer = await server.call("POST", path, body, headers={"user-agent": agent})
@@ -30,6 +32,41 @@ async def test_alike_objects_have_alike_owners(server: Client, path: str, make: 
     assert third["manager"] == "unknown"
     assert "f:y" in third["fieldsV1"]["f:metadata"]["f:labels"]
     assert len(fieldmanagers._known) == 2
+
+
+def _reference(uid: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "name": f"pod-{uid}", "uid": uid, "controller": uid == "1"}
+
+
+async def test_references_to_owners_are_owned_one_by_one(server: Client) -> None:
+    fieldmanagers._known.clear()
+    worked_out, remembered, bare = [
+        (await _entry(server, CLAIMS, client.claim(name, **metadata), "one/1"))["fieldsV1"]
+        for name, metadata in (
+            ("a", {"ownerReferences": [_reference("1")], "labels": {"x": "1"}}),
+            ("b", {"ownerReferences": [_reference("3"), _reference("2")], "labels": {"x": "2"}}),
+            ("c", {"labels": {"x": "3"}}),
+        )
+    ]
+    assert len(fieldmanagers._known) == 1
+    labels: dict[str, Any] = {".": {}, "f:x": {}}
+    assert worked_out["f:metadata"] == {"f:labels": labels, "f:ownerReferences": {".": {}, 'k:{"uid":"1"}': {}}}
+    both: dict[str, Any] = {".": {}, 'k:{"uid":"2"}': {}, 'k:{"uid":"3"}': {}}
+    assert remembered == {**worked_out, "f:metadata": {"f:labels": labels, "f:ownerReferences": both}}
+    assert list(remembered["f:metadata"]["f:ownerReferences"]) == list(both)
+    assert bare == {**worked_out, "f:metadata": {"f:labels": labels}}
+
+
+async def test_values_near_the_top_do_not_tell_objects_apart(server: Client) -> None:
+    fieldmanagers._known.clear()
+    first, second, other = [
+        (await _entry(server, CONFIG_MAPS, {"metadata": {"name": name}, "data": data, "immutable": True}, "one/1"))
+        for name, data in (("a", {"x": "1"}), ("b", {"x": "2"}), ("c", {"x": "1", "y": "2"}))
+    ]
+    assert len(fieldmanagers._known) == 2
+    assert first["fieldsV1"] == {"f:data": {".": {}, "f:x": {}}, "f:immutable": {}}
+    assert second == first
+    assert other["fieldsV1"] == {"f:data": {".": {}, "f:x": {}, "f:y": {}}, "f:immutable": {}}
 
 
 async def test_versions_are_told_apart(server: Client) -> None:
