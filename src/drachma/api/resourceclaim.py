@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from drachma.api import devices, meta, nodeselector
-from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, Int64, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, ZERO_TUPLE, Int64, Struct
 from drachma.values import quantity
 
 
@@ -74,7 +74,7 @@ class DeviceClaimConfiguration(Struct, frozen=True, kw_only=True):
 class DeviceClaim(Struct, frozen=True, kw_only=True):
     """All that a claim asks for."""
 
-    requests: tuple[DeviceRequest, ...] = ABSENT_TUPLE
+    requests: tuple[DeviceRequest, ...] = ZERO_TUPLE
     constraints: tuple[DeviceConstraint, ...] = ABSENT_TUPLE
     config: tuple[DeviceClaimConfiguration, ...] = ABSENT_TUPLE
 
@@ -148,7 +148,7 @@ class AllocatedDeviceStatus(Struct, frozen=True, kw_only=True):
     pool: str = ZERO_TEXT
     device: str = ZERO_TEXT
     share_id: str | None = msgspec.field(default=None, name="shareID")
-    conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
+    conditions: tuple[meta.Condition, ...] = ZERO_TUPLE
     data: meta.Opaque = None
     network_data: NetworkDeviceData | None = None
 

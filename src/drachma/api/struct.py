@@ -7,7 +7,8 @@ own: msgspec leaves a field out only when it holds the very default object, so a
 Fields whose absence means something else than zero are ``| None``.
 
 Upstream leaves most fields out when they are zero; a few it always writes. Those have a ``ZERO`` value as default:
-absent here too, but written out in the canonical form (:func:`drachma.api.defaults.canonical`).
+absent here too, but written out in the canonical form (:func:`drachma.api.defaults.canonical`). Lists of that sort
+(``ZERO_TUPLE``) upstream writes as null, which only the server's documents show.
 """
 
 from collections.abc import Mapping
@@ -44,9 +45,10 @@ ABSENT_MAP: Final[Mapping[str, Any]] = _AbsentMap()
 
 ZERO_TEXT: Final[str] = _AbsentText()
 ZERO_INT: Final[int] = _AbsentInt()
+ZERO_TUPLE: Final[tuple[Any, ...]] = _AbsentTuple()
 
 _ALWAYS_WRITTEN: Final[dict[int, str | int]] = {id(ZERO_TEXT): "", id(ZERO_INT): 0}
-_ABSENT = frozenset(map(id, (ABSENT_TEXT, ABSENT_INT, ABSENT_TUPLE, ABSENT_MAP))) | _ALWAYS_WRITTEN.keys()
+_ABSENT = frozenset(map(id, (ABSENT_TEXT, ABSENT_INT, ABSENT_TUPLE, ABSENT_MAP, ZERO_TUPLE))) | _ALWAYS_WRITTEN.keys()
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]

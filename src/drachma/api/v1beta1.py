@@ -4,7 +4,7 @@ Only the codec and :mod:`drachma.api.conversion` use them; everything else sees 
 """
 
 from drachma.api import meta, nodeselector, resourceclaim, resourceslice
-from drachma.api.struct import ABSENT_TUPLE, ZERO_TEXT, Struct
+from drachma.api.struct import ABSENT_TUPLE, ZERO_TEXT, ZERO_TUPLE, Struct
 
 
 class DeviceRequest(resourceclaim.ExactDeviceRequest, frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class DeviceRequest(resourceclaim.ExactDeviceRequest, frozen=True, kw_only=True)
 class DeviceClaim(Struct, frozen=True, kw_only=True):
     """All that a claim asks for."""
 
-    requests: tuple[DeviceRequest, ...] = ABSENT_TUPLE
+    requests: tuple[DeviceRequest, ...] = ZERO_TUPLE
     constraints: tuple[resourceclaim.DeviceConstraint, ...] = ABSENT_TUPLE
     config: tuple[resourceclaim.DeviceClaimConfiguration, ...] = ABSENT_TUPLE
 

@@ -1,7 +1,7 @@
 """Parts of a document that upstream writes even where they are empty, such as ``status: {}`` of a claim.
 
-Go writes a struct that is no pointer whatever is in it, and clients compare with that. Strategies call :func:`fill` on
-every document that goes into the store.
+Go writes a struct that is no pointer whatever is in it, and some empty lists as null; clients compare with that.
+Strategies call :func:`fill` on every document that goes into the store.
 """
 
 import functools
@@ -31,6 +31,9 @@ def _fill(document: dict[str, Any], steps: tuple[_Step, ...]) -> None:
         if value is None:
             if not step.is_filled:
                 continue
+            if step.form is not model.Object:
+                document[step.name] = None
+                continue
             value = document[step.name] = {}
         if not step.below:
             continue
@@ -57,7 +60,7 @@ def _steps(schema: model.Object) -> tuple[_Step, ...]:
             continue
         form = type(field.type)
         assert issubclass(form, model.Object | model.ListOf | model.MapOf), "what has objects in it is a container"
-        step = _Step(field.name, field.filled and form is model.Object, form, _steps(inner))
+        step = _Step(field.name, (field.filled and form is model.Object) or field.nulled, form, _steps(inner))
         if step.is_filled or step.below:
             steps.append(step)
     return tuple(steps)

@@ -44,15 +44,16 @@ class ListOf(msgspec.Struct, frozen=True):
 class Field(msgspec.Struct, frozen=True, kw_only=True):
     """A named part of an object.
 
-    ``filled``: upstream's struct is not a pointer, so the field is written even where it is empty. ``default`` only
-    matters for key fields of lists. ``merge_key``, ``merges`` and ``retains_keys`` are the strategic merge patch
-    strategy, which for historical reasons is not always what server-side apply does.
+    ``filled``: upstream's struct is not a pointer, so the field is written even where it is empty. ``nulled``: so is
+    this list, as null. ``default`` only matters for key fields of lists. ``merge_key``, ``merges`` and ``retains_keys``
+    are the strategic merge patch strategy, which for historical reasons is not always what server-side apply does.
     """
 
     name: str
     type: "Type"
     required: bool = False
     filled: bool = False
+    nulled: bool = False
     default: Any = None
     merges: bool = False
     merge_key: str = ""

@@ -8,7 +8,7 @@ import functools
 import msgspec
 from msgspec import inspect
 
-from drachma.api import meta
+from drachma.api import meta, struct
 from drachma.server.schema import model, notation
 from drachma.server.schema.tables import devices
 from drachma.values import quantity
@@ -39,13 +39,18 @@ class Reader:
     def _field(self, owner: str, field: inspect.Field) -> model.Field:
         name = field.encode_name
         kind = self._type(field.type)
-        plain = model.Field(name=name, type=kind, filled=isinstance(kind, model.Object) and not _is_optional(field))
+        plain = model.Field(
+            name=name,
+            type=kind,
+            filled=isinstance(kind, model.Object) and not _is_optional(field),
+            nulled=field.default is struct.ZERO_TUPLE,
+        )
         fact = _facts().get((owner, name))
         if fact is None:
             return plain
         if isinstance(kind, model.ListOf) and isinstance(fact.type, model.ListOf):
             kind = model.ListOf(kind.element, fact.type.keys)
-        return msgspec.structs.replace(fact, type=kind, filled=plain.filled)
+        return msgspec.structs.replace(fact, type=kind, filled=plain.filled, nulled=plain.nulled)
 
     def _type(self, info: inspect.Type) -> model.Type:
         match info:
