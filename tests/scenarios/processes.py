@@ -1,4 +1,4 @@
-"""The API server as users run it: a process of its own, on loopback, with TLS."""
+"""The API server, or a whole control plane, as users run it: a process of its own, on loopback, with TLS."""
 
 import contextlib
 import os
@@ -38,10 +38,10 @@ class Process:
         return self.process.wait(timeout=60)
 
 
-def start(folder: pathlib.Path, *, listen: str = "127.0.0.1:0") -> Process:
+def start(folder: pathlib.Path, *, listen: str = "127.0.0.1:0", command_name: str = "apiserver") -> Process:
     """Starts a server and waits until it serves; RuntimeError with its output if it does not."""
     kubeconfig = folder / "kubeconfig.yaml"
-    command = [sys.executable, "-c", "from drachma import cli; cli.main()", "apiserver"]
+    command = [sys.executable, "-c", "from drachma import cli; cli.main()", command_name]
     process = subprocess.Popen(
         [*command, "--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig)],
         stdout=subprocess.PIPE,
@@ -58,9 +58,9 @@ def start(folder: pathlib.Path, *, listen: str = "127.0.0.1:0") -> Process:
 
 
 @contextlib.contextmanager
-def running(folder: pathlib.Path) -> Iterator[Process]:
+def running(folder: pathlib.Path, *, command_name: str = "apiserver") -> Iterator[Process]:
     """A server that is stopped in the end, whatever happens."""
-    server = start(folder)
+    server = start(folder, command_name=command_name)
     try:
         yield server
     finally:
