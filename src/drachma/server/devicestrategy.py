@@ -29,11 +29,11 @@ _decode = msgspec.json.Decoder().decode
 
 _encode = msgspec.json.Encoder().encode
 
-_REMEMBERED: Final = 256
-"""How many contents are kept to be shared."""
+_REMEMBERED: Final = 512
+"""How many contents, and how many fields of them, are kept to be shared."""
 
 _WITHOUT_TIMES: Final = frozenset({resourceclaim.ResourceClaim, resourceclaimtemplate.ResourceClaimTemplate})
-"""Kinds that come in many like copies and whose defaults do not depend on the time."""
+"""Kinds that come in many like copies, whose defaults do not depend on the time, and whose fields are always stored."""
 
 _STATUS_ON_DELETE: Final = frozenset({devicetaintrule.DeviceTaintRule})
 """Kinds whose deletion upstream answers with a Status and not with the object."""
@@ -54,7 +54,8 @@ class DeviceStrategy:
         self._fields = tuple(name for name in self._kind.model.__struct_fields__ if name != "metadata")
         self._is_timeless = self._kind.model in _WITHOUT_TIMES
         self._contents: dict[bytes, meta.Object] = {}
-        self._bodies: dict[tuple[int, ...], tuple[tuple[Any, ...], dict[str, Any]]] = {}
+        self._absent = self._kind.model()
+        self._parts: dict[int, tuple[Any, Any]] = {}
         self.traits = Traits(returns_deleted=self._kind.model not in _STATUS_ON_DELETE)
 
     def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
@@ -69,10 +70,18 @@ class DeviceStrategy:
                     self._contents.clear()
                 shared = self._contents[likeness] = given
             given = structs.replace(shared, metadata=given.metadata)
+            if known is not None and known["apiVersion"] == self._api_version:
+                for field in self._fields:
+                    if field in document and document[field] is known.get(field):
+                        self._remember(getattr(given, field), known[field])
         return Subject(objectmeta.normalized(given.metadata), given)
 
     def load(self, document: Mapping[str, Any]) -> Subject:
         stored = codec.decode(document)
+        if self._is_timeless:
+            for field in self._fields:
+                if field in document:
+                    self._remember(getattr(stored, field), document[field])
         return Subject(dict(document["metadata"]), stored)
 
     def document(self, subject: Subject) -> dict[str, Any]:
@@ -85,23 +94,32 @@ class DeviceStrategy:
 
     def _body(self, content: meta.Object) -> dict[str, Any]:
         """All but metadata as it is stored; shared, so not to be changed."""
-        parts = tuple(getattr(content, field) for field in self._fields)
-        likeness = tuple(map(id, parts))
-        known = self._bodies.get(likeness)
-        if known is not None:
-            return known[1]
+        if not self._is_timeless:
+            return self._made(content)
+        parts = {field: getattr(content, field) for field in self._fields}
+        known = {field: self._parts[id(part)][1] for field, part in parts.items() if id(part) in self._parts}
+        if len(known) < len(parts):
+            made = self._made(structs.replace(content, **{field: getattr(self._absent, field) for field in known}))
+            for field in parts:
+                if field not in known:
+                    known[field] = made[field]
+                    self._remember(parts[field], made[field])
+        return {field: known[field] for field in parts}
+
+    def _made(self, content: meta.Object) -> dict[str, Any]:
         canonical = defaults.canonical(structs.replace(content, metadata=meta.ABSENT_META))
         body: dict[str, Any] = _decode(codec.encode_json(canonical))
         del body["kind"], body["apiVersion"]
         whole = {**body, "metadata": {}}
         filling.fill(whole, self._schema)
         del whole["metadata"]
-        if self._is_timeless:
-            if len(self._bodies) >= _REMEMBERED:
-                self._bodies.clear()
-            # The parts are kept too, so that nothing else can get their ids.
-            self._bodies[likeness] = (parts, whole)
         return whole
+
+    def _remember(self, part: Any, stored: Any) -> None:
+        """How a field's value is stored. The value is kept too, so that nothing else can get its id."""
+        if len(self._parts) >= _REMEMBERED:
+            self._parts.clear()
+        self._parts[id(part)] = (part, stored)
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return self.convert(document, version)
