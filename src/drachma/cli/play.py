@@ -42,10 +42,16 @@ def play(
             raise errors.DecodeError(str(each))
     given = [each for each in found if isinstance(each, sources.Source)]
     options = hosting.Options(address=serving.Address("127.0.0.1", 0), is_announced=False)
-    hosting.run(options, up.components, functools.partial(_play, given, seconds=seconds))
+    shown: list[str] = []
+    try:
+        hosting.run(options, up.components, functools.partial(_play, given, shown, seconds=seconds))
+    finally:
+        # Not before everything has ended: a reader who has seen enough must not take the control plane down.
+        for line in shown:
+            typer.echo(line)
 
 
-async def _play(given: Sequence[sources.Source], host: hosting.Host, *, seconds: float) -> None:
+async def _play(given: Sequence[sources.Source], shown: list[str], host: hosting.Host, *, seconds: float) -> None:
     host.ready()
     await host.listening.wait()
     reached = access.Access(
@@ -61,8 +67,7 @@ async def _play(given: Sequence[sources.Source], host: hosting.Host, *, seconds:
         for source in sorted(given, key=_rank):
             await _create(client, resources, source)
         is_settled = await watched.settle(seconds)
-        for line in _lines(watched):
-            typer.echo(line)
+        shown.extend(_lines(watched))
         if not is_settled:
             raise errors.UnreachableError(f"things still change after {seconds:g} seconds; see --seconds")
 
