@@ -202,7 +202,7 @@ async def _process(*arguments: str, until: pathlib.Path | None = None) -> AsyncI
     """A command of drachma in a process of its own; what it says goes to standard error if it fails to start."""
     command = (sys.executable, "-c", "from drachma import cli; cli.main()", *arguments)
     process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, env=os.environ
+        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, env=dict(os.environ)
     )
     try:
         deadline = time.monotonic() + _START_SECONDS
