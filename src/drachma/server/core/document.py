@@ -83,10 +83,16 @@ class DocumentStrategy:
     def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         kept = _kept(document, known or {})
         new = {field: value for field, value in document.items() if field not in kept} if kept else document
+        entries = _kept_entries(new, known or {})
+        if entries:
+            own_fields = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
+            new = {**new, "metadata": own_fields}
         problem = typemismatch.explain(new, self._schema)
         if problem:
             raise errors.DecodeError(problem)
         given = nulls.settled(new, self._schema)
+        if entries:
+            given["metadata"]["managedFields"] = entries
         if kept:
             # In the order of the document, which is the order in which it is stored.
             given |= kept
@@ -175,6 +181,13 @@ def _kept(document: Document, known: Mapping[str, Any]) -> Document:
         for field, value in document.items()
         if isinstance(value, dict) and value is known.get(field)
     }
+
+
+def _kept_entries(document: Document, known: Mapping[str, Any]) -> list[Any]:
+    """The managed fields that a document shares with a stored one: a patch names its object, but rarely these."""
+    own = document.get("metadata")
+    entries = own.get("managedFields") if isinstance(own, dict) else None
+    return entries if entries and known and entries is known["metadata"].get("managedFields") else []
 
 
 def _take(content: Document, old: Mapping[str, Any], field: str) -> None:
