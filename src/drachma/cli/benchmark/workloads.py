@@ -77,7 +77,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _grown(workload: Workload, count: int, factor: float) -> int:
-    left = _STEADY_PODS if workload.name.rpartition("/")[2].startswith("full") else 0
+    left = _STEADY_PODS if "full_" in workload.name else 0
     return max(0, round((count + left) * factor) - left) if count else 0
 
 
