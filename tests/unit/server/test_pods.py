@@ -212,3 +212,14 @@ async def test_status_keeps_what_old_clients_do_not_know(server: Client) -> None
         "resourceClaimStatuses": statuses,
     }
     assert "nodeName" not in after["spec"]
+
+
+async def test_a_patch_of_status_takes_nulls_away_that_it_does_not_touch(server: Client) -> None:
+    await server.call("POST", PODS, client.pod())
+    assert (await server.call("POST", f"{PODS}/p/binding", _binding())).code == 201
+    (bound,) = (await server.call("GET", f"{PODS}/p")).body["status"]["conditions"]
+    patch = {"metadata": {"labels": {"a": "b"}}}
+    headers = {"content-type": "application/merge-patch+json"}
+    patched = await server.call("PATCH", f"{PODS}/p/status", patch, headers=headers)
+    assert bound["lastProbeTime"] is None
+    assert patched.body["status"]["conditions"] == [{name: bound[name] for name in bound if name != "lastProbeTime"}]

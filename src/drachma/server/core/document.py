@@ -175,12 +175,17 @@ class DocumentStrategy:
 
 
 def _kept(document: Document, known: Mapping[str, Any]) -> Document:
-    """Copies of the fields that a document shares with a stored one: they have been read before."""
-    return {
-        field: _decode(_encode(value))
-        for field, value in document.items()
-        if isinstance(value, dict) and value is known.get(field)
-    }
+    """Copies of the fields that a document shares with a stored one: they have been read before.
+
+    But for those with nulls, which the server itself writes in some places and reading takes away.
+    """
+    kept: Document = {}
+    for field, value in document.items():
+        if isinstance(value, dict) and value is known.get(field):
+            text = _encode(value)
+            if b"null" not in text:
+                kept[field] = _decode(text)
+    return kept
 
 
 def _kept_entries(document: Document, known: Mapping[str, Any]) -> list[Any]:
