@@ -71,6 +71,8 @@ def test_pods_are_scheduled_before_and_after_a_restart(tmp_path: pathlib.Path) -
         devices = [each["device"] for each in claim["status"]["allocation"]["devices"]["results"]]
         assert devices == ["gpu-2", "gpu-3", "nic-1"]
         assert [each["name"] for each in claim["status"]["reservedFor"]] == ["trainer"]
+        metrics = connection.call("GET", "/metrics").body
+        assert 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0' in metrics
         connection.close()
         assert server.stop() == 0, "asked to stop, it ends well"
 

@@ -16,6 +16,7 @@ import msgspec
 import prometheus_client
 
 from drachma.api import gates as feature
+from drachma.cli import mergedmetrics
 from drachma.client import Client, Informers, clock, local
 from drachma.controllers import catalog, environment, group
 from drachma.scheduler import Scheduler, Settings
@@ -62,15 +63,23 @@ async def run(
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs components that share what they know of the cluster, until cancelled; one that fails ends them all."""
-    async with Informers(client, time=given.clock, chance=given.chance) as informers:
-        made = environment.Environment(
-            client, informers, time=given.clock, chance=given.chance, registry=given.registry, gates=given.gates
-        )
-        async with asyncio.TaskGroup() as tasks:
-            for part in parts:
+    registries = [prometheus_client.CollectorRegistry() for _ in parts]
+    metrics = mergedmetrics.MergedMetrics(registries)
+    given.registry.register(metrics)
+    try:
+        async with (
+            Informers(client, time=given.clock, chance=given.chance) as informers,
+            asyncio.TaskGroup() as tasks,
+        ):
+            for part, registry in zip(parts, registries, strict=True):
+                made = environment.Environment(
+                    client, informers, time=given.clock, chance=given.chance, registry=registry, gates=given.gates
+                )
                 tasks.create_task(part(made))
             await informers.wait_synced()
             ready()
+    finally:
+        given.registry.unregister(metrics)
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,45 +51,46 @@ class Metrics:
     """The counters and histograms of one server."""
 
     def __init__(self) -> None:
-        self._registry = prometheus_client.CollectorRegistry()
+        self.registry: Final = prometheus_client.CollectorRegistry()
+        """What ``/metrics`` shows; components in the server's process put theirs in it."""
         names = Labels._fields
         self._requests = prometheus_client.Counter(
             "apiserver_request_total",
             "Requests by verb, dry run, group, version, resource, scope, component and response code.",
             (*names, "component", "code"),
-            registry=self._registry,
+            registry=self.registry,
         )
         self._durations = prometheus_client.Histogram(
             "apiserver_request_duration_seconds",
             "Response latency by verb, dry run, group, version, resource, subresource, scope and component.",
             (*names, "component"),
             buckets=_DURATIONS,
-            registry=self._registry,
+            registry=self.registry,
         )
         self._sizes = prometheus_client.Histogram(
             "apiserver_response_sizes",
             "Response size in bytes by group, version, verb, resource, subresource, scope and component.",
             ("group", "version", "verb", "resource", "subresource", "scope", "component"),
             buckets=_SIZES,
-            registry=self._registry,
+            registry=self.registry,
         )
         self._in_flight = prometheus_client.Gauge(
             "apiserver_current_inflight_requests",
             "Requests being served, by kind.",
             ("request_kind",),
-            registry=self._registry,
+            registry=self.registry,
         )
         self._long_running = prometheus_client.Gauge(
             "apiserver_longrunning_requests",
             "Open watches.",
             ("verb", "group", "version", "resource", "subresource", "scope", "component"),
-            registry=self._registry,
+            registry=self.registry,
         )
         self._watch_bytes = prometheus_client.Counter(
             "apiserver_watch_bytes",
             "Bytes sent to watches.",
             ("group", "version", "resource"),
-            registry=self._registry,
+            registry=self.registry,
         )
         self._reading = self._in_flight.labels("readOnly")
         self._mutating = self._in_flight.labels("mutating")
@@ -100,11 +101,11 @@ class Metrics:
     def observe_store(self, store: protocol.Store, streams: watching.Streams) -> None:
         """Adds what is known about the store: its revision, and the number of watches."""
         revision = prometheus_client.Gauge(
-            "apiserver_storage_revision", "The newest revision of the store.", registry=self._registry
+            "apiserver_storage_revision", "The newest revision of the store.", registry=self.registry
         )
         revision.set_function(lambda: store.revision)
         watches = prometheus_client.Gauge(
-            "apiserver_registered_watchers", "Watches that are open.", registry=self._registry
+            "apiserver_registered_watchers", "Watches that are open.", registry=self.registry
         )
         watches.set_function(lambda: len(streams))
 
@@ -134,7 +135,7 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
-        return exposition.generate_latest(self._registry)
+        return exposition.generate_latest(self.registry)
 
     def _count(self, labels: Labels, code: int) -> None:
         child = self._children.get((labels, code))
