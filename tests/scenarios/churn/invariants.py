@@ -227,7 +227,8 @@ def places_for(waiting: pod.Pod, state: State) -> list[str]:
         try:
             outcome = chooser.allocate(place, unallocated)
         except errors.AllocationError:
-            continue
+            # As upstream: an error on one node, such as a pool in an update, ends the attempt on all of them.
+            return []
         if not isinstance(outcome, allocator.Allocated):
             continue
         results = [*outcome.results, *(claim.status.allocation for claim in allocated if claim.status.allocation)]
