@@ -19,10 +19,10 @@ from typing import Final
 
 import msgspec
 import typer
-import uvloop
 
 from drachma import errors
 from drachma.api import gates as feature
+from drachma.cli import eventloop
 from drachma.server import app as asgi
 from drachma.server import authentication, bootstrap, certificates, kubeconfig, serving
 from drachma.store import memory, protocol, sqlite
@@ -65,7 +65,7 @@ def log_to_stderr() -> None:
 
 def run(options: Options, *beside: Beside) -> None:
     """Serves until a signal, or until something beside the server is done."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with eventloop.runner() as runner:
         if options.data is not None:
             runner.run(_run(options, options.data, beside))
         else:

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import prometheus_client
 import typer
-import uvloop
 
 from drachma import errors
 from drachma.api import gates
+from drachma.cli import eventloop
 from drachma.client import Informers, access, http, lease
 from drachma.scheduler import Scheduler, Settings
 from drachma.scheduler.settings import DEFAULT_NAME
@@ -54,7 +54,7 @@ def scheduler(
     if metrics_port:
         prometheus_client.start_http_server(metrics_port, "127.0.0.1", registry=registry)
     lead = (leader_elect_resource_namespace, leader_elect_resource_name) if leader_elect else None
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with eventloop.runner() as runner:
         runner.run(_run(http.find_access(kubeconfig, context=context), chosen, registry=registry, lead=lead))
 
 

@@ -20,11 +20,10 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Final, Literal
 
 import msgspec
-import uvloop
 
 from drachma import errors
 from drachma.api import pod
-from drachma.cli import embedded
+from drachma.cli import embedded, eventloop
 from drachma.cli.benchmark import meter, objects, preparation, workloads
 from drachma.client import Client, Informers, http
 from drachma.store import sqlite
@@ -53,7 +52,7 @@ def run(workload: workloads.Workload, *, mode: Mode, profile: pathlib.Path | Non
     """Runs a workload; best in a process that has done nothing else, or its memory counts too."""
     with (
         tempfile.TemporaryDirectory(prefix="drachma-bench-") as folder,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        eventloop.runner() as runner,
     ):
         return runner.run(_run(workload, pathlib.Path(folder), mode=mode, profile=profile))
 
