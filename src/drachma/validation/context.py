@@ -43,5 +43,5 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     def opaque_length(self, value: Any, at: Path) -> int:
         """The bytes of an opaque part, as the client wrote it where that is known."""
-        written = client_text.length_at(self.body, at) if self.body is not None else None
+        written = client_text.length_at(self.body, str(at)) if self.body is not None else None
         return len(msgspec.json.encode(value)) if written is None else written

@@ -78,50 +78,50 @@ Errors = Iterator[FieldError]
 
 def invalid(at: Path, value: object, detail: str, *, origin: str = "") -> FieldError:
     """A malformed or out-of-range value."""
-    return FieldError(Reason.INVALID, at, value, detail, origin)
+    return FieldError(Reason.INVALID, str(at), value, detail, origin)
 
 
 def required(at: Path, detail: str = "") -> FieldError:
     """A value that must be there."""
-    return FieldError(Reason.REQUIRED, at, "", detail)
+    return FieldError(Reason.REQUIRED, str(at), "", detail)
 
 
 def forbidden(at: Path, detail: str) -> FieldError:
     """A value that is well formed and not allowed here or now."""
-    return FieldError(Reason.FORBIDDEN, at, "", detail)
+    return FieldError(Reason.FORBIDDEN, str(at), "", detail)
 
 
 def duplicate(at: Path, value: object) -> FieldError:
     """A value that another item has already."""
-    return FieldError(Reason.DUPLICATE, at, value)
+    return FieldError(Reason.DUPLICATE, str(at), value)
 
 
 def not_found(at: Path, value: object, detail: str = "") -> FieldError:
     """A reference to something that is not there."""
-    return FieldError(Reason.NOT_FOUND, at, value, detail)
+    return FieldError(Reason.NOT_FOUND, str(at), value, detail)
 
 
 def not_supported(at: Path, value: object, supported: Sequence[str]) -> FieldError:
     """A value outside an enumeration."""
     values = ", ".join(map(quotation.quote, supported))
-    return FieldError(Reason.NOT_SUPPORTED, at, value, f"supported values: {values}")
+    return FieldError(Reason.NOT_SUPPORTED, str(at), value, f"supported values: {values}")
 
 
 def too_long(at: Path, limit: int, *, unit: str = "byte", origin: str = "") -> FieldError:
     """A text beyond its limit; it is not repeated in the message."""
     units = unit if limit == 1 else f"{unit}s"
-    return FieldError(Reason.TOO_LONG, at, "", f"may not be more than {limit} {units}", origin)
+    return FieldError(Reason.TOO_LONG, str(at), "", f"may not be more than {limit} {units}", origin)
 
 
 def too_many(at: Path, count: int, limit: int, *, origin: str = "") -> FieldError:
     """A list or map beyond its limit."""
     items = "item" if limit == 1 else "items"
-    return FieldError(Reason.TOO_MANY, at, count, f"must have at most {limit} {items}", origin)
+    return FieldError(Reason.TOO_MANY, str(at), count, f"must have at most {limit} {items}", origin)
 
 
 def internal(at: Path, detail: str) -> FieldError:
     """Something that is not the client's fault."""
-    return FieldError(Reason.INTERNAL, at, "", detail)
+    return FieldError(Reason.INTERNAL, str(at), "", detail)
 
 
 def covered(errors: Iterable[FieldError], *, origin: str | None = None) -> Errors:

@@ -1,25 +1,37 @@
-"""Field paths, spelled as Kubernetes spells them: ``spec.devices[0].attributes[example.com/model]``."""
+"""Field paths, spelled as Kubernetes spells them: ``spec.devices[0].attributes[example.com/model]``.
+
+Rules walk through good objects nearly always, so that a path only notes its steps and is spelled for a message.
+"""
 
 from __future__ import annotations
 
+import msgspec
 
-class Path(str):
-    """Where in an object a value is."""
 
-    __slots__ = ()
+class Path(msgspec.Struct, frozen=True, gc=False):
+    """Where in an object a value is; ``str()`` spells it. A position or key in ``step`` stands in brackets."""
+
+    step: str | int = ""
+    above: Path | None = None
+    is_inside: bool = False
 
     def child(self, *names: str) -> Path:
         """A field below this one."""
-        below = names[0] if len(names) == 1 else ".".join(names)
-        return Path(f"{self}.{below}" if self else below)
+        return Path(names[0] if len(names) == 1 else ".".join(names), self)
 
     def item(self, position: int) -> Path:
         """An item of this list."""
-        return Path(f"{self}[{position}]")
+        return Path(position, self, is_inside=True)
 
     def key(self, key: str) -> Path:
         """A value of this map."""
-        return Path(f"{self}[{key}]")
+        return Path(key, self, is_inside=True)
+
+    def __str__(self) -> str:
+        before = str(self.above) if self.above is not None else ""
+        if self.is_inside:
+            return f"{before}[{self.step}]"
+        return f"{before}.{self.step}" if before else str(self.step)
 
 
 ROOT = Path()

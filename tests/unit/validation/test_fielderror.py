@@ -51,7 +51,8 @@ def test_messages(error: FieldError, want: str) -> None:
 
 
 def test_paths() -> None:
-    assert ROOT.child("spec").child("a", "b").item(1).key("x/y") == "spec.a.b[1][x/y]"
+    assert str(ROOT.child("spec").child("a", "b").item(1).key("x/y").child("c")) == "spec.a.b[1][x/y].c"
+    assert str(ROOT) == ""
 
 
 class TestMerge:
