@@ -7,6 +7,7 @@ Public: ``compare(old, new, *, schema) -> Comparison``, ``fields_of(document, *,
 ``named_fields(fields, *, schema)``, ``identity(item, kind)``.
 """
 
+import functools
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -17,6 +18,11 @@ from drachma.server.schema import model
 
 ABSENT: Final[Any] = object()
 """Stands for what a document does not have; null is something it has."""
+
+_LEAF: Final[fieldset.FieldSet] = {}
+"""The node of every leaf, shared because there are so many of them."""
+
+_encode = msgspec.json.Encoder().encode
 
 
 class UnidentifiedError(errors.InvalidValueError):
@@ -35,84 +41,120 @@ class Comparison(NamedTuple):
         return Comparison(*(fieldset.recursive_difference(each, ignored) for each in self)) if ignored else self
 
 
+class _Plan(msgspec.Struct, eq=False):
+    """A type as comparing walks through it: the elements and plans of its fields are looked up, not worked out.
+
+    ``is_leaf`` holds for what has one owner whatever is in it. ``rest`` is the plan of map entries and unknown fields.
+    """
+
+    kind: model.Type
+    is_leaf: bool
+    fields: dict[str, tuple[str, "_Plan"]]
+    rest: "_Plan | None" = None
+    listed: model.ListOf | None = None
+
+
+@functools.cache
+def _plan(kind: model.Type) -> _Plan:
+    match kind:
+        case model.Object(fields=fields, atomic=False):
+            below = {name: (fieldset.field(name), _plan(field.type)) for name, field in fields.items()}
+            return _Plan(kind, is_leaf=False, fields=below, rest=_plan(model.ANY))
+        case model.MapOf(element=element, atomic=False):
+            return _Plan(kind, is_leaf=False, fields={}, rest=_plan(element))
+        case model.ListOf(element=element, keys=keys) if keys is not None:
+            return _Plan(kind, is_leaf=False, fields={}, rest=_plan(element), listed=kind)
+        case model.Free(atomic=False):
+            free = _Plan(kind, is_leaf=False, fields={})
+            free.rest = free
+            return free
+        case _:
+            return _Plan(kind, is_leaf=True, fields={})
+
+
 def compare(old: Any, new: Any, *, schema: model.Type) -> Comparison:
-    """The difference between two documents of one type."""
+    """The difference between two documents of one type. The sets share parts, so they are not to be changed."""
     outcome = Comparison({}, {}, {})
-    _compare_parts(old, new, schema, outcome)
+    _compare_parts(old, new, _plan(schema), outcome)
     return outcome
 
 
-def _compare(element: str, old: Any, new: Any, *, kind: model.Type, into: Comparison) -> None:
+def _compare(element: str, old: Any, new: Any, *, plan: _Plan, into: Comparison) -> None:
+    """Notes how a part differs that both documents have, or one of them."""
     if old is ABSENT:
-        into.added[element] = _whole(new, kind)
+        into.added[element] = _whole(new, plan)
     elif new is ABSENT:
-        into.removed[element] = _whole(old, kind)
-    elif old is new or (old == new and _is_same_text(old, new)):
-        return
-    elif is_leaf(old, new, kind):
+        into.removed[element] = _whole(old, plan)
+    elif plan.is_leaf or is_leaf(old, new, plan.kind):
         if not documents.same(old, new):
-            into.modified[element] = {}
-    else:
+            into.modified[element] = _LEAF
+    # Python thinks that true is 1, so what is equal in its eyes must also be written alike to be passed over.
+    elif old != new or _encode(old) != _encode(new):
         below = Comparison({}, {}, {})
-        _compare_parts(old, new, kind, below)
+        _compare_parts(old, new, plan, below)
         for target, parts in zip(into, below, strict=True):
             if parts:
                 target[element] = parts
 
 
-def _whole(value: Any, kind: model.Type) -> fieldset.FieldSet:
+def _whole(value: Any, plan: _Plan) -> fieldset.FieldSet:
     """The node of something that only one side has: it and everything in it, down to the leaves."""
-    if not value or _is_atomic(kind, value):
-        return {}
-    if isinstance(kind, model.ListOf):
+    rest = plan.rest
+    if not value or rest is None:
+        return _LEAF
+    node: fieldset.FieldSet = {".": _LEAF}
+    if plan.listed is not None:
         if not isinstance(value, list):
-            return {}
-        items = _by_identity(value, kind).items()
-        below = {element: _whole(found[0], kind.element) if len(found) == 1 else {} for element, found in items}
-    elif isinstance(value, dict):
-        below = {fieldset.field(name): _whole(part, part_of(kind, name)) for name, part in value.items()}
-    else:
-        return {}
-    return {".": {}, **below}
+            return _LEAF
+        for element, found in _by_identity(value, plan.listed).items():
+            node[element] = _whole(found[0], rest) if len(found) == 1 else _LEAF
+        return node
+    if not isinstance(value, dict):
+        return _LEAF
+    known = plan.fields
+    for name, part in value.items():
+        element, below = known.get(name) or (fieldset.field(name), rest)
+        node[element] = _LEAF if below.is_leaf or not part else _whole(part, below)
+    return node
 
 
-def _is_same_text(old: Any, new: Any) -> bool:
-    """Python thinks that true is 1, so what is equal in its eyes must also be written alike to be passed over."""
-    return isinstance(old, str) or bool(msgspec.json.encode(old) == msgspec.json.encode(new))
-
-
-def _compare_parts(old: Any, new: Any, kind: model.Type, into: Comparison) -> None:
-    if isinstance(kind, model.ListOf):
-        _compare_items(_list(old), _list(new), kind, into)
+def _compare_parts(old: Any, new: Any, plan: _Plan, into: Comparison) -> None:
+    rest = plan.rest
+    assert rest is not None, "what has no parts is a leaf"
+    if plan.listed is not None:
+        _compare_items(_list(old), _list(new), plan.listed, rest=rest, into=into)
         return
-    left, right = _map(old), _map(new)
+    left, right, known = _map(old), _map(new), plan.fields
     for name, before in left.items():
         after = right.get(name, ABSENT)
         if after is not before and not (type(before) is type(after) is str and before == after):
-            _compare(fieldset.field(name), before, after, kind=part_of(kind, name), into=into)
-    for name in right:
+            element, below = known.get(name) or (fieldset.field(name), rest)
+            _compare(element, before, after, plan=below, into=into)
+    for name, after in right.items():
         if name not in left:
-            _compare(fieldset.field(name), ABSENT, right[name], kind=part_of(kind, name), into=into)
+            element, below = known.get(name) or (fieldset.field(name), rest)
+            into.added[element] = _whole(after, below)
 
 
-def _compare_items(old: list[Any], new: list[Any], kind: model.ListOf, into: Comparison) -> None:
+def _compare_items(old: list[Any], new: list[Any], kind: model.ListOf, *, rest: _Plan, into: Comparison) -> None:
     left, right = _by_identity(old, kind), _by_identity(new, kind)
     for element in dict.fromkeys((*left, *right)):
         before, after = left.get(element, []), right.get(element, [])
         if len(before) <= 1 and len(after) <= 1:
             first, second = (before or [ABSENT])[0], (after or [ABSENT])[0]
-            _compare(element, first, second, kind=kind.element, into=into)
+            if first is not second:
+                _compare(element, first, second, plan=rest, into=into)
         elif len(before) >= 2 and len(after) >= 2:
             if not documents.same(before, after):
-                into.modified[element] = {}
+                into.modified[element] = _LEAF
         elif len(before) >= 2:
             if after:
-                _compare(element, ABSENT, after[0], kind=kind.element, into=into)
-            into.removed[element] = {}
+                _compare(element, ABSENT, after[0], plan=rest, into=into)
+            into.removed[element] = _LEAF
         else:
             if before:
-                _compare(element, before[0], ABSENT, kind=kind.element, into=into)
-            into.added[element] = {}
+                _compare(element, before[0], ABSENT, plan=rest, into=into)
+            into.added[element] = _LEAF
 
 
 def fields_of(document: Any, *, schema: model.Type) -> fieldset.FieldSet:
@@ -173,6 +215,8 @@ def identity(item: Any, kind: model.ListOf) -> str:
         raise UnidentifiedError("associative list with keys may not have a null element")
     if not isinstance(item, dict):
         raise UnidentifiedError("associative list with keys may not have non-map elements")
+    if len(kind.keys) == 1 and item.get(kind.keys[0]) is not None:
+        return fieldset.item({kind.keys[0]: item[kind.keys[0]]})
     fields = kind.element.fields if isinstance(kind.element, model.Object) else {}
     keys = {name: item.get(name, fields[name].default if name in fields else None) for name in kind.keys}
     known = {name: found for name, found in keys.items() if found is not None or name in item}

@@ -11,6 +11,7 @@ Public: ``field``, ``item``, ``value`` make elements; ``union``, ``difference``,
 
 import functools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -23,7 +24,9 @@ FieldSet: TypeAlias = dict[str, Any]
 
 EMPTY: Final[FieldSet] = {}
 _SELF: Final = "."
+_ESCAPED: Final = re.compile("[<>&\u2028\u2029]")
 _ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+_dump: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _RANKS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
@@ -34,7 +37,8 @@ def field(name: str) -> str:
 
 def item(keys: Mapping[str, Any]) -> str:
     """The element of a list item that is known by key fields."""
-    return "k:" + _json({name: keys[name] for name in sorted(keys)})
+    content = ",".join([f"{_dump(name)}:{_dump(keys[name])}" for name in sorted(keys)])
+    return _escaped(f"k:{{{content}}}")
 
 
 def value(scalar: Any) -> str:
@@ -182,7 +186,11 @@ def decode(document: Any) -> FieldSet:
 def _json(document: Any) -> str:
     if isinstance(document, float) and document.is_integer():
         document = int(document)
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).translate(_ESCAPES)
+    return _escaped(_dump(document))
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPES) if _ESCAPED.search(text) else text
 
 
 @functools.lru_cache(maxsize=65536)
