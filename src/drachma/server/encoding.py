@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.server import resources
+from drachma.server import objectmeta, resources
 from drachma.server.strategy import Strategy
 from drachma.store import record
 
@@ -27,11 +27,16 @@ def encode(document: Any) -> bytes:
 
 
 def stamped(document: dict[str, Any]) -> record.Draft:
-    """A document for the store, with ``metadata.resourceVersion`` set to the revision it gets."""
+    """A document for the store, with ``metadata.resourceVersion`` set to the revision it gets.
+
+    It belongs to the store from now on, which keeps it beside its JSON: the next write of the object has the very
+    parts at hand that this one left.
+    """
 
     def draft(revision: int) -> record.Body:
-        metadata = {**document["metadata"], "resourceVersion": str(revision)}
-        return record.Body(_encode({**document, "metadata": metadata}))
+        metadata = objectmeta.ordered({**document["metadata"], "resourceVersion": str(revision)})
+        whole = {**document, "metadata": metadata}
+        return record.Body(_encode(whole), whole)
 
     return draft
 

@@ -31,6 +31,8 @@ _DUPLICATE_OWNERS: Final = (
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
 
+_FIELDS: Final = meta.ObjectMeta.__struct_encode_fields__
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -52,6 +54,28 @@ def normalized(metadata: meta.ObjectMeta) -> Metadata:
     if document.get("generation") == 0:
         del document["generation"]
     return document
+
+
+def read(given: Any, known: Mapping[str, Any]) -> Metadata:
+    """Metadata that a client wrote, in the form of :func:`normalized`.
+
+    Fields that are the very ones of ``known``, metadata that is stored, are in that form already.
+
+    Raises:
+        msgspec.ValidationError: a value is null or has the wrong type.
+    """
+    if given is known:
+        return dict(known)
+    if not known or not isinstance(given, dict):
+        return normalized(msgspec.convert(given, meta.ObjectMeta))
+    kept = {field: value for field, value in given.items() if value is not None and value is known.get(field)}
+    changed = {field: value for field, value in given.items() if field not in kept}
+    return kept | normalized(msgspec.convert(changed, meta.ObjectMeta)) if changed else kept
+
+
+def ordered(metadata: Mapping[str, Any]) -> Metadata:
+    """Metadata with its fields in upstream's order."""
+    return {field: metadata[field] for field in _FIELDS if field in metadata}
 
 
 def decoded(metadata: Metadata) -> meta.ObjectMeta:
