@@ -10,6 +10,7 @@ errors of fields with a shorter limit than their format, are the caller's busine
 
 import functools
 import re
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from drachma.values import quotation
@@ -21,6 +22,7 @@ LABEL_LENGTH: Final = 63
 ATTRIBUTE_DOMAIN_LENGTH: Final = 63
 ATTRIBUTE_IDENTIFIER_LENGTH: Final = 32
 SUBDOMAIN_LENGTH: Final = 253
+_REMEMBERED: Final = 4096
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
@@ -28,6 +30,12 @@ _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_KEY_NAME})?"
 _C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
+
+
+def _remembered(matches: Callable[[str], object]) -> Callable[[str], bool]:
+    """The same with a memory, since most objects have the same few names; for texts that are not too long."""
+    return functools.lru_cache(maxsize=_REMEMBERED)(lambda text: matches(text) is not None)
+
 
 _is_label: Final = re.compile(_LABEL).fullmatch
 _is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
@@ -41,6 +49,11 @@ _is_value: Final = re.compile(_VALUE).fullmatch
 _is_c_identifier: Final = re.compile(_C_IDENTIFIER).fullmatch
 _is_uuid: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 _is_undashed_uuid: Final = re.compile("[0-9A-Fa-f]{32}").fullmatch
+
+_is_good_label: Final = _remembered(_is_label)
+_is_good_subdomain: Final = _remembered(_is_subdomain)
+_is_good_caseless_subdomain: Final = _remembered(_is_caseless_subdomain)
+_is_good_value: Final = _remembered(_is_value)
 
 _LABEL_RULE: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
@@ -85,6 +98,8 @@ def byte_length(text: str) -> int:
 
 def dns1123_label(text: str, *, unit: Unit = "characters") -> Problems:
     """Problems of a short name: one DNS label, such as a device or request name."""
+    if len(text) <= LABEL_LENGTH and _is_good_label(text):
+        return ()
     problems = _too_long(text, LABEL_LENGTH, unit=unit)
     if _is_label(text):
         return problems
@@ -95,6 +110,8 @@ def dns1123_label(text: str, *, unit: Unit = "characters") -> Problems:
 
 def dns1123_subdomain(text: str, *, unit: Unit = "characters") -> Problems:
     """Problems of a long name: DNS labels with dots between them, such as an object's name."""
+    if len(text) <= SUBDOMAIN_LENGTH and _is_good_subdomain(text):
+        return ()
     problems = _too_long(text, SUBDOMAIN_LENGTH, unit=unit)
     if _is_subdomain(text):
         return problems
@@ -103,6 +120,9 @@ def dns1123_subdomain(text: str, *, unit: Unit = "characters") -> Problems:
 
 def dns1123_subdomain_caseless(text: str, *, unit: Unit = "bytes") -> Problems:
     """Problems of a long name that may have capital letters, as declared for driver names."""
+    # Here letters may be longer than a byte.
+    if byte_length(text) <= SUBDOMAIN_LENGTH and _is_good_caseless_subdomain(text):
+        return ()
     problems = _too_long(text, SUBDOMAIN_LENGTH, unit=unit)
     if _is_caseless_subdomain(text):
         return problems
@@ -148,7 +168,7 @@ def _qualified_name(text: str) -> Problems:
     return tuple(problems)
 
 
-_remembered_name = functools.lru_cache(maxsize=4096)(_qualified_name)
+_remembered_name = functools.lru_cache(maxsize=_REMEMBERED)(_qualified_name)
 
 label_key = qualified_name
 
@@ -163,6 +183,8 @@ def prefixed_label_key(text: str) -> Problems:
 
 def label_value(text: str) -> Problems:
     """Problems of a label's value, which may be empty."""
+    if len(text) <= LABEL_LENGTH and _is_good_value(text):
+        return ()
     problems = _too_long(text, LABEL_LENGTH, unit="bytes")
     if _is_value(text):
         return problems
@@ -231,6 +253,8 @@ def path_segment_name(text: str) -> Problems:
     """Problems of a name that becomes one segment of a URL path."""
     if text in (".", ".."):
         return (f"may not be '{text}'",)
+    if "/" not in text and "%" not in text:
+        return ()
     return tuple(f"may not contain '{character}'" for character in "/%" if character in text)
 
 
