@@ -9,22 +9,25 @@ from typing import Final
 import msgspec
 import prometheus_client
 
+from drachma.client import measures
+
 _BUCKETS: Final = tuple(10.0**exponent for exponent in range(-8, 2))
 
 
 class QueueMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """The metrics of one queue."""
 
+    adds: measures.Counter
+    retries: measures.Counter
+    waiting: measures.Histogram
+    working: measures.Histogram
     depth: prometheus_client.Gauge
-    adds: prometheus_client.Counter
-    retries: prometheus_client.Counter
-    waiting: prometheus_client.Histogram
-    working: prometheus_client.Histogram
     unfinished: prometheus_client.Gauge
     longest: prometheus_client.Gauge
 
-    def watch(self, running: Callable[[], list[float]]) -> None:
-        """Asks for the seconds that each piece of work has taken so far whenever somebody looks."""
+    def watch(self, waiting: Callable[[], int], running: Callable[[], list[float]]) -> None:
+        """Asks, whenever somebody looks, how many keys wait, and for how many seconds each was worked on so far."""
+        self.depth.set_function(waiting)
         self.unfinished.set_function(lambda: sum(running()))
         self.longest.set_function(lambda: max(running(), default=0.0))
 
@@ -37,25 +40,23 @@ class Metrics:
         self._depth: Final = prometheus_client.Gauge(
             "workqueue_depth", "Keys that wait in the queue.", labels, registry=registry
         )
-        self._adds: Final = prometheus_client.Counter(
-            "workqueue_adds_total", "Keys added to the queue.", labels, registry=registry
+        self._adds: Final = measures.Counters("workqueue_adds_total", "Keys added to the queue.", labels, into=registry)
+        self._retries: Final = measures.Counters(
+            "workqueue_retries_total", "Keys added again because work on them failed.", labels, into=registry
         )
-        self._retries: Final = prometheus_client.Counter(
-            "workqueue_retries_total", "Keys added again because work on them failed.", labels, registry=registry
-        )
-        self._waiting: Final = prometheus_client.Histogram(
+        self._waiting: Final = measures.Histograms(
             "workqueue_queue_duration_seconds",
             "How long a key waits in the queue before work on it begins.",
             labels,
-            buckets=_BUCKETS,
-            registry=registry,
+            bounds=_BUCKETS,
+            into=registry,
         )
-        self._working: Final = prometheus_client.Histogram(
+        self._working: Final = measures.Histograms(
             "workqueue_work_duration_seconds",
             "How long work on a key takes.",
             labels,
-            buckets=_BUCKETS,
-            registry=registry,
+            bounds=_BUCKETS,
+            into=registry,
         )
         self._unfinished: Final = prometheus_client.Gauge(
             "workqueue_unfinished_work_seconds",
@@ -74,10 +75,10 @@ class Metrics:
         """The part of the queue of that name."""
         return QueueMetrics(
             depth=self._depth.labels(queue),
-            adds=self._adds.labels(queue),
-            retries=self._retries.labels(queue),
-            waiting=self._waiting.labels(queue),
-            working=self._working.labels(queue),
+            adds=self._adds.of(queue),
+            retries=self._retries.of(queue),
+            waiting=self._waiting.of(queue),
+            working=self._working.of(queue),
             unfinished=self._unfinished.labels(queue),
             longest=self._longest.labels(queue),
         )

@@ -60,12 +60,15 @@ class Queue(Generic[KeyT]):
         self._retries: Final = retries or Retries()
         self._bucket: Final = _Bucket(self._retries.per_second, self._retries.burst)
         self._metrics: Final = measured.of(name)
-        self._metrics.watch(lambda: [self._clock.monotonic() - began for began in self._processing.values()])
+        self._metrics.watch(
+            lambda: len(self._ready), lambda: [time.monotonic() - began for began in self._processing.values()]
+        )
         self._ready: Final[deque[KeyT]] = deque()
         self._dirty: Final[dict[KeyT, float]] = {}
         self._processing: Final[dict[KeyT, float]] = {}
         self._failures: Final[dict[KeyT, int]] = {}
-        self._arrived: Final = asyncio.Event()
+        self._waiting: Final[deque[asyncio.Future[None]]] = deque()
+        """Workers that have nothing to do; each key wakes one of them."""
         self._delayed: Final[list[tuple[float, int, KeyT]]] = []
         self._deadlines: Final[dict[KeyT, float]] = {}
         self._numbers: Final = itertools.count()
@@ -122,11 +125,9 @@ class Queue(Generic[KeyT]):
     async def get(self) -> KeyT:
         """The next key; whoever gets it calls ``done`` with it in the end."""
         while not self._ready:
-            self._arrived.clear()
-            await self._arrived.wait()
+            await self._arrival()
         key = self._ready.popleft()
         now = self._clock.monotonic()
-        self._metrics.depth.dec()
         self._metrics.waiting.observe(now - self._dirty.pop(key))
         self._processing[key] = now
         return key
@@ -145,8 +146,25 @@ class Queue(Generic[KeyT]):
 
     def _enqueue(self, key: KeyT) -> None:
         self._ready.append(key)
-        self._metrics.depth.inc()
-        self._arrived.set()
+        self._wake_one()
+
+    def _wake_one(self) -> None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    async def _arrival(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            # What it was woken for is for another one to do.
+            if self._ready and not waiter.cancelled():
+                self._wake_one()
+            raise
 
     def _set_timer(self) -> None:
         if not self._delayed:

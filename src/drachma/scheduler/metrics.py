@@ -8,6 +8,7 @@ from typing import Final
 import prometheus_client
 from prometheus_client import core, registry
 
+from drachma.client import measures
 from drachma.scheduler import cluster, queue
 
 _QUEUES: Final = (queue.Where.ACTIVE, queue.Where.BACKOFF, queue.Where.PARKED, queue.Where.GATED)
@@ -34,82 +35,80 @@ class Metrics:
         """``claim_creates`` is the counter of created claims, where a process has it already."""
         self._profile: Final = profile
         self._registry: Final = where
-        attempts = prometheus_client.Counter(
+        attempts = measures.Counters(
             "scheduler_schedule_attempts_total",
             "Number of attempts to schedule pods, by the result.",
             ("result", "profile"),
-            registry=where,
+            into=where,
         )
-        durations = prometheus_client.Histogram(
+        durations = measures.Histograms(
             "scheduler_scheduling_attempt_duration_seconds",
             "Scheduling attempt latency in seconds, algorithm and binding.",
             ("result", "profile"),
-            buckets=_exponential(0.001, 2, count=15),
-            registry=where,
+            bounds=_exponential(0.001, 2, count=15),
+            into=where,
         )
         results = (SCHEDULED, UNSCHEDULABLE, ERROR)
-        self._attempts: Final = {result: attempts.labels(result, profile) for result in results}
-        self._durations: Final = {result: durations.labels(result, profile) for result in results}
-        self.algorithm: Final = prometheus_client.Histogram(
+        self._attempts: Final = {result: attempts.of(result, profile) for result in results}
+        self._durations: Final = {result: durations.of(result, profile) for result in results}
+        self.algorithm: Final = measures.Histograms(
             "scheduler_scheduling_algorithm_duration_seconds",
             "Scheduling algorithm latency in seconds.",
-            buckets=_exponential(0.001, 2, count=15),
-            registry=where,
-        )
-        self._points: Final = prometheus_client.Histogram(
+            bounds=_exponential(0.001, 2, count=15),
+            into=where,
+        ).of()
+        self._points: Final = measures.Histograms(
             "scheduler_framework_extension_point_duration_seconds",
             "Latency for running all plugins of a specific extension point.",
             ("extension_point", "status", "profile"),
-            buckets=_exponential(0.0001, 2, count=12),
-            registry=where,
+            bounds=_exponential(0.0001, 2, count=12),
+            into=where,
         )
-        self._point_children: Final[dict[tuple[str, str], prometheus_client.Histogram]] = {}
-        self._incoming: Final = prometheus_client.Counter(
+        self._incoming: Final = measures.Counters(
             "scheduler_queue_incoming_pods_total",
             "Number of pods added to scheduling queues by event and queue type.",
             ("queue", "event"),
-            registry=where,
+            into=where,
         )
-        self._incoming_children: Final[dict[tuple[str, str], prometheus_client.Counter]] = {}
-        self._sli: Final = prometheus_client.Histogram(
+        self._sli: Final = measures.Histograms(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "Latency from a pod's first attempt until it is bound, by the number of attempts.",
             ("attempts",),
-            buckets=_exponential(0.01, 2, count=20),
-            registry=where,
+            bounds=_exponential(0.01, 2, count=20),
+            into=where,
         )
-        self._attempts_needed: Final = prometheus_client.Histogram(
+        self._attempts_needed: Final = measures.Histograms(
             "scheduler_pod_scheduling_attempts",
             "Number of attempts to successfully schedule a pod.",
-            buckets=_exponential(1, 2, count=5),
-            registry=where,
-        )
-        self.after_flush: Final = prometheus_client.Counter(
+            bounds=_exponential(1, 2, count=5),
+            into=where,
+        ).of()
+        self.after_flush: Final = measures.Counters(
             "scheduler_pod_scheduled_after_flush_total",
             "Number of pods that were scheduled after they had waited for so long that they were tried again.",
-            registry=where,
-        )
-        self.preemption_attempts: Final = prometheus_client.Counter(
-            "scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now.", registry=where
-        )
-        self.preemption_victims: Final = prometheus_client.Histogram(
+            into=where,
+        ).of()
+        self.preemption_attempts: Final = measures.Counters(
+            "scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now.", into=where
+        ).of()
+        self.preemption_victims: Final = measures.Histograms(
             "scheduler_preemption_victims",
             "Number of selected preemption victims.",
-            buckets=_exponential(1, 2, count=7),
-            registry=where,
-        )
-        self._binding_conditions: Final = prometheus_client.Counter(
+            bounds=_exponential(1, 2, count=7),
+            into=where,
+        ).of()
+        self._binding_conditions: Final = measures.Counters(
             "scheduler_dra_bindingconditions_allocations_total",
             "Number of allocations using devices with BindingConditions, by driver and outcome.",
             ("profile", "driver", "status"),
-            registry=where,
+            into=where,
         )
-        self._binding_waits: Final = prometheus_client.Histogram(
+        self._binding_waits: Final = measures.Histograms(
             "scheduler_dra_bindingconditions_wait_duration_seconds",
             "Time in seconds spent waiting for BindingConditions during PreBind.",
             ("profile", "driver", "status"),
-            buckets=_exponential(0.1, 2, count=14),
-            registry=where,
+            bounds=_exponential(0.1, 2, count=14),
+            into=where,
         )
         self.claim_creates: Final = claim_creates or prometheus_client.Counter(
             "dynamic_resource_allocation_resourceclaim_creates_total",
@@ -129,28 +128,22 @@ class Metrics:
 
     def point(self, name: str, seconds: float, *, status: str = "Success") -> None:
         """All plugins of an extension point ran."""
-        child = self._point_children.get((name, status))
-        if child is None:
-            child = self._point_children[name, status] = self._points.labels(name, status, self._profile)
-        child.observe(seconds)
+        self._points.of(name, status, self._profile).observe(seconds)
 
     def incoming(self, queue: str, event: str) -> None:
         """A pod came into a part of the queue."""
-        child = self._incoming_children.get((queue, event))
-        if child is None:
-            child = self._incoming_children[queue, event] = self._incoming.labels(queue, event)
-        child.inc()
+        self._incoming.of(queue, event).inc()
 
     def bound(self, attempts: int, seconds: float) -> None:
         """A pod was bound, so many seconds after its first attempt."""
         self._attempts_needed.observe(attempts)
-        self._sli.labels(str(attempts) if attempts < 15 else "15+").observe(seconds)
+        self._sli.of(str(attempts) if attempts < 15 else "15+").observe(seconds)
 
     def binding_conditions(self, drivers: Iterable[str], seconds: float, *, status: str) -> None:
         """A wait for devices to become ready came to an end."""
         for driver in drivers:
-            self._binding_waits.labels(self._profile, driver, status).observe(seconds)
-            self._binding_conditions.labels(self._profile, driver, status).inc()
+            self._binding_waits.of(self._profile, driver, status).observe(seconds)
+            self._binding_conditions.of(self._profile, driver, status).inc()
 
     def claim_created(self, status: str) -> None:
         """A claim for extended resources was made, or that failed."""

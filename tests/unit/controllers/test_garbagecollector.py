@@ -293,3 +293,29 @@ async def test_other_changes_do_not_hold_it_up() -> None:
         await world.settle()
         assert changes == 3
         assert await names(world) == []
+
+
+async def test_an_orphan_is_left_to_its_finalizers_first(world: worlds.World) -> None:
+    owner = await config_map(world, "owner")
+    child = await config_map(world, "child", reference(owner), finalizers=["example.com/hold"])
+    await world.settle()
+    await delete(world, owner)
+    await world.settle()
+    held = await world.client.get(CONFIG_MAPS, "child", namespace="default")
+    assert held.metadata.deletion_timestamp is None
+    await finalize(world, child)
+    await world.settle()
+    assert await names(world) == [], "nobody holds it any more, and nothing is to be waited for"
+
+
+async def test_an_orphan_is_not_left_for_long(world: worlds.World) -> None:
+    owner = await config_map(world, "owner")
+    child = await config_map(world, "child", reference(owner), finalizers=["example.com/hold"])
+    await world.settle()
+    await delete(world, owner)
+    await world.advance(1)
+    held = await world.client.get(CONFIG_MAPS, "child", namespace="default")
+    assert held.metadata.deletion_timestamp is not None
+    await finalize(world, child)
+    await world.settle()
+    assert await names(world) == []

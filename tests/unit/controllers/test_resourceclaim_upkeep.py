@@ -7,6 +7,8 @@ import pytest
 from msgspec import structs
 
 from drachma.api import pod, resourceclaim
+from drachma.client import target
+from drachma.controllers.garbagecollector import GarbageCollector
 from drachma.controllers.resourceclaim import ResourceClaimController
 from drachma.testing import PodBuilder
 from drachma.values import quantity
@@ -295,3 +297,33 @@ async def test_metrics_of_claims(world: worlds.World) -> None:
     assert world.metric("resourceclaim_controller_resource_claims") == 2
     assert world.metric("resourceclaim_controller_allocated_resource_claims") == 1
     assert (world.metric("workqueue_adds_total", name="resource_claim") or 0) > 0
+
+
+async def test_a_pod_costs_no_more_requests_than_it_must() -> None:
+    """From its creation to the end of its claim: nothing is asked, nothing refused, nothing written twice."""
+    requests: list[str] = []
+
+    def note(verb: str, *args: Any, **kwargs: Any) -> None:
+        if verb != "list":
+            kind = target.of(args[0] if isinstance(args[0], type | target.Target) else type(args[0])).kind
+            requests.append(f"{verb} {kind} {kwargs.get('subresource', '')}".strip())
+
+    async with worlds.world(wrap=worlds.meddling(after=note)) as world:
+        await world.create(builders.a_template())
+        await world.start(ResourceClaimController, GarbageCollector)
+        requests.clear()
+        user = await world.create(builders.a_pod(gpu="t").build())
+        await world.settle()
+        (claim,) = await world.all_of(Claim)
+        claim = await world.patch(claim, {"metadata": {"finalizers": [FINALIZER]}})
+        await world.status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(user)})
+        await world.client.bind(user, node="n")
+        await world.settle()
+        assert requests == ["create ResourceClaim", "patch Pod status"]
+        requests.clear()
+        await world.delete(user, grace_period_seconds=0)
+        await world.settle()
+        assert requests == ["patch ResourceClaim status", "patch ResourceClaim", "delete ResourceClaim"]
+        assert await world.all_of(Claim) == ()
+        await world.advance(60)
+        assert len(requests) == 3

@@ -18,7 +18,7 @@ _ATTEMPTS: Final = 5
 
 
 class Collector:
-    """Collects one object after another; ``look_at`` has others looked at."""
+    """Collects one object after another; ``look_at`` has others looked at, ``known`` has what was heard of them."""
 
     def __init__(
         self,
@@ -27,11 +27,13 @@ class Collector:
         registry: owners.Registry,
         *,
         look_at: Callable[[graph.Node], None],
+        known: Callable[[graph.Node], meta.Object | None],
     ) -> None:
         self._client: Final = client
         self._graph: Final = seen
         self._registry: Final = registry
         self._look_at: Final = look_at
+        self._known: Final = known
 
     async def collect(self, uid: str) -> controller.Again | None:
         """Does what is due for an object."""
@@ -44,11 +46,12 @@ class Collector:
         if node.is_going and not node.waits_for_dependents:
             # Nothing more is to be done about it. Its end will be news to its dependents.
             return None
-        latest = await self._latest(node)
-        if latest is None:
-            return None
         if node.waits_for_dependents:
             await self._free_of_dependents(node)
+            return None
+        # What was heard will do: writes ask for that very version, and where it is outdated the server is asked.
+        latest = self._known(node) or await self._latest(node)
+        if latest is None:
             return None
         try:
             return await self._judge(node, latest)

@@ -1,7 +1,8 @@
 """The controller: watches every kind of object that can be deleted, and sees whom a change concerns.
 
 Kinds that come later are found by asking the server again every half a minute. Differs from upstream: kinds that go
-away are no longer deleted, but still asked for until the process ends.
+away are no longer deleted, but still asked for until the process ends; and what lost its owner while others have
+finalizers on it is theirs first, for a second.
 """
 
 import logging
@@ -17,6 +18,12 @@ from drachma.controllers.garbagecollector import collection, graph, owners
 
 WORKERS: Final = 20
 DISCOVERY_SECONDS: Final = 30.0
+
+PATIENCE_SECONDS: Final = 1.0
+"""For how long an object that lost its owner is left to whoever has a finalizer on it.
+
+They hear of the owner's end as well and are about to write the object: one after the other nobody has to try twice.
+"""
 
 _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 """Events own nothing, are owned by nothing, and are many."""
@@ -42,7 +49,7 @@ class GarbageCollector:
         self._registry: Final = owners.Registry(surroundings.client)
         self._recorder: Final = surroundings.recorder("garbage-collector-controller")
         self._collector: Final = collection.Collector(
-            surroundings.client, self._graph, self._registry, look_at=self._look_at
+            surroundings.client, self._graph, self._registry, look_at=self._look_at, known=self._known
         )
         self._sync_errors: Final = prometheus_client.Counter(
             "garbagecollector_controller_resources_sync_error_total",
@@ -87,10 +94,21 @@ class GarbageCollector:
         def see(new: meta.Object) -> None:
             self._see(graph.Node(wanted, new.metadata))
 
-        self._informers.of(wanted).add_handler(
-            informer.Handler(added=see, updated=lambda _, new: see(new), deleted=self._lose)
-        )
+        def see_changed(old: meta.Object, new: meta.Object) -> None:
+            # Hardly any change is of what is asked about here.
+            if not graph.is_alike(old.metadata, new.metadata):
+                see(new)
+
+        self._informers.of(wanted).add_handler(informer.Handler(added=see, updated=see_changed, deleted=self._lose))
         return wanted
+
+    def _known(self, node: graph.Node) -> meta.Object | None:
+        """The newest state of an object that was heard of."""
+        metadata = node.metadata
+        found: meta.Object | None = self._informers.of(node.target).cache.get(
+            metadata.name, namespace=metadata.namespace
+        )
+        return found if found is not None and found.metadata.uid == node.uid else None
 
     # News
 
@@ -102,6 +120,8 @@ class GarbageCollector:
         if node.metadata.owner_references != before:
             self._check_references_of(node)
             self._free_owners(before)
+        elif old is not None and old.metadata.finalizers and not node.metadata.finalizers and self._lacks_owners(node):
+            self._look_at(node)
         if node.leaves_orphans:
             self._look_at(node)
         elif node.waits_for_dependents:
@@ -117,7 +137,10 @@ class GarbageCollector:
         if dependents:
             self._registry.note_absent(node)
         for dependent in dependents:
-            self._look_at(dependent)
+            if dependent.metadata.finalizers and not dependent.is_going:
+                self._queue.add_after(dependent.uid, PATIENCE_SECONDS)
+            else:
+                self._look_at(dependent)
         self._free_owners(node.metadata.owner_references)
 
     def _check_references_of(self, node: graph.Node) -> None:
@@ -136,6 +159,9 @@ class GarbageCollector:
             if reference is not None and not owner.is_meant_by(reference, dependent.metadata.namespace):
                 self._report(dependent, reference, owner)
                 self._look_at(dependent)
+
+    def _lacks_owners(self, node: graph.Node) -> bool:
+        return any(self._graph.get(each.uid) is None for each in node.metadata.owner_references)
 
     def _free_owners(self, references: tuple[meta.OwnerReference, ...]) -> None:
         """Owners that may have waited for just this."""

@@ -20,7 +20,7 @@ ORPHAN: Final = "orphan"
 
 
 class Node(msgspec.Struct, frozen=True):
-    """An object as it was last seen."""
+    """An object as it was last seen, but for what makes no difference to owners and dependents."""
 
     target: target.Target[Any]
     metadata: meta.ObjectMeta
@@ -59,6 +59,15 @@ class Node(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         place = f"{self.metadata.namespace}/" if self.metadata.namespace else ""
         return f"{self.target.qualified} {place}{self.metadata.name}"
+
+
+def is_alike(old: meta.ObjectMeta, new: meta.ObjectMeta) -> bool:
+    """Whether two states of one object are the same for owners and dependents."""
+    return (
+        old.owner_references == new.owner_references
+        and old.finalizers == new.finalizers
+        and old.deletion_timestamp == new.deletion_timestamp
+    )
 
 
 class Graph:

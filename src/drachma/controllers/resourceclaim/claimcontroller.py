@@ -4,7 +4,6 @@ Claims in use are the truth about devices, so nothing here is urgent enough to g
 asks the server where a mistake would hurt, and writes only on what it has seen.
 """
 
-from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from drachma import errors
@@ -36,14 +35,16 @@ def _place(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
-def _claims(of: pod.Pod) -> Iterator[str]:
-    return (_place(of.metadata.namespace, name) for name in podclaims.claim_names(of))
+def _claims(of: pod.Pod) -> list[str]:
+    return [_place(of.metadata.namespace, name) for name in podclaims.claim_names(of)]
 
 
-def _templates(of: pod.Pod) -> Iterator[str]:
-    for entry in of.spec.resource_claims:
-        if entry.resource_claim_template_name is not None:
-            yield _place(of.metadata.namespace, entry.resource_claim_template_name)
+def _templates(of: pod.Pod) -> list[str]:
+    return [
+        _place(of.metadata.namespace, entry.resource_claim_template_name)
+        for entry in of.spec.resource_claims
+        if entry.resource_claim_template_name is not None
+    ]
 
 
 class ResourceClaimController:
@@ -57,12 +58,12 @@ class ResourceClaimController:
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
         claims, pods = informers.of(Claim), informers.of(pod.Pod)
-        self._claims: Final = claims.cache
-        self._pods: Final = pods.cache
+        self._claims: Final = recentclaims.RecentClaims(claims)
+        self._pods: Final = pods
         self._upkeep: Final = upkeep.Upkeep(surroundings)
         self._generator: Final = generation.Generator(
             surroundings,
-            recentclaims.RecentClaims(claims),
+            self._claims,
             recorder=surroundings.recorder(self.name),
             metrics=claimmetrics.ClaimMetrics(claims, into=surroundings.registry),
         )
@@ -72,9 +73,7 @@ class ResourceClaimController:
             informer.Handler(added=self._see_pod, updated=lambda _, new: self._see_pod(new), deleted=self._lose_pod)
         )
         claims.add_handler(
-            informer.Handler(
-                added=self._see_claim, updated=lambda _, new: self._see_claim(new), deleted=self._see_users
-            )
+            informer.Handler(added=self._see_claim, updated=self._see_changed_claim, deleted=self._see_users)
         )
         informers.of(resourceclaimtemplate.ResourceClaimTemplate).add_handler(
             informer.Handler(added=self._see_template, updated=lambda _, new: self._see_template(new))
@@ -107,16 +106,30 @@ class ResourceClaimController:
             self._queue.add(Item("claim", of.metadata.namespace, name))
 
     def _see_claim(self, claim: Claim) -> None:
-        # After a start all claims must be checked for pods that went meanwhile, and any change may name one.
-        self._queue.add(Item("claim", claim.metadata.namespace, claim.metadata.name))
+        self._consider(claim)
         self._see_users(claim)
 
+    def _see_changed_claim(self, old: Claim, new: Claim) -> None:
+        self._consider(new)
+        is_alike = (
+            old.status.allocation == new.status.allocation
+            and old.status.reserved_for == new.status.reserved_for
+            and old.metadata.owner_references == new.metadata.owner_references
+        )
+        if not is_alike:
+            self._see_users(new)
+
+    def _consider(self, claim: Claim) -> None:
+        # After a start all claims must be checked for pods that went meanwhile, and any change may name one.
+        if not self._pods.is_synced or self._upkeep.is_due(claim):
+            self._queue.add(Item("claim", claim.metadata.namespace, claim.metadata.name))
+
     def _see_users(self, claim: Claim) -> None:
-        for user in self._pods.by(CLAIM_INDEX, _place(claim.metadata.namespace, claim.metadata.name)):
+        for user in self._pods.cache.by(CLAIM_INDEX, _place(claim.metadata.namespace, claim.metadata.name)):
             self._see_pod(user)
 
     def _see_template(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
-        for user in self._pods.by(TEMPLATE_INDEX, _place(template.metadata.namespace, template.metadata.name)):
+        for user in self._pods.cache.by(TEMPLATE_INDEX, _place(template.metadata.namespace, template.metadata.name)):
             self._see_pod(user)
 
     def _needs_work(self, of: pod.Pod) -> bool:

@@ -74,7 +74,10 @@ def claim_names(of: pod.Pod) -> Iterator[str]:
 
 def controller_of(known: meta.Object) -> meta.OwnerReference | None:
     """The owner that controls an object."""
-    return next((owner for owner in known.metadata.owner_references if owner.controller), None)
+    for owner in known.metadata.owner_references:
+        if owner.controller:
+            return owner
+    return None
 
 
 def owning_pod(claim: resourceclaim.ResourceClaim) -> meta.OwnerReference | None:
@@ -98,7 +101,8 @@ def ownership_problem(claim: resourceclaim.ResourceClaim, of: pod.Pod) -> str:
 
 def is_reserved_for(claim: resourceclaim.ResourceClaim, of: pod.Pod) -> bool:
     """Whether a pod is among those that may use a claim."""
-    return any(reference.uid == of.metadata.uid for reference in claim.status.reserved_for)
+    uid = of.metadata.uid
+    return any(reference.uid == uid for reference in claim.status.reserved_for)
 
 
 def consumer(of: pod.Pod) -> resourceclaim.ResourceClaimConsumerReference:

@@ -17,10 +17,9 @@ OWNER_INDEX: Final = "resource claim controller: owning pod"
 _REMEMBERED: Final = 1000
 
 
-def _owners(claim: resourceclaim.ResourceClaim) -> Iterator[str]:
+def _owners(claim: resourceclaim.ResourceClaim) -> tuple[str, ...]:
     owner = podclaims.owning_pod(claim)
-    if owner is not None:
-        yield owner.uid
+    return () if owner is None else (owner.uid,)
 
 
 class RecentClaims:
@@ -29,30 +28,41 @@ class RecentClaims:
     def __init__(self, informer: Informer[resourceclaim.ResourceClaim]) -> None:
         self._informer: Final = informer
         self._made: Final[OrderedDict[cache.Key, resourceclaim.ResourceClaim]] = OrderedDict()
+        self._dropped = ""
+        """The informer's version when claims were last dropped."""
         informer.cache.add_index(OWNER_INDEX, _owners)
 
     def remember(self, made: resourceclaim.ResourceClaim) -> None:
         """A claim that was just created."""
+        if _number(made.metadata.resource_version) <= _number(self._informer.resource_version):
+            return
         self._made[cache.key_of(made)] = made
         if len(self._made) > _REMEMBERED:
             self._made.popitem(last=False)
 
     def get(self, name: str, *, namespace: str) -> resourceclaim.ResourceClaim | None:
         """A claim by its name; it may be gone on the server already, which the informer will tell in time."""
-        self._drop_seen()
         known = self._informer.cache.get(name, namespace=namespace)
-        return known if known is not None else self._made.get(cache.Key(namespace, name))
+        if known is not None or not self._made:
+            return known
+        self._drop_seen()
+        return self._made.get(cache.Key(namespace, name))
 
     def of_pod(self, owner: meta.Object) -> Iterator[resourceclaim.ResourceClaim]:
         """All claims that a pod controls."""
-        self._drop_seen()
         yield from self._informer.cache.by(OWNER_INDEX, owner.metadata.uid)
-        for made in self._made.values():
-            if owner.metadata.uid in _owners(made):
-                yield made
+        if self._made:
+            self._drop_seen()
+            for made in self._made.values():
+                if owner.metadata.uid in _owners(made):
+                    yield made
 
     def _drop_seen(self) -> None:
-        reached = _number(self._informer.resource_version)
+        version = self._informer.resource_version
+        if version == self._dropped:
+            return
+        self._dropped = version
+        reached = _number(version)
         for key, made in tuple(self._made.items()):
             if _number(made.metadata.resource_version) <= reached:
                 del self._made[key]

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import Final
 
 from drachma import errors
-from drachma.api import pod, resourceclaim
+from drachma.api import meta, pod, resourceclaim
 from drachma.client import Client, patches
 from drachma.controllers import environment
 from drachma.controllers.resourceclaim import podclaims
@@ -34,6 +34,16 @@ class Upkeep:
         if len(self._deleted) > _DELETED_PODS:
             self._deleted.popitem(last=False)
 
+    def is_due(self, claim: Claim) -> bool:
+        """Whether there is anything to give back, or to ask the server about, as far as the caches tell."""
+        if claim.metadata.deletion_timestamp is not None:
+            return True
+        reserved = claim.status.reserved_for
+        if reserved:
+            return any(self._is_known_user(each, claim.metadata.namespace) is not True for each in reserved)
+        owner = podclaims.owning_pod(claim)
+        return owner is not None and self._is_without(owner, claim.metadata.namespace)
+
     async def sync(self, namespace: str, name: str) -> None:
         """Gives back whatever of a claim is not needed."""
         claim = self._claims.get(name, namespace=namespace)
@@ -58,20 +68,35 @@ class Upkeep:
             await self._delete_unused(claim)
 
     async def _is_needed(self, reference: resourceclaim.ResourceClaimConsumerReference, namespace: str) -> bool:
-        if reference.api_group or reference.resource != "pods":
-            # Not a pod: whoever put it there knows when it goes.
-            return True
-        if reference.uid in self._deleted:
-            return False
-        user = self._pods.get(reference.name, namespace=namespace)
-        if user is not None:
-            return user.metadata.uid == reference.uid and not podclaims.is_done(user)
+        is_needed = self._is_known_user(reference, namespace)
+        if is_needed is not None:
+            return is_needed
         # Perhaps not seen yet. Taking the claim from a pod that is just being scheduled would be bad: ask.
         try:
             user = await self._client.get(pod.Pod, reference.name, namespace=namespace)
         except errors.ObjectNotFoundError:
             return False
         return user.metadata.uid == reference.uid
+
+    def _is_known_user(self, reference: resourceclaim.ResourceClaimConsumerReference, namespace: str) -> bool | None:
+        """Whether a claim's user needs it; None where the caches do not tell."""
+        if reference.api_group or reference.resource != "pods":
+            # Not a pod: whoever put it there knows when it goes.
+            return True
+        if reference.uid in self._deleted:
+            return False
+        user = self._pods.get(reference.name, namespace=namespace)
+        if user is None:
+            return None
+        return user.metadata.uid == reference.uid and not podclaims.is_done(user)
+
+    def _is_without(self, owner: meta.OwnerReference, namespace: str) -> bool:
+        """Whether a claim's own pod will not run.
+
+        A pod that is not known may be one that is not known yet; if it is gone, the garbage collector notices.
+        """
+        found = self._pods.get(owner.name, namespace=namespace)
+        return found is not None and (found.metadata.uid != owner.uid or podclaims.is_done(found))
 
     async def _write_status(self, claim: Claim, content: dict[str, object]) -> Claim:
         return await self._client.patch(
@@ -94,15 +119,11 @@ class Upkeep:
         )
 
     async def _delete_unused(self, claim: Claim) -> None:
-        """Deletes a generated claim whose pod will not run, which may take a while to be deleted itself.
-
-        A pod that is not known may be one that is not known yet; if it is gone, the garbage collector notices.
-        """
+        """Deletes a generated claim whose pod will not run, which may take a while to be deleted itself."""
         owner = podclaims.owning_pod(claim)
         if owner is None or claim.metadata.deletion_timestamp is not None:
             return
-        found = self._pods.get(owner.name, namespace=claim.metadata.namespace)
-        if found is None or (found.metadata.uid == owner.uid and not podclaims.is_done(found)):
+        if not self._is_without(owner, claim.metadata.namespace):
             return
         try:
             await self._client.delete(
