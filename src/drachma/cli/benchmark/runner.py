@@ -32,6 +32,8 @@ Mode = Literal["embedded", "https"]
 
 _SEED: Final = 20_240_101
 _START_SECONDS: Final = 60.0
+_QUIET_SECONDS: Final = 0.5
+_REST_SECONDS: Final = 60.0
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +70,7 @@ async def _run(
             if workload.early_pods:
                 early = meter.Meter(objects.INIT, pods)
                 await _burst(plane.client, early, workload.early_pods, place=objects.INIT)
+            await _rest(plane.client)
             measured = meter.Meter(objects.MEASURED, pods)
             before = plane.processor_seconds()
             with _profiled(profile):
@@ -83,6 +86,17 @@ async def _run(
         upstream=workload.upstream,
         aim=workload.aim,
     )
+
+
+async def _rest(client: Client) -> None:
+    """Returns once nothing was written for a while: what a new cluster makes controllers do is not measured."""
+    known, deadline = "", time.monotonic() + _REST_SECONDS
+    while time.monotonic() < deadline:
+        newest = (await client.list(pod.Pod, limit=1)).resource_version
+        if newest == known:
+            return
+        known = newest
+        await asyncio.sleep(_QUIET_SECONDS)
 
 
 # The load
