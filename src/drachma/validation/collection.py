@@ -1,10 +1,10 @@
 """Rules that hold for lists, sets and maps of anything: not too many, each item valid, none twice."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from drachma.validation import fielderror
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 
 _Item = TypeVar("_Item")
@@ -14,7 +14,7 @@ _ELLIPSIS = "..."
 
 def check_list(
     items: Sequence[_Item],
-    check: Callable[[_Item, Path], Errors],
+    check: Callable[[_Item, Path], Iterable[FieldError]],
     *,
     at: Path,
     limit: int | None = None,
@@ -31,7 +31,7 @@ def check_list(
 
 def check_set(
     items: Sequence[_Item],
-    check: Callable[[_Item, Path], Errors],
+    check: Callable[[_Item, Path], Iterable[FieldError]],
     *,
     at: Path,
     key: Callable[[_Item], Hashable],
@@ -55,8 +55,8 @@ def check_set(
 
 def check_map(
     items: Mapping[str, _Item],
-    check_key: Callable[[str, Path], Errors],
-    check: Callable[[_Item, Path], Errors],
+    check_key: Callable[[str, Path], Iterable[FieldError]],
+    check: Callable[[_Item, Path], Iterable[FieldError]],
     *,
     at: Path,
     limit: int | None = None,

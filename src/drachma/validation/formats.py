@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from drachma.validation import fielderror, limits, printed
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names, quotation
 
@@ -22,54 +22,46 @@ _UID_HYPHENS: Final = (8, 13, 18, 23)
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 
-def short_name(text: str, at: Path) -> Errors:
+def short_name(text: str, at: Path) -> Found:
     """A DNS label: devices, requests, counters."""
-    for message in names.dns1123_label(text):
-        yield fielderror.invalid(at, text, message, origin="format=k8s-short-name")
+    return fielderror.problems(at, text, names.dns1123_label(text), origin="format=k8s-short-name")
 
 
-def long_name(text: str, at: Path) -> Errors:
+def long_name(text: str, at: Path) -> Found:
     """A DNS subdomain: classes, claims, parts of pool names."""
-    for message in names.dns1123_subdomain(text):
-        yield fielderror.invalid(at, text, message, origin="format=k8s-long-name")
+    return fielderror.problems(at, text, names.dns1123_subdomain(text), origin="format=k8s-long-name")
 
 
-def node_name(text: str, at: Path) -> Errors:
+def node_name(text: str, at: Path) -> Found:
     """A node's name."""
-    for message in names.dns1123_subdomain(text):
-        yield fielderror.invalid(at, text, message)
+    return fielderror.problems(at, text, names.dns1123_subdomain(text))
 
 
-def driver_name(text: str, at: Path) -> Errors:
+def driver_name(text: str, at: Path) -> Found:
     """A driver's name: a short DNS subdomain in any case."""
     if not text:
-        yield fielderror.required(at)
-        return
+        return [fielderror.required(at)]
+    found = fielderror.problems(at, text, names.driver_name(text), origin="format=k8s-long-name-caseless")
     if names.byte_length(text) > limits.DRIVER_NAME:
-        yield fielderror.too_long(at, limits.DRIVER_NAME, origin="maxLength")
-    for message in names.driver_name(text):
-        yield fielderror.invalid(at, text, message, origin="format=k8s-long-name-caseless")
+        return [fielderror.too_long(at, limits.DRIVER_NAME, origin="maxLength"), *found]
+    return found
 
 
-def pool_name(text: str, at: Path) -> Errors:
+def pool_name(text: str, at: Path) -> Found:
     """DNS subdomains with slashes between them."""
     if not text:
-        yield fielderror.required(at)
-        return
+        return [fielderror.required(at)]
     origin = "format=k8s-resource-pool-name"
-    if names.byte_length(text) > limits.POOL_NAME:
-        yield fielderror.too_long(at, limits.POOL_NAME, origin=origin)
+    is_too_long = names.byte_length(text) > limits.POOL_NAME
+    found = [fielderror.too_long(at, limits.POOL_NAME, origin=origin)] if is_too_long else []
     for part in text.split("/"):
-        for message in names.dns1123_subdomain(part):
-            yield fielderror.invalid(at, part, message, origin=origin)
+        found += fielderror.problems(at, part, names.dns1123_subdomain(part), origin=origin)
+    return found
 
 
-def class_name(text: str, at: Path) -> Errors:
+def class_name(text: str, at: Path) -> Found:
     """A reference to a device class."""
-    if text:
-        yield from long_name(text, at)
-    else:
-        yield fielderror.required(at)
+    return long_name(text, at) if text else [fielderror.required(at)]
 
 
 def qualified_name(text: str, at: Path) -> Errors:
@@ -99,16 +91,14 @@ def fully_qualified_name(text: str, at: Path) -> Errors:
         yield fielderror.invalid(at, printed.named(text), detail)
 
 
-def label_key(text: str, at: Path) -> Errors:
+def label_key(text: str, at: Path) -> Found:
     """The key of a label, a taint or a binding condition."""
-    for message in names.label_key(text):
-        yield fielderror.invalid(at, text, message, origin="format=k8s-label-key")
+    return fielderror.problems(at, text, names.label_key(text), origin="format=k8s-label-key")
 
 
-def label_value(text: str, at: Path) -> Errors:
+def label_value(text: str, at: Path) -> Found:
     """The value of a label or a taint."""
-    for message in names.label_value(text):
-        yield fielderror.invalid(at, text, message)
+    return fielderror.problems(at, text, names.label_value(text))
 
 
 def attribute_text(text: str, at: Path) -> Errors:

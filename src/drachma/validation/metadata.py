@@ -1,11 +1,14 @@
-"""Rules for ``metadata`` of every kind: names, labels, annotations, owners, finalizers, and what updates may change."""
+"""Rules for ``metadata`` of every kind: names, labels, annotations, owners, finalizers, and what updates may change.
+
+A write asks for them up to four times: for its kind, for every kind, and for each of both what an update may do.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from drachma.api import meta, struct
-from drachma.validation import fielderror, formats, limits, printed
-from drachma.validation.fielderror import Errors
+from drachma.validation import fielderror, formats, limits, memory, printed
+from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import METADATA, Path
 from drachma.values import names
 
@@ -40,95 +43,106 @@ _UNCHANGEABLE: Final = (
 )
 
 
-def check(metadata: meta.ObjectMeta, *, namespaced: bool, name_rule: NameRule, name_origin: str = "") -> Errors:
+_sound: Final = memory.Sound(limit=64)
+"""Metadata that only its name, its namespace or an update can make bad."""
+
+
+def check(metadata: meta.ObjectMeta, *, namespaced: bool, name_rule: NameRule, name_origin: str = "") -> Found:
     """Metadata of an object by itself, once its name is generated.
 
     With ``name_origin`` the name is also checked by a declared rule, and a generateName is not looked at.
     """
-    yield from _names(metadata, name_rule, name_origin=name_origin)
-    if not namespaced and metadata.namespace:
-        yield fielderror.forbidden(METADATA.child("namespace"), "not allowed on this type")
-    elif namespaced and not metadata.namespace:
-        yield fielderror.required(METADATA.child("namespace"))
-    elif namespaced:
-        for message in names.dns1123_label(metadata.namespace):
-            yield fielderror.invalid(METADATA.child("namespace"), metadata.namespace, message)
-    yield from _generation(metadata)
-    yield from _descriptions(metadata)
-    yield from _finalizers(metadata.finalizers)
-    yield from _managed_fields(metadata.managed_fields)
+    found = [
+        *_names(metadata, name_rule, name_origin=name_origin),
+        *_namespace(metadata.namespace, namespaced=namespaced),
+    ]
+    if not _sound.has(metadata):
+        rest = [
+            *_generation(metadata),
+            *_descriptions(metadata),
+            *_finalizers(metadata.finalizers),
+            *_managed_fields(metadata.managed_fields),
+        ]
+        if not rest:
+            _sound.add(metadata)
+        found += rest
+    return found
 
 
-def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Errors:
+def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
     """What an update does to metadata."""
+    found: list[FieldError] = []
     if old.deletion_timestamp is not None:
-        added = sorted(set(metadata.finalizers) - set(old.finalizers))
-        if added:
-            found = ", ".join(printed.named(name) for name in added)
-            detail = (
-                "no new finalizers can be added if the object is being deleted, "
-                f"found new finalizers []string{{{found}}}"
-            )
-            yield fielderror.forbidden(METADATA.child("finalizers"), detail)
+        found += _new_finalizers(metadata, old)
     if not metadata.resource_version:
-        yield fielderror.invalid(METADATA.child("resourceVersion"), "", "must be specified for an update")
-    yield from _generation(metadata)
+        found.append(fielderror.invalid(METADATA.child("resourceVersion"), "", "must be specified for an update"))
+    found += _generation(metadata)
     if metadata.generation < old.generation:
-        yield fielderror.invalid(METADATA.child("generation"), metadata.generation, "must not be decremented")
-    yield from unchanged(metadata.name, old.name, _NAME)
-    yield from unchanged(metadata.namespace, old.namespace, _NAMESPACE)
+        at = METADATA.child("generation")
+        found.append(fielderror.invalid(at, metadata.generation, "must not be decremented"))
+    found += unchanged(metadata.name, old.name, _NAME)
+    found += unchanged(metadata.namespace, old.namespace, _NAMESPACE)
     if metadata.uid != old.uid:
-        yield from unchanged(printed.named(metadata.uid), printed.named(old.uid), _UID)
+        found += unchanged(printed.named(metadata.uid), printed.named(old.uid), _UID)
     for name, at in _UNCHANGEABLE:
-        if getattr(metadata, name) != getattr(old, name):
-            yield from unchanged(getattr(metadata, name), getattr(old, name), at)
-    yield from _descriptions(metadata)
-    yield from _managed_fields(metadata.managed_fields)
+        found += unchanged(getattr(metadata, name), getattr(old, name), at)
+    if not _sound.has(metadata):
+        found += _descriptions(metadata)
+        found += _managed_fields(metadata.managed_fields)
+    return found
 
 
-def check_finalizer_names(metadata: meta.ObjectMeta) -> Errors:
+def check_finalizer_names(metadata: meta.ObjectMeta) -> Found:
     """Finalizers without a domain must be Kubernetes' own; built-in kinds check this beside :func:`check`."""
-    for position, name in enumerate(metadata.finalizers):
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
-            at = METADATA.child("finalizers").item(position)
-            yield fielderror.invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        fielderror.invalid(_FINALIZERS.item(position), name, detail)
+        for position, name in enumerate(metadata.finalizers)
+        if "/" not in name and name not in _STANDARD_FINALIZERS
+    ]
 
 
-def check_template(metadata: meta.ObjectMeta, at: Path) -> Errors:
+def check_template(metadata: meta.ObjectMeta, at: Path) -> Found:
     """Metadata of a template: labels and annotations, and nothing else."""
-    yield from annotations(metadata.annotations, at.child("annotations"))
-    yield from labels(metadata.labels, at.child("labels"))
+    found = [
+        *annotations(metadata.annotations, at.child("annotations")),
+        *labels(metadata.labels, at.child("labels")),
+    ]
     for name in meta.ObjectMeta.__struct_fields__:
         value = getattr(metadata, name)
         is_set = bool(value) if isinstance(value, str) or name == "generation" else not struct.is_absent(value)
         if name not in ("labels", "annotations") and is_set:
             first, *rest = name.split("_")
             wire_name = first + "".join(part.capitalize() for part in rest)
-            yield fielderror.forbidden(at.child(_GO_FIELDS.get(wire_name, wire_name)), "cannot be set")
+            found.append(fielderror.forbidden(at.child(_GO_FIELDS.get(wire_name, wire_name)), "cannot be set"))
+    return found
 
 
-def labels(given: Mapping[str, str], at: Path) -> Errors:
+def labels(given: Mapping[str, str], at: Path) -> Found:
     """All labels; errors are reported at the map."""
+    found: list[FieldError] = []
     for key in sorted(given):
-        yield from formats.label_key(key, at)
-        for message in names.label_value(given[key]):
-            yield fielderror.invalid(at, given[key], message, origin="format=k8s-label-value")
+        found += formats.label_key(key, at)
+        details = names.label_value(given[key])
+        found += fielderror.problems(at, given[key], details, origin="format=k8s-label-value")
+    return found
 
 
-def annotations(given: Mapping[str, str], at: Path) -> Errors:
+def annotations(given: Mapping[str, str], at: Path) -> Found:
     """All annotations: keys like labels but in any case, any values, so much in total."""
+    found: list[FieldError] = []
+    size = 0
     for key in sorted(given):
-        for message in names.label_key(key.lower()):
-            yield fielderror.invalid(at, key, message, origin="format=k8s-label-key")
-    size = sum(names.byte_length(key) + names.byte_length(value) for key, value in given.items())
+        found += fielderror.problems(at, key, names.label_key(key.lower()), origin="format=k8s-label-key")
+        size += names.byte_length(key) + names.byte_length(given[key])
     if size > limits.ANNOTATIONS_BYTES:
-        yield fielderror.too_long(at, limits.ANNOTATIONS_BYTES)
+        found.append(fielderror.too_long(at, limits.ANNOTATIONS_BYTES))
+    return found
 
 
-def unchanged(new: object, old: object, at: Path) -> Errors:
+def unchanged(new: object, old: object, at: Path) -> Found:
     """A field that no update may change."""
-    if new != old:
-        yield fielderror.invalid(at, new, IMMUTABLE)
+    return [fielderror.invalid(at, new, IMMUTABLE)] if new != old else ()
 
 
 def path_segment(name: str, *, is_prefix: bool) -> Sequence[str]:
@@ -151,38 +165,60 @@ _GO_FIELDS: Final = {"uid": "uID"}
 """Where upstream derives a path from a Go name and only its first letter becomes small."""
 
 
-def _names(metadata: meta.ObjectMeta, rule: NameRule, *, name_origin: str) -> Errors:
+def _names(metadata: meta.ObjectMeta, rule: NameRule, *, name_origin: str) -> Found:
+    found: list[FieldError] = []
     if metadata.generate_name and not name_origin:
-        for message in rule(metadata.generate_name, is_prefix=True):
-            yield fielderror.invalid(METADATA.child("generateName"), metadata.generate_name, message)
+        at, details = METADATA.child("generateName"), rule(metadata.generate_name, is_prefix=True)
+        found += fielderror.problems(at, metadata.generate_name, details)
     if not metadata.name:
-        yield fielderror.required(METADATA.child("name"), "name or generateName is required")
-        return
-    for message in rule(metadata.name, is_prefix=False):
-        error = fielderror.invalid(METADATA.child("name"), metadata.name, message, origin=name_origin)
-        yield from fielderror.covered([error]) if name_origin else [error]
+        found.append(fielderror.required(_NAME, "name or generateName is required"))
+        return found
+    of_name = fielderror.problems(_NAME, metadata.name, rule(metadata.name, is_prefix=False), origin=name_origin)
+    found += fielderror.covered(of_name) if name_origin else of_name
+    return found
 
 
-def _generation(metadata: meta.ObjectMeta) -> Errors:
-    if metadata.generation < 0:
-        yield fielderror.invalid(METADATA.child("generation"), metadata.generation, MUST_NOT_BE_NEGATIVE)
+def _namespace(given: str, *, namespaced: bool) -> Found:
+    if not namespaced:
+        return [fielderror.forbidden(_NAMESPACE, "not allowed on this type")] if given else ()
+    if not given:
+        return [fielderror.required(_NAMESPACE)]
+    return fielderror.problems(_NAMESPACE, given, names.dns1123_label(given))
 
 
-def _descriptions(metadata: meta.ObjectMeta) -> Errors:
+def _generation(metadata: meta.ObjectMeta) -> Found:
+    if metadata.generation >= 0:
+        return ()
+    return [fielderror.invalid(METADATA.child("generation"), metadata.generation, MUST_NOT_BE_NEGATIVE)]
+
+
+def _new_finalizers(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
+    added = sorted(set(metadata.finalizers) - set(old.finalizers))
+    if not added:
+        return ()
+    shown = ", ".join(printed.named(name) for name in added)
+    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+    return [fielderror.forbidden(_FINALIZERS, detail)]
+
+
+def _descriptions(metadata: meta.ObjectMeta) -> Found:
+    found: list[FieldError] = []
     if metadata.labels:
-        yield from labels(metadata.labels, _LABELS)
+        found += labels(metadata.labels, _LABELS)
     if metadata.annotations:
-        yield from annotations(metadata.annotations, _ANNOTATIONS)
+        found += annotations(metadata.annotations, _ANNOTATIONS)
     if metadata.owner_references:
-        yield from _owners(metadata.owner_references)
+        found += _owners(metadata.owner_references)
+    return found
 
 
-def _owners(references: Sequence[meta.OwnerReference]) -> Errors:
+def _owners(references: Sequence[meta.OwnerReference]) -> Found:
+    found: list[FieldError] = []
     at = _OWNERS
     controller = ""
     for position, reference in enumerate(references):
         if not _is_plain(reference):
-            yield from _owner(reference, at.item(position))
+            found += _owner(reference, at.item(position))
         if not reference.controller:
             continue
         current = f"{reference.kind}/{reference.name}"
@@ -191,9 +227,10 @@ def _owners(references: Sequence[meta.OwnerReference]) -> Errors:
                 "Only one reference can have Controller set to true. "
                 f'Found "true" in references for {controller} and {current}'
             )
-            yield fielderror.invalid(at, printed.wire(tuple(references)), detail)
+            found.append(fielderror.invalid(at, printed.wire(tuple(references)), detail))
         else:
             controller = current
+    return found
 
 
 def _is_plain(reference: meta.OwnerReference) -> bool:
@@ -217,37 +254,43 @@ def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
         yield fielderror.invalid(at, printed.wire(reference), detail)
 
 
-def _finalizers(finalizers: Sequence[str]) -> Errors:
-    for name in finalizers:
-        for message in names.label_key(name):
-            yield fielderror.invalid(_FINALIZERS, name, message)
+def _finalizers(finalizers: Sequence[str]) -> Found:
+    if not finalizers:
+        return ()
+    found = [error for name in finalizers for error in fielderror.problems(_FINALIZERS, name, names.label_key(name))]
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
-        yield fielderror.invalid(_FINALIZERS, printed.wire(tuple(finalizers)), detail)
+        found.append(fielderror.invalid(_FINALIZERS, printed.wire(tuple(finalizers)), detail))
+    return found
 
 
-def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Errors:
+def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
+    found: list[FieldError] = []
     for position, entry in enumerate(entries):
         at = _MANAGED_FIELDS.item(position)
         if not entry.operation:
-            yield fielderror.required(at.child("operation"), "must not be empty")
+            found.append(fielderror.required(at.child("operation"), "must not be empty"))
         elif entry.operation not in _OPERATIONS:
-            yield fielderror.not_supported(at.child("operation"), printed.named(entry.operation), _OPERATIONS)
+            shown = printed.named(entry.operation)
+            found.append(fielderror.not_supported(at.child("operation"), shown, _OPERATIONS))
         if entry.fields_type not in ("", "FieldsV1"):
-            yield fielderror.invalid(at.child("fieldsType"), entry.fields_type, "must be `FieldsV1`")
-        yield from field_manager(entry.manager, at.child("manager"))
+            found.append(fielderror.invalid(at.child("fieldsType"), entry.fields_type, "must be `FieldsV1`"))
+        found += field_manager(entry.manager, at.child("manager"))
         if names.byte_length(entry.subresource) > limits.SUBRESOURCE_BYTES:
-            yield fielderror.too_long(at.child("subresource"), limits.SUBRESOURCE_BYTES)
+            found.append(fielderror.too_long(at.child("subresource"), limits.SUBRESOURCE_BYTES))
+    return found
 
 
-def field_manager(name: str, at: Path) -> Errors:
+def field_manager(name: str, at: Path) -> Found:
     """The name of whoever changes an object: short and printable."""
+    found: list[FieldError] = []
     if names.byte_length(name) > limits.FIELD_MANAGER_BYTES:
-        yield fielderror.too_long(at, limits.FIELD_MANAGER_BYTES)
+        found.append(fielderror.too_long(at, limits.FIELD_MANAGER_BYTES))
     if name.isprintable():
-        return
+        return found
     for position, character in enumerate(name):
         if not character.isprintable():
             offset = names.byte_length(name[:position])
             shown = f"U+{ord(character):04X}"
-            yield fielderror.invalid(at, name, f"invalid character {shown} (at position {offset})")
+            found.append(fielderror.invalid(at, name, f"invalid character {shown} (at position {offset})"))
+    return found
