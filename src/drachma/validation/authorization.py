@@ -44,8 +44,11 @@ def _labelled(at: Path, context: Context) -> Errors:
 
 
 def _granted(status: resourceclaim.ResourceClaimStatus) -> int | None:
-    results = status.allocation.devices.results if status.allocation is not None else ()
-    return next((position for position, result in enumerate(results) if result.admin_access), None)
+    if status.allocation is not None:
+        for position, result in enumerate(status.allocation.devices.results):
+            if result.admin_access:
+                return position
+    return None
 
 
 def _binding(

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import fielderror, printed
-from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation import fielderror, memory, printed
+from drachma.validation.fielderror import FieldError, Found
 from drachma.validation.path import Path
 from drachma.values import names
 
@@ -33,18 +33,45 @@ class Values(msgspec.Struct, frozen=True):
         return self.is_update and self.old is not None and bool(self.new == self.old)
 
 
-Rule = Callable[[Values, Path], Errors]
+_REMEMBERED: Final = 256
+
+Rule = Callable[[Values, Path], Found]
 Stop = Callable[[Values, Path], "list[FieldError] | None"]
 """None to go on, or the errors (perhaps none) to end with."""
 
 
-class Field(msgspec.Struct, frozen=True):
+class Field:
     """A field by its Python name and its name on the wire; an embedded struct has no name of its own."""
 
-    attribute: str
-    wire_name: str
-    stops: tuple[Stop, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    __slots__ = ("_passes_empty", "_passes_none", "_rules", "_stops", "attribute", "wire_name")
+
+    def __init__(
+        self, attribute: str, wire_name: str, stops: tuple[Stop, ...] = (), rules: tuple[Rule, ...] = ()
+    ) -> None:
+        self.attribute: Final = attribute
+        self.wire_name: Final = wire_name
+        self._stops = stops
+        self._rules = rules
+        self._passes_empty = optional in stops
+        self._passes_none = optional_pointer in stops
+
+    def passes(self, new: object) -> bool:
+        """Whether the field is not written and need not be, as most: nothing is to be made for those."""
+        return not new and (self._passes_empty or (new is None and self._passes_none))
+
+    def check(self, values: Values, at: Path) -> Found:
+        """What stops or rules object to."""
+        found: list[FieldError] = []
+        is_done = False
+        for stop in self._stops:
+            answer = stop(values, at)
+            if answer is not None:
+                found += answer
+                is_done = True
+        if not is_done:
+            for rule in self._rules:
+                found += rule(values, at)
+        return found
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -53,30 +80,19 @@ class Shape(msgspec.Struct, frozen=True):
     fields: tuple[Field, ...] = ()
     rules: tuple[Rule, ...] = ()
 
-    def __call__(self, values: Values, at: Path) -> Errors:
+    def __call__(self, values: Values, at: Path) -> Found:
+        found: list[FieldError] = []
         for rule in self.rules:
-            yield from rule(values, at)
-        has_old = values.old is not None
+            found += rule(values, at)
+        owner, before, is_update = values.new, values.old, values.is_update
         for field in self.fields:
-            new = getattr(values.new, field.attribute)
-            # Most fields are not written: those are passed over before anything is made for them.
-            if not new and (optional in field.stops or (new is None and optional_pointer in field.stops)):
+            new = getattr(owner, field.attribute)
+            if field.passes(new):
                 continue
-            old = getattr(values.old, field.attribute) if has_old else None
-            if not (values.is_update and has_old and new == old):
-                yield from _check(field, Values(new, old, values.is_update), at.child(field.wire_name))
-
-
-def _check(field: Field, values: Values, at: Path) -> Errors:
-    is_done = False
-    for stop in field.stops:
-        answer = stop(values, at)
-        if answer is not None:
-            yield from answer
-            is_done = True
-    if not is_done:
-        for rule in field.rules:
-            yield from rule(values, at)
+            old = getattr(before, field.attribute) if before is not None else None
+            if not (is_update and before is not None and new == old):
+                found += field.check(Values(new, old, is_update), at.child(field.wire_name))
+        return found
 
 
 def optional(values: Values, _at: Path) -> list[FieldError] | None:
@@ -119,20 +135,19 @@ def max_items(limit: int) -> Stop:
 def max_length(limit: int, *, unit: str, origin: str) -> Rule:
     """A text no longer than that, counted in ``character`` or ``byte``."""
 
-    def rule(values: Values, at: Path) -> Errors:
+    def rule(values: Values, at: Path) -> Found:
         length = len(values.new) if unit == "character" else names.byte_length(values.new)
-        if length > limit:
-            yield fielderror.too_long(at, limit, unit=unit, origin=origin)
+        return [fielderror.too_long(at, limit, unit=unit, origin=origin)] if length > limit else ()
 
     return rule
 
 
 def text_format(problems: Callable[[str], Sequence[str]], *, origin: str) -> Rule:
     """A text of some form."""
+    full_origin = f"format={origin}"
 
-    def rule(values: Values, at: Path) -> Errors:
-        for problem in problems(values.new):
-            yield fielderror.invalid(at, values.new, problem, origin=f"format={origin}")
+    def rule(values: Values, at: Path) -> Found:
+        return fielderror.problems(at, values.new, problems(values.new), origin=full_origin)
 
     return rule
 
@@ -141,9 +156,10 @@ def one_of(*supported: str) -> Rule:
     """A value of an enumeration."""
     in_order = sorted(supported)
 
-    def rule(values: Values, at: Path) -> Errors:
-        if values.new not in in_order:
-            yield fielderror.not_supported(at, printed.named(values.new), in_order)
+    def rule(values: Values, at: Path) -> Found:
+        if values.new in in_order:
+            return ()
+        return [fielderror.not_supported(at, printed.named(values.new), in_order)]
 
     return rule
 
@@ -161,14 +177,19 @@ def itself(item: object) -> object:
 def unique(key: Callable[[Any], object]) -> Rule:
     """No two items with the same key; the repeated item is shown whole."""
 
-    def rule(values: Values, at: Path) -> Errors:
-        seen = set()
+    def rule(values: Values, at: Path) -> Found:
+        keys = [key(item) for item in values.new]
+        seen = set(keys)
+        if len(seen) == len(keys):
+            return ()
+        seen.clear()
+        found = []
         for position, item in enumerate(values.new):
-            found = key(item)
-            if found in seen:
+            if keys[position] in seen:
                 shown = item if isinstance(item, str) else printed.wire(item)
-                yield fielderror.duplicate(at.item(position), shown)
-            seen.add(found)
+                found.append(fielderror.duplicate(at.item(position), shown))
+            seen.add(keys[position])
+        return found
 
     return rule
 
@@ -176,26 +197,47 @@ def unique(key: Callable[[Any], object]) -> Rule:
 def each(rule: Rule, *, key: Callable[[Any], object] | None = None) -> Rule:
     """A rule for each item of a list; with a key, items that an update left alone are passed over."""
 
-    def rule_for_all(values: Values, at: Path) -> Errors:
+    def rule_for_all(values: Values, at: Path) -> Found:
+        found: list[FieldError] = []
         # Of several old items with one key, the first counts.
         before = {key(item): item for item in reversed(values.old or ())} if key is not None else {}
         for position, item in enumerate(values.new):
             below = Values(item, before.get(key(item)) if key is not None else None, values.is_update)
             if not below.is_unchanged:
-                yield from rule(below, at.item(position))
+                found += rule(below, at.item(position))
+        return found
 
     return rule_for_all
+
+
+def remembered(rule: Rule) -> Rule:
+    """The same rule, which does not look at a new value again once it found nothing wrong with it."""
+    sound = memory.Sound(limit=_REMEMBERED)
+
+    def rule_unless_known(values: Values, at: Path) -> Found:
+        if values.is_update:
+            return rule(values, at)
+        if sound.has(values.new):
+            return ()
+        found = rule(values, at)
+        if not found:
+            sound.add(values.new)
+        return found
+
+    return rule_unless_known
 
 
 def each_value(rule: Rule) -> Rule:
     """A rule for each value of a map, in the order of keys."""
 
-    def rule_for_all(values: Values, at: Path) -> Errors:
+    def rule_for_all(values: Values, at: Path) -> Found:
+        found: list[FieldError] = []
         before = values.old or {}
         for key in sorted(values.new):
             below = Values(values.new[key], before.get(key), values.is_update)
             if not below.is_unchanged:
-                yield from rule(below, at.key(key))
+                found += rule(below, at.key(key))
+        return found
 
     return rule_for_all
 
@@ -203,11 +245,13 @@ def each_value(rule: Rule) -> Rule:
 def each_key(rule: Rule) -> Rule:
     """A rule for each key of a map that an update adds; reported at the map."""
 
-    def rule_for_all(values: Values, at: Path) -> Errors:
+    def rule_for_all(values: Values, at: Path) -> Found:
+        found: list[FieldError] = []
         before = values.old or {}
         for key in sorted(values.new):
             if not values.is_update or key not in before:
-                yield from rule(Values(key), at)
+                found += rule(Values(key), at)
+        return found
 
     return rule_for_all
 
@@ -221,18 +265,17 @@ def union(members: Iterable[tuple[str, str]]) -> Rule:
         value = getattr(owner, attribute)
         return value is not None and (bool(value) or not isinstance(value, tuple))
 
-    def rule(values: Values, at: Path) -> Errors:
+    def rule(values: Values, at: Path) -> Found:
         chosen = [wire_name for attribute, wire_name in fields if is_set(values.new, attribute)]
         if len(chosen) == 1:
-            return
+            return ()
         if values.is_update and values.old is not None:
             before = [wire_name for attribute, wire_name in fields if is_set(values.old, attribute)]
             if chosen == before:
-                return
+                return ()
         if not chosen:
-            yield fielderror.invalid(at, "", f"must specify one of: {everything}", origin="union")
-        else:
-            shown = "{" + ", ".join(chosen) + "}"
-            yield fielderror.invalid(at, shown, f"must specify exactly one of: {everything}", origin="union")
+            return [fielderror.invalid(at, "", f"must specify one of: {everything}", origin="union")]
+        shown = "{" + ", ".join(chosen) + "}"
+        return [fielderror.invalid(at, shown, f"must specify exactly one of: {everything}", origin="union")]
 
     return rule

@@ -7,9 +7,9 @@ import msgspec
 
 from drachma.api import devices, resourceclaim
 from drachma.api import gates as feature
-from drachma.validation import collection, expression, fielderror, formats, limits, opaque, printed, taints
+from drachma.validation import collection, expression, fielderror, formats, limits, memory, opaque, printed, taints
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 
 ALLOCATION_MODES: Final = ("All", "ExactCount")
@@ -19,6 +19,9 @@ _UNKNOWN_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
+
+_sound: Final = memory.Sound(limit=256)
+"""What claims and templates ask for, known to be good under some gates."""
 
 
 class RequestNames(msgspec.Struct, frozen=True):
@@ -78,8 +81,20 @@ class _ConstrainedAttributes(msgspec.Struct, frozen=True):
         return any(attribute in self.by_request.get(name, ()) for name in ("", request, parent))
 
 
-def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Errors:
-    """A new claim's or template's wishes."""
+def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Found:
+    """A new claim's or template's wishes, which like ones share."""
+    if context.body is not None:
+        # Where clients' own bytes count, sharing says nothing.
+        return list(_check(claim, at, context))
+    if _sound.has(claim, context.gates):
+        return ()
+    found = list(_check(claim, at, context))
+    if not found:
+        _sound.add(claim, context.gates)
+    return found
+
+
+def _check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Errors:
     known = RequestNames.of(claim)
     rules = _RequestRules(context.gates, _ConstrainedAttributes.of(claim.constraints))
     yield from collection.check_set(

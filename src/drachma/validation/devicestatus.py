@@ -35,6 +35,8 @@ def identify(entry: _Identified) -> SharedDeviceID:
 
 def check(status: resourceclaim.ResourceClaimStatus, at: Path, context: Context) -> Errors:
     """``devices`` of a claim's status: one entry a device, and only of devices that are allocated."""
+    if not status.devices:
+        return
     results = status.allocation.devices.results if status.allocation else ()
     allocated = frozenset(map(identify, results))
     yield from collection.check_set(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from drachma.api import deviceclass, resourceclaim, resourceslice, struct
+from drachma.api import gates as feature
 from drachma.api.gates import Gate, Gates
 from drachma.api.struct import ABSENT_MAP, ABSENT_TUPLE
 
@@ -31,6 +32,8 @@ def drop_from_claim(
     spec: resourceclaim.ResourceClaimSpec, *, old: resourceclaim.ResourceClaimSpec | None, gates: Gates
 ) -> resourceclaim.ResourceClaimSpec:
     """A claim's or template's wishes without what is off."""
+    if _is_all_on(gates):
+        return spec
     claim = spec.devices
     before = old.devices if old is not None else resourceclaim.DeviceClaim()
     if not gates.on(Gate.PRIORITIZED_LIST) and not any(request.first_available for request in before.requests):
@@ -50,10 +53,11 @@ def drop_from_claim(
 
 
 def drop_from_claim_status(
-    claim: resourceclaim.ResourceClaim, *, old: resourceclaim.ResourceClaim, gates: Gates
+    status: resourceclaim.ResourceClaimStatus, *, old: resourceclaim.ResourceClaim, gates: Gates
 ) -> resourceclaim.ResourceClaimStatus:
     """A claim's status without what is off."""
-    status = claim.status
+    if _is_all_on(gates):
+        return status
     before = old.status.allocation.devices.results if old.status.allocation is not None else ()
     if not gates.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS) and not old.status.devices:
         status = _with(status, devices=ABSENT_TUPLE)
@@ -82,6 +86,8 @@ def drop_from_slice(
     spec: resourceslice.ResourceSliceSpec, *, old: resourceslice.ResourceSliceSpec | None, gates: Gates
 ) -> resourceslice.ResourceSliceSpec:
     """A slice without what is off."""
+    if _is_all_on(gates):
+        return spec
     before = old if old is not None else resourceslice.ResourceSliceSpec()
 
     def unused(test: _Test) -> bool:
@@ -130,6 +136,11 @@ def uses_node_allocatable(device: resourceslice.Device) -> bool:
 
 
 _LISTS = ("int_values", "bool_values", "string_values", "version_values")
+
+
+def _is_all_on(gates: Gates) -> bool:
+    """Whether nothing that drachma implements is off, as mostly."""
+    return gates.enabled >= feature.ALL.enabled
 
 
 def _uses_partitions(spec: resourceslice.ResourceSliceSpec) -> bool:

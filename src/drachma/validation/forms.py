@@ -8,7 +8,7 @@ from typing import Final
 
 from drachma.validation import fielderror, limits
 from drachma.validation.declared import Values, max_length, text_format
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
 from drachma.values import names
 
@@ -30,23 +30,27 @@ extended_resource: Final = text_format(names.extended_resource_name, origin="k8s
 driver_length: Final = max_length(limits.DRIVER_NAME, unit="character", origin="maxLength")
 
 
-def pool_name(values: Values, at: Path) -> Errors:
+def pool_name(values: Values, at: Path) -> Found:
     """DNS subdomains with slashes between them."""
     origin = "format=k8s-resource-pool-name"
+    found: list[FieldError] = []
     if names.byte_length(values.new) > limits.POOL_NAME:
-        yield fielderror.too_long(at, limits.POOL_NAME, origin=origin)
+        found.append(fielderror.too_long(at, limits.POOL_NAME, origin=origin))
     for position, segment in enumerate(values.new.split("/")):
-        if not segment:
-            yield fielderror.invalid(at, values.new, f"segment {position}: must not be empty", origin=origin)
-            continue
-        for problem in _long_name_problems(segment):
-            yield fielderror.invalid(at, segment, f"segment {position}: {problem}", origin=origin)
+        shown, problems = (segment, _long_name_problems(segment)) if segment else (values.new, ("must not be empty",))
+        if problems:
+            details = [f"segment {position}: {problem}" for problem in problems]
+            found += fielderror.problems(at, shown, details, origin=origin)
+    return found
 
 
-def fully_qualified_name(values: Values, at: Path) -> Errors:
+def fully_qualified_name(values: Values, at: Path) -> Found:
     """``domain/identifier``; more than one slash passes unchecked, as upstream lets it."""
+    return list(_fully_qualified_name(values.new, at))
+
+
+def _fully_qualified_name(text: str, at: Path) -> Errors:
     origin = "format=k8s-resource-fully-qualified-name"
-    text = values.new
     match text.split("/"):
         case [identifier]:
             yield from _identifier(identifier, at, origin=origin)

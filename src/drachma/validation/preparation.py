@@ -23,26 +23,29 @@ _DRA_STATUS: Final = (
 def for_create(given: _ObjectT, context: Context) -> _ObjectT:
     """A new object as it would be stored, if it is valid: no status, first generation, nothing that is off."""
     gates = context.gates
-    given = structs.replace(given, metadata=_fresh(given.metadata))
-    prepared: meta.Object = given
+    metadata = _fresh(given.metadata)
+    prepared: meta.Object
     match given:
-        case deviceclass.DeviceClass():
-            spec = disabled.drop_from_class(given.spec, old=None, gates=gates)
-            prepared = structs.replace(given, metadata=_generation(given.metadata, 1), spec=spec)
         case resourceclaim.ResourceClaim():
             claim_spec = disabled.drop_from_claim(given.spec, old=None, gates=gates)
-            prepared = structs.replace(given, spec=claim_spec, status=resourceclaim.ABSENT_STATUS)
+            prepared = structs.replace(given, metadata=metadata, spec=claim_spec, status=resourceclaim.ABSENT_STATUS)
+        case deviceclass.DeviceClass():
+            spec = disabled.drop_from_class(given.spec, old=None, gates=gates)
+            prepared = structs.replace(given, metadata=_generation(metadata, 1), spec=spec)
         case resourceclaimtemplate.ResourceClaimTemplate():
-            prepared = _template(given, old=None, context=context)
+            template_spec = _template_spec(given.spec, old=None, context=context)
+            prepared = structs.replace(given, metadata=metadata, spec=template_spec)
         case resourceslice.ResourceSlice():
             slice_spec = disabled.drop_from_slice(given.spec, old=None, gates=gates)
-            prepared = structs.replace(given, metadata=_generation(given.metadata, 1), spec=slice_spec)
+            prepared = structs.replace(given, metadata=_generation(metadata, 1), spec=slice_spec)
         case devicetaintrule.DeviceTaintRule():
-            metadata = _generation(given.metadata, 1)
+            metadata = _generation(metadata, 1)
             prepared = structs.replace(given, metadata=metadata, status=_ABSENT_TAINT_RULE.status)
         case pod.Pod():
-            prepared = structs.replace(given, status=pod.PodStatus())
-    return prepared  # type: ignore[return-value]
+            prepared = structs.replace(given, metadata=metadata, status=pod.PodStatus())
+        case _:
+            prepared = structs.replace(given, metadata=metadata)
+    return prepared
 
 
 def for_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
@@ -57,7 +60,7 @@ def for_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
             claim_spec = disabled.drop_from_claim(given.spec, old=old.spec, gates=context.gates)
             prepared = structs.replace(given, spec=claim_spec, status=old.status)
         case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
-            prepared = _template(given, old=old, context=context)
+            prepared = structs.replace(given, spec=_template_spec(given.spec, old=old.spec, context=context))
         case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
             # The generation counts what was asked for, before anything is dropped.
             counted = _counted(given, old, is_changed=given.spec != old.spec)
@@ -77,10 +80,9 @@ def for_status_update(given: _ObjectT, old: _ObjectT, context: Context) -> _Obje
     prepared: meta.Object = given
     match given, old:
         case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            claim = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec)
-            status = disabled.drop_from_claim_status(claim, old=old, gates=context.gates)
+            status = disabled.drop_from_claim_status(given.status, old=old, gates=context.gates)
             status = _without_stale_devices(status, old.status, context)
-            prepared = structs.replace(claim, status=status)
+            prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec, status=status)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec)
         case pod.Pod(), pod.Pod():
@@ -88,15 +90,14 @@ def for_status_update(given: _ObjectT, old: _ObjectT, context: Context) -> _Obje
     return _kept_metadata(prepared, old)  # type: ignore[return-value]
 
 
-def _template(
-    given: resourceclaimtemplate.ResourceClaimTemplate,
+def _template_spec(
+    given: resourceclaimtemplate.ResourceClaimTemplateSpec,
     *,
-    old: resourceclaimtemplate.ResourceClaimTemplate | None,
+    old: resourceclaimtemplate.ResourceClaimTemplateSpec | None,
     context: Context,
-) -> resourceclaimtemplate.ResourceClaimTemplate:
-    before = old.spec.spec if old is not None else None
-    spec = disabled.drop_from_claim(given.spec.spec, old=before, gates=context.gates)
-    return structs.replace(given, spec=structs.replace(given.spec, spec=spec))
+) -> resourceclaimtemplate.ResourceClaimTemplateSpec:
+    spec = disabled.drop_from_claim(given.spec, old=old.spec if old is not None else None, gates=context.gates)
+    return structs.replace(given, spec=spec)
 
 
 def _taint_time(
@@ -113,7 +114,7 @@ def _without_stale_devices(
     new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus, context: Context
 ) -> resourceclaim.ResourceClaimStatus:
     """What drivers said about devices goes when the devices go, so that clients need not know about it."""
-    if not context.gates.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS) and not old.devices:
+    if new.devices is ABSENT_TUPLE or not (context.gates.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS) or old.devices):
         return new
     gone = set(_allocated(old)) - set(_allocated(new))
     kept = tuple(device for device in new.devices if devicestatus.identify(device) not in gone)

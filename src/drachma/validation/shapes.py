@@ -4,7 +4,6 @@ What upstream declares in its alpha stage never reaches clients and is left out.
 v1beta1 has them on its own flat requests and nested devices.
 """
 
-import functools
 from typing import Final
 
 from drachma.api import gates as feature
@@ -27,6 +26,7 @@ from drachma.validation.declared import (
     one_of,
     optional,
     optional_pointer,
+    remembered,
     required,
     union,
     unique,
@@ -112,7 +112,7 @@ _constraint: Final = Shape(
 )
 
 
-def _claim_spec(request: Shape, driver: Field) -> Shape:
+def _claim_spec(request: Shape, driver: Field) -> Rule:
     config = Shape((_names_of_requests, _opaque(driver)))
     device_claim = Shape(
         (
@@ -121,7 +121,9 @@ def _claim_spec(request: Shape, driver: Field) -> Shape:
             _list("config", "config", each(config), limit=limits.CONFIGS),
         )
     )
-    return Shape((Field("devices", "devices", (), (device_claim,)),))
+    spec = Shape((Field("devices", "devices", (), (device_claim,)),))
+    # Like claims share their wishes; but those of v1beta1 are converted for each write, so that none comes twice.
+    return spec if request is _flat_request else remembered(spec)
 
 
 def _claim_status(driver: Field) -> Shape:
@@ -307,9 +309,11 @@ _driver_v1: Final = _driver(forms.caseless_name, forms.driver_length)
 _driver_beta: Final = _driver(forms.driver_length, forms.caseless_name)
 
 
-@functools.lru_cache(maxsize=64)
 def find(kind: str, version: str, *, gates: feature.Gates) -> Shape:
-    """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape."""
+    """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape.
+
+    Rules remember, so that callers keep what they found.
+    """
     driver = _driver_v1 if version == "v1" else _driver_beta
     is_flat = version == "v1beta1"
     match kind:

@@ -4,8 +4,8 @@ The server calls this between decoding (with defaults) and storing; ``drachma va
 without rules of their own get those that hold for all metadata.
 """
 
-from collections.abc import Iterator
-from typing import Generic, TypeVar
+import functools
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from drachma.api import (
     resourceslice,
     scheme,
 )
+from drachma.api import gates as feature
 from drachma.validation import (
     authorization,
     declared,
@@ -35,7 +36,7 @@ from drachma.validation import resourceclaim as claim_rules
 from drachma.validation import resourceclaimtemplate as template_rules
 from drachma.validation import resourceslice as slice_rules
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import ROOT
 from drachma.values import quotation
 
@@ -81,29 +82,44 @@ def allows_unconditional_update(model: type[meta.Object], api_version: str) -> b
 def _verdict(
     prepared: _ObjectT, written: list[FieldError], old: _ObjectT | None, context: Context
 ) -> Verdict[_ObjectT]:
-    errors = fielderror.merge(written, list(_declared(prepared, old, context)))
-    return Verdict(prepared, errors, () if errors else tuple(_warnings(prepared)))
+    errors = fielderror.merge(written, _declared(prepared, old, context))
+    return Verdict(prepared, errors, () if errors else _warnings(prepared))
 
 
-def _declared(given: meta.Object, old: meta.Object | None, context: Context) -> Errors:
+class _Declared(NamedTuple):
+    """The declared rules of a kind, and the version in which it must be written for them, if not as in memory."""
+
+    shape: declared.Shape
+    converted_to: str
+
+
+@functools.lru_cache(maxsize=64)
+def _find_declared(model: type[meta.Object], api_version: str | None, gates: feature.Gates) -> _Declared:
+    kind = scheme.of(model)
+    version = api_version or kind.api_versions[0]
+    scheme.find(version, kind.name)
+    shape = shapes.find(kind.name, version.rpartition("/")[2], gates=gates)
+    return _Declared(shape, "" if kind.shape(version) is model else version)
+
+
+def _declared(given: meta.Object, old: meta.Object | None, context: Context) -> Found:
     """The rules on the types of the version that the client wrote."""
-    kind = scheme.of(type(given))
-    api_version = context.api_version or kind.api_versions[0]
-    shape = shapes.find(kind.name, api_version.rpartition("/")[2], gates=context.gates)
-    new_wire = conversion.to_wire(given, api_version)
-    old_wire = conversion.to_wire(old, api_version) if old is not None else None
-    yield from shape(declared.Values(new_wire, old_wire, old is not None), ROOT)
+    shape, version = _find_declared(type(given), context.api_version, context.gates)
+    new, before = given, old
+    if version:
+        new = conversion.to_wire(given, version)
+        before = conversion.to_wire(old, version) if old is not None else None
+    return shape(declared.Values(new, before, old is not None), ROOT)
 
 
-def _common(given: meta.Object) -> Errors:
+def _common(given: meta.Object) -> Found:
     """What holds for every kind."""
     namespaced = scheme.of(type(given)).namespaced
-    yield from metadata.check(given.metadata, namespaced=namespaced, name_rule=metadata.path_segment)
+    return metadata.check(given.metadata, namespaced=namespaced, name_rule=metadata.path_segment)
 
 
-def _common_update(given: meta.Object, old: meta.Object) -> Errors:
-    yield from _common(given)
-    yield from metadata.check_update(given.metadata, old.metadata)
+def _common_update(given: meta.Object, old: meta.Object) -> Found:
+    return [*_common(given), *metadata.check_update(given.metadata, old.metadata)]
 
 
 def _check(given: meta.Object, context: Context) -> Errors:
@@ -152,7 +168,8 @@ def _check_status(given: meta.Object, old: meta.Object, context: Context) -> Err
             yield from pod_rules.check_status(given, old)
 
 
-def _warnings(given: meta.Object) -> Iterator[str]:
-    if isinstance(given, resourceslice.ResourceSlice) and given.spec.driver != given.spec.driver.lower():
-        shown = quotation.quote(given.spec.driver)
-        yield f"spec.driver: driver names should be lowercase; {shown} contains uppercase characters"
+def _warnings(given: meta.Object) -> tuple[str, ...]:
+    if not isinstance(given, resourceslice.ResourceSlice) or given.spec.driver == given.spec.driver.lower():
+        return ()
+    shown = quotation.quote(given.spec.driver)
+    return (f"spec.driver: driver names should be lowercase; {shown} contains uppercase characters",)
