@@ -5,11 +5,12 @@ passes validation. The time for new taints is passed in.
 """
 
 import functools
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
-from msgspec import structs
+from msgspec import inspect, structs
 
 from drachma.api import devices, devicetaintrule, meta, resourceclaim, resourceclaimtemplate, resourceslice
 from drachma.api.struct import Struct, canonical_zero, is_absent
@@ -22,9 +23,7 @@ ALL: Final = "All"
 _ALWAYS_QUANTITIES: Final = frozenset({(resourceslice.DeviceCapacity, "value"), (resourceslice.Counter, "value")})
 _NO_AMOUNT: Final = quantity.Quantity.parse("0")
 
-_PLAIN: Final = frozenset({str, int, bool, float})
-"""Types whose values have one form only."""
-
+_Form: TypeAlias = Callable[[Any], Any]
 _Request = TypeVar("_Request", resourceclaim.ExactDeviceRequest, resourceclaim.DeviceSubRequest)
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
@@ -109,43 +108,74 @@ def _each(items: tuple[Any, ...], change: Any) -> tuple[Any, ...]:
 
 
 def _canonical_struct(given: Any) -> Any:
-    changed = {}
-    for name, zero, is_written in _plan(given.__class__):
+    changed: dict[str, Any] | None = None
+    for name, default, zero, form in _plan(given.__class__):
         value = getattr(given, name)
-        if not value and zero is not None:
+        if value is default:
+            if zero is default:
+                continue
             current = zero
-        elif type(value) in _PLAIN:
+        elif not value and default is not None:
+            current = zero
+        elif form is None:
             continue
         else:
-            current = _canonical_value(value)
-        if current is None and is_written:
-            current = _NO_AMOUNT
-        if current is not value:
-            changed[name] = current
-    return structs.replace(given, **changed) if changed else given
+            current = form(value)
+            if current is value:
+                continue
+        if changed is None:
+            changed = {}
+        changed[name] = current
+    return given if changed is None else structs.replace(given, **changed)
 
 
 @functools.cache
-def _plan(model: type[Struct]) -> tuple[tuple[str, Any, bool], ...]:
-    """The fields of a struct: their names, what a zero becomes (None: what it is), and whether there must be one."""
-    return tuple(
-        (
-            name,
-            canonical_zero(default) if default is not None and is_absent(default) else None,
-            (model, name) in _ALWAYS_QUANTITIES,
-        )
-        for name, default in zip(model.__struct_fields__, model.__struct_defaults__, strict=True)
-    )
+def _plan(model: type[Struct]) -> tuple[tuple[str, Any, Any, _Form | None], ...]:
+    """The fields of a struct that may have to change: name, default, what zero and absence become, form of the rest.
+
+    A field whose default is None has no zero: what is written there stays.
+    """
+    plan = []
+    for field in structs.fields(model):
+        default: Any = field.default
+        is_optional = default is None or not is_absent(default)
+        zero = default if is_optional else canonical_zero(default)
+        if (model, field.name) in _ALWAYS_QUANTITIES:
+            zero = _NO_AMOUNT
+        form = _form(inspect.type_info(field.type))
+        if not is_optional or zero is not default or form is not None:
+            plan.append((field.name, None if is_optional else default, zero, form))
+    return tuple(plan)
 
 
-def _canonical_value(value: Any) -> Any:
-    if isinstance(value, Struct):
-        return _canonical_struct(value)
-    if isinstance(value, quantity.Quantity):
-        return value if value.text == str(value) else quantity.Quantity.parse(str(value))
-    if isinstance(value, tuple):
-        items = tuple(_canonical_value(item) for item in value)
-        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
-    if isinstance(value, Mapping) and any(isinstance(item, Struct | quantity.Quantity) for item in value.values()):
-        return {key: _canonical_value(item) for key, item in value.items()}
-    return value
+def _form(info: inspect.Type) -> _Form | None:
+    """What makes a value of a type canonical; None where all are."""
+    match info:
+        case inspect.UnionType(types=types):
+            return next((form for form in map(_form, types) if form is not None), None)
+        case inspect.StructType():
+            return _canonical_struct
+        case inspect.CustomType(cls=cls) if cls is quantity.Quantity:
+            return _canonical_quantity
+        case inspect.VarTupleType(item_type=item):
+            form = _form(item)
+            return None if form is None else functools.partial(_canonical_items, form)
+        case inspect.DictType(value_type=item):
+            form = _form(item)
+            return None if form is None else functools.partial(_canonical_map, form)
+        case _:
+            return None
+
+
+def _canonical_quantity(amount: quantity.Quantity) -> quantity.Quantity:
+    return amount if amount.text == str(amount) else quantity.Quantity.parse(str(amount))
+
+
+def _canonical_items(form: _Form, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    items = tuple([form(item) for item in given])
+    return given if all(map(operator.is_, items, given)) else items
+
+
+def _canonical_map(form: _Form, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    items = {key: form(item) for key, item in given.items()}
+    return given if all(map(operator.is_, items.values(), given.values())) else items

@@ -4,6 +4,7 @@ What is right and wrong with an object is decided by :mod:`drachma.validation`; 
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +21,7 @@ from drachma.api import (
     scheme,
 )
 from drachma.api import gates as feature
-from drachma.server import bodies, filling, objectmeta, resources, schema, status
+from drachma.server import bodies, filling, objectmeta, resources, schema, sharing, status
 from drachma.server.strategy import Subject, Traits, Write
 from drachma.store import protocol, record
 from drachma.validation import admission, context, writes
@@ -29,8 +30,11 @@ _decode = msgspec.json.Decoder().decode
 
 _encode = msgspec.json.Encoder().encode
 
-_REMEMBERED: Final = 512
-"""How many contents, and how many fields of them, are kept to be shared."""
+_REMEMBERED: Final = 2048
+"""How many fields of objects are kept to be shared."""
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+"""For defaults that do not depend on the time."""
 
 _WITHOUT_TIMES: Final = frozenset({resourceclaim.ResourceClaim, resourceclaimtemplate.ResourceClaimTemplate})
 """Kinds that come in many like copies, whose defaults do not depend on the time, and whose fields are always stored."""
@@ -53,36 +57,37 @@ class DeviceStrategy:
         self._reshaped = frozenset(self._kind.shapes)
         self._fields = tuple(name for name in self._kind.model.__struct_fields__ if name != "metadata")
         self._is_timeless = self._kind.model in _WITHOUT_TIMES
-        self._contents: dict[bytes, meta.Object] = {}
         self._absent = self._kind.model()
-        self._parts: dict[int, tuple[Any, Any]] = {}
+        self._contents: dict[str, dict[tuple[str, bytes], Any]] = {field: {} for field in self._fields}
+        self._stored = sharing.Outcomes[Any, Any](_REMEMBERED)
+        self._typed = sharing.Outcomes[Any, Any](_REMEMBERED)
         self.traits = Traits(returns_deleted=self._kind.model not in _STATUS_ON_DELETE)
 
     def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
-        decoded = bodies.decode(document, self._kind)
-        given = defaults.apply(decoded, now=write.now)
         if self._is_timeless:
-            # Many objects are like others but for their metadata; those share what they have in common.
-            likeness = _encode({**document, "metadata": None})
-            shared = self._contents.get(likeness)
-            if shared is None:
-                if len(self._contents) >= _REMEMBERED:
-                    self._contents.clear()
-                shared = self._contents[likeness] = given
-            given = structs.replace(shared, metadata=given.metadata)
-            if known is not None and known["apiVersion"] == self._api_version:
-                for field in self._fields:
-                    if field in document and document[field] is known.get(field):
-                        self._remember(getattr(given, field), known[field])
+            before = known if known is not None and known["apiVersion"] == self._api_version else {}
+            parts = self._given_parts(document, before)
+            try:
+                if len(parts) == len(self._fields):
+                    own = objectmeta.read(document.get("metadata", {}), before.get("metadata", {}))
+                    return Subject(own, self._kind.model(**parts))
+            except msgspec.ValidationError:
+                pass  # Read as a whole, which takes nulls or says what is wrong.
+        else:
+            parts = {}
+        given = defaults.apply(bodies.decode(document, self._kind), now=write.now)
+        if self._is_timeless:
+            for field in self._fields:
+                if field not in parts:
+                    self._intern(document, field, getattr(given, field))
+            given = structs.replace(given, **parts)
         return Subject(objectmeta.normalized(given.metadata), given)
 
     def load(self, document: Mapping[str, Any]) -> Subject:
-        stored = codec.decode(document)
-        if self._is_timeless:
-            for field in self._fields:
-                if field in document:
-                    self._remember(getattr(stored, field), document[field])
-        return Subject(dict(document["metadata"]), stored)
+        if not self._is_timeless:
+            return Subject(dict(document["metadata"]), codec.decode(document))
+        own = objectmeta.decoded(document["metadata"])
+        return Subject(dict(document["metadata"]), self._kind.model(metadata=own, **self._stored_parts(document)))
 
     def document(self, subject: Subject) -> dict[str, Any]:
         return {
@@ -92,34 +97,86 @@ class DeviceStrategy:
             **self._body(subject.content),
         }
 
+    # Parts. Many objects are like others but for their metadata; those share what they have in common.
+
+    def _given_parts(self, document: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a document that were seen before, with defaults; ``before`` is what is stored."""
+        if before:
+            # So that parts taken over from there are known as what the write finds there.
+            self._stored_parts(before)
+        parts = {}
+        for field in self._fields:
+            if field not in document:
+                parts[field] = getattr(self._absent, field)
+                continue
+            given = document[field]
+            if given is before.get(field):
+                known = self._typed.find(given)
+            else:
+                known = self._contents[field].get((document["apiVersion"], _encode(given)))
+            if known is not None:
+                parts[field] = known
+        return parts
+
+    def _stored_parts(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a stored document."""
+        parts = {}
+        for field in self._fields:
+            if field not in document:
+                parts[field] = getattr(self._absent, field)
+                continue
+            known = self._typed.find(document[field])
+            if known is None:
+                return self._decoded_parts(document)
+            parts[field] = known
+        return parts
+
+    def _decoded_parts(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        stored = codec.decode(document)
+        parts = {field: getattr(stored, field) for field in self._fields}
+        if defaults.apply(stored, now=_NEVER) != stored:
+            # Not as this server stores it; reading it again would make it something else.
+            return parts
+        for field in self._fields:
+            if field in document:
+                parts[field] = self._intern(document, field, parts[field])
+                self._settle(parts[field], document[field])
+        return parts
+
+    def _intern(self, document: Mapping[str, Any], field: str, part: Any) -> Any:
+        """The part that stands for all that are written like the one in the document."""
+        contents = self._contents[field]
+        if len(contents) >= _REMEMBERED:
+            contents.clear()
+        return contents.setdefault((document["apiVersion"], _encode(document.get(field))), part)
+
+    def _settle(self, part: Any, stored: Any) -> None:
+        """Remembers how a part is stored, and that it is what is stored so."""
+        self._stored.remember(part, stored)
+        self._typed.remember(stored, part)
+
     def _body(self, content: meta.Object) -> dict[str, Any]:
         """All but metadata as it is stored; shared, so not to be changed."""
         if not self._is_timeless:
-            return self._made(content)
-        parts = {field: getattr(content, field) for field in self._fields}
-        known = {field: self._parts[id(part)][1] for field, part in parts.items() if id(part) in self._parts}
-        if len(known) < len(parts):
-            made = self._made(structs.replace(content, **{field: getattr(self._absent, field) for field in known}))
-            for field in parts:
-                if field not in known:
-                    known[field] = made[field]
-                    self._remember(parts[field], made[field])
-        return {field: known[field] for field in parts}
+            return self._made(defaults.canonical(structs.replace(content, metadata=meta.ABSENT_META)))
+        body = {field: self._stored.find(getattr(content, field)) for field in self._fields}
+        unknown = [field for field in self._fields if body[field] is None]
+        if unknown:
+            canonical = defaults.canonical(self._kind.model(**{field: getattr(content, field) for field in unknown}))
+            made = self._made(canonical)
+            for field in unknown:
+                body[field] = made[field]
+                self._settle(getattr(canonical, field), made[field])
+                self._stored.remember(getattr(content, field), made[field])
+        return body
 
-    def _made(self, content: meta.Object) -> dict[str, Any]:
-        canonical = defaults.canonical(structs.replace(content, metadata=meta.ABSENT_META))
+    def _made(self, canonical: meta.Object) -> dict[str, Any]:
         body: dict[str, Any] = _decode(codec.encode_json(canonical))
         del body["kind"], body["apiVersion"]
         whole = {**body, "metadata": {}}
         filling.fill(whole, self._schema)
         del whole["metadata"]
         return whole
-
-    def _remember(self, part: Any, stored: Any) -> None:
-        """How a field's value is stored. The value is kept too, so that nothing else can get its id."""
-        if len(self._parts) >= _REMEMBERED:
-            self._parts.clear()
-        self._parts[id(part)] = (part, stored)
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return self.convert(document, version)
@@ -137,16 +194,16 @@ class DeviceStrategy:
         return served
 
     def create(self, subject: Subject, write: Write) -> None:
-        verdict = writes.create(self._whole(subject), self._context(write))
-        self._accept(subject, verdict, write)
+        given = self._whole(subject)
+        self._accept(subject, given, writes.create(given, self._context(write)), write=write)
 
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
-        verdict = writes.update(self._whole(subject), old.content, self._context(write))
-        self._accept(subject, verdict, write)
+        given = self._whole(subject)
+        self._accept(subject, given, writes.update(given, old.content, self._context(write)), write=write)
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
-        verdict = writes.update_status(self._whole(subject), old.content, self._context(write))
-        self._accept(subject, verdict, write)
+        given = self._whole(subject)
+        self._accept(subject, given, writes.update_status(given, old.content, self._context(write)), write=write)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return writes.allows_unconditional_update(self._kind.model, write.api_version)
@@ -165,7 +222,9 @@ class DeviceStrategy:
             labels = (namespace.value["metadata"].get("labels") or {}) if namespace is not None else {}
         return context.Context(now=write.now, gates=self._gates, api_version=write.api_version, namespace_labels=labels)
 
-    def _accept(self, subject: Subject, verdict: writes.Verdict[meta.Object], write: Write) -> None:
+    def _accept(
+        self, subject: Subject, given: meta.Object, verdict: writes.Verdict[meta.Object], *, write: Write
+    ) -> None:
         if verdict.errors:
             name = subject.metadata.get("name", "")
             raise status.invalid(self._resource.kind, name, group=self._resource.group, causes=verdict.errors)
@@ -175,7 +234,8 @@ class DeviceStrategy:
             if refusal is not None:
                 raise status.forbidden(self._resource, accepted.metadata.name, detail=refusal)
         write.warnings.extend(verdict.warnings)
-        subject.metadata = objectmeta.normalized(accepted.metadata)
+        if accepted.metadata != given.metadata:
+            subject.metadata = objectmeta.normalized(accepted.metadata)
         subject.content = accepted
 
 
