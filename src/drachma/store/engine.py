@@ -51,6 +51,8 @@ class Engine:
         self._in_flight: journal.Batch | None = None
         self._committing: list[_Write] = []
         self._flush_planned = False
+        self._looked_at = 0
+        self._due = 0.0
         self._compactions: list[tuple[int, asyncio.Future[None]]] = []
         self._idle: asyncio.Event = asyncio.Event()
         self._idle.set()
@@ -192,12 +194,14 @@ class Engine:
         write = _Write(event)
         self._assigned = event.record.revision
         self._newest[event.record.key] = write
+        if not self._queue:
+            self._due = asyncio.get_running_loop().time() + self._journal.patience
         self._queue.append(write)
         self._plan_flush()
         return await write.acknowledged
 
     def _plan_flush(self) -> None:
-        """Flushes soon but not now, so that writes of one turn of the event loop share a batch."""
+        """Flushes soon but not now, so that writes of one turn of the event loop, or of several, share a batch."""
         self._idle.clear()
         if self._in_flight is None and not self._flush_planned:
             self._flush_planned = True
@@ -205,13 +209,27 @@ class Engine:
 
     def _flush(self) -> None:
         self._flush_planned = False
+        if self._is_filling():
+            self._plan_flush()
+            return
         compaction = self._due_compaction()
         if not self._queue and compaction is None:
             self._idle.set()
             return
         self._committing, self._queue = self._queue[:_GROUP], self._queue[_GROUP:]
+        self._looked_at = 0
         self._in_flight = journal.Batch([write.event for write in self._committing], compaction)
         self._journal.commit(self._in_flight, self._finish)
+
+    def _is_filling(self) -> bool:
+        """Whether the last turn of the event loop brought more writes, and the first of them can wait for the next.
+
+        A lone write waits for one turn in vain, which takes microseconds. Where many come, a commit for each few
+        would cost more than all the rest that is done for them.
+        """
+        count = len(self._queue)
+        has_grown, self._looked_at = count > self._looked_at, count
+        return has_grown and count < _GROUP and asyncio.get_running_loop().time() < self._due
 
     def _due_compaction(self) -> state.Compaction | None:
         committed = self._state

@@ -6,7 +6,7 @@ The engine hands over one batch at a time and waits for its answer. ``sqlite_jou
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -25,6 +25,10 @@ Done: TypeAlias = Callable[[errors.WriteFailedError | None], None]
 
 
 class Journal(Protocol):
+    @property
+    def patience(self) -> float:
+        """Seconds for which a batch may fill as long as more comes; what a commit takes makes this worth while."""
+
     def commit(self, batch: Batch, done: Done) -> None:
         """Makes a batch last, all of it or nothing, then calls ``done`` from the event loop, never at once."""
 
@@ -33,6 +37,8 @@ class Journal(Protocol):
 
 
 class MemoryJournal:
+    patience: Final = 0.0
+
     def commit(self, batch: Batch, done: Done) -> None:
         asyncio.get_running_loop().call_soon(done, None)
 

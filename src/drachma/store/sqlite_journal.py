@@ -8,10 +8,14 @@ moves the log into the file, after it has answered. Nobody waits for the disk bu
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
+import itertools
 import json
 import logging
 import pathlib
 import sqlite3
+from collections.abc import Sequence
+from typing import Final
 
 from drachma import errors
 from drachma.store import directory, journal, row, schema, state
@@ -19,15 +23,17 @@ from drachma.store import directory, journal, row, schema, state
 _CHECKPOINT = 8 * 2**20
 """Bytes written before the write-ahead log is moved into the file: a pause of some milliseconds."""
 
-_INSERTS = {
-    count: f"INSERT INTO log ({row.COLUMNS}) VALUES " + ", ".join([row.PLACES] * count) for count in (256, 64, 16, 4, 1)
-}
-"""Statements by rows. Each statement lets go of the interpreter once, so a batch is written in few."""
+_ROWS = 64
+"""Rows written by one statement. SQLite lets go of the interpreter in each, and getting it back may take milliseconds,
+so a usual batch is a single statement: without a transaction around it, it is one."""
 
 _logger = logging.getLogger(__name__)
 
 
 class SqliteJournal:
+    patience: Final = 0.005
+    """About what a commit takes where others want the processor as well."""
+
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="drachma-store")
@@ -89,9 +95,15 @@ class SqliteJournal:
 
     def _write(self, batch: journal.Batch) -> errors.WriteFailedError | None:
         connection = self._connection
+        rows = [row.of(event) for event in batch.events]
+        self._unmoved += sum(len(event.record.data) for event in batch.events)
         try:
+            if batch.compaction is None and len(rows) <= _ROWS:
+                self._insert(rows)
+                return None
             connection.execute("BEGIN IMMEDIATE")
-            self._insert(batch)
+            for first in range(0, len(rows), _ROWS):
+                self._insert(rows[first : first + _ROWS])
             if batch.compaction is not None:
                 self._compact(batch.compaction)
             connection.execute("COMMIT")
@@ -102,14 +114,8 @@ class SqliteJournal:
             return _write_error(error, self._file)
         return None
 
-    def _insert(self, batch: journal.Batch) -> None:
-        rows = [row.of(event) for event in batch.events]
-        self._unmoved += sum(len(event.record.data) for event in batch.events)
-        first = 0
-        for count, statement in _INSERTS.items():
-            while len(rows) - first >= count:
-                self._connection.execute(statement, [value for each in rows[first : first + count] for value in each])
-                first += count
+    def _insert(self, rows: Sequence[row.Row]) -> None:
+        self._connection.execute(_statement(len(rows)), list(itertools.chain.from_iterable(rows)))
 
     def _compact(self, compaction: state.Compaction) -> None:
         self._connection.execute(
@@ -135,6 +141,12 @@ class SqliteJournal:
             self._held.close()
         except sqlite3.Error as error:
             _logger.warning("data file %s: closed with its write-ahead log: %s", self._file, error)
+
+
+@functools.lru_cache(maxsize=_ROWS)
+def _statement(count: int) -> str:
+    """Writes so many rows. All of them fit in the connection's own cache of compiled statements."""
+    return f"INSERT INTO log ({row.COLUMNS}) VALUES " + ", ".join([row.PLACES] * count)
 
 
 def _configure(connection: sqlite3.Connection) -> None:

@@ -12,7 +12,8 @@ from drachma.store import engine, journal, state
 class HeldJournal:
     """Holds each batch until the test answers for the disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 0.0) -> None:
+        self.patience = patience
         self.batches: list[journal.Batch] = []
         self._done: journal.Done | None = None
 
@@ -37,8 +38,8 @@ def claim(name: str) -> store.Key:
     return store.Key("resource.k8s.io/resourceclaims", "default", name)
 
 
-def held(limits: store.Limits | None = None) -> tuple[engine.Engine, HeldJournal]:
-    log = HeldJournal()
+def held(limits: store.Limits | None = None, *, patience: float = 0.0) -> tuple[engine.Engine, HeldJournal]:
+    log = HeldJournal(patience)
     return engine.Engine(state.State(), log, limits=limits or store.Limits()), log
 
 
@@ -67,6 +68,40 @@ async def test_writes_that_come_together_are_committed_together() -> None:
     assert not any(task.done() for task in more)
     log.answer()
     assert [(await task).revision for task in more] == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("patience", "want"),
+    [
+        pytest.param(60.0, [[2, 3, 4, 5]], id="a-patient-journal-waits-while-more-comes"),
+        pytest.param(0.0, [[2]], id="an-impatient-one-does-not"),
+    ],
+)
+async def test_writes_of_several_turns_share_a_batch(patience: float, want: list[list[int]]) -> None:
+    objects, log = held(patience=patience)
+    tasks = []
+    for number in range(4):
+        tasks.append(asyncio.ensure_future(objects.create(claim(f"c{number}"), store.fixed(b"1"))))
+        await asyncio.sleep(0)
+    await turn()
+    assert log.committed() == want
+    log.answer()
+    await turn()
+    if len(log.batches) > 1:
+        log.answer()
+    assert [(await task).revision for task in tasks] == [2, 3, 4, 5]
+
+
+async def test_a_patient_journal_gets_a_full_batch_at_once() -> None:
+    objects, log = held(patience=60.0)
+    tasks = [asyncio.ensure_future(objects.create(claim(f"c{n}"), store.fixed(b"1"))) for n in range(1001)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [len(batch.events) for batch in log.batches] == [1000]
+    log.answer()
+    await turn()
+    log.answer()
+    await asyncio.gather(*tasks)
 
 
 async def test_a_batch_is_bounded() -> None:
