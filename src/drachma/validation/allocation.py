@@ -17,7 +17,7 @@ from drachma.validation import (
     taints,
 )
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 
 SOURCES: Final = ("FromClaim", "FromClass")
@@ -46,18 +46,18 @@ def check(
         yield from nodeselector.check(allocation.node_selector, at.child("nodeSelector"))
 
 
-def _result(
-    result: resourceclaim.DeviceRequestAllocationResult, at: Path, *, known: deviceclaim.RequestNames
-) -> Errors:
-    yield from known.check(result.request, at.child("request"))
-    yield from fielderror.covered(formats.driver_name(result.driver, at.child("driver")))
-    yield from fielderror.covered(formats.pool_name(result.pool, at.child("pool")))
-    yield from formats.short_name(result.device, at.child("device"))
-    yield from binding.check(result.binding_conditions, result.binding_failure_conditions, at)
-    yield from taints.check_tolerations(result.tolerations, at.child("tolerations"))
-    if result.share_id is not None:
-        yield from fielderror.covered(formats.uid(result.share_id, at.child("shareID")))
-    yield from nodeoperations.check(result.skip_node_operations, at.child("skipNodeOperations"))
+def _result(result: resourceclaim.DeviceRequestAllocationResult, at: Path, *, known: deviceclaim.RequestNames) -> Found:
+    share = formats.uid(result.share_id, at.child("shareID")) if result.share_id is not None else ()
+    return [
+        *known.check(result.request, at.child("request")),
+        *fielderror.covered(formats.driver_name(result.driver, at.child("driver"))),
+        *fielderror.covered(formats.pool_name(result.pool, at.child("pool"))),
+        *formats.short_name(result.device, at.child("device")),
+        *binding.check(result.binding_conditions, result.binding_failure_conditions, at),
+        *taints.check_tolerations(result.tolerations, at.child("tolerations")),
+        *fielderror.covered(share),
+        *nodeoperations.check(result.skip_node_operations, at.child("skipNodeOperations")),
+    ]
 
 
 def _config(

@@ -2,12 +2,16 @@
 
 from drachma.api import struct
 from drachma.validation import collection, fielderror, formats, limits, printed
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 
 
-def check(conditions: tuple[str, ...], failures: tuple[str, ...], at: Path) -> Errors:
+def check(conditions: tuple[str, ...], failures: tuple[str, ...], at: Path) -> Found:
     """``bindingConditions`` and ``bindingFailureConditions`` below ``at``."""
+    return list(_check(conditions, failures, at)) if conditions or failures else ()
+
+
+def _check(conditions: tuple[str, ...], failures: tuple[str, ...], at: Path) -> Errors:
     conditions_at, failures_at = at.child("bindingConditions"), at.child("bindingFailureConditions")
     for names, path in ((conditions, conditions_at), (failures, failures_at)):
         limit = limits.BINDING_CONDITIONS

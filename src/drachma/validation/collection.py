@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from drachma.validation import fielderror
-from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
 
 _Item = TypeVar("_Item")
@@ -19,14 +19,15 @@ def check_list(
     at: Path,
     limit: int | None = None,
     size_covered: bool = False,
-) -> Errors:
+) -> Found:
     """Errors of each item; of a list that is too long only that, so that a huge one costs nothing."""
     if limit is not None and len(items) > limit:
         error = fielderror.too_many(at, len(items), limit, origin="maxItems")
-        yield from fielderror.covered([error]) if size_covered else [error]
-        return
+        return fielderror.covered([error]) if size_covered else [error]
+    found: list[FieldError] = []
     for position, item in enumerate(items):
-        yield from check(item, at.item(position))
+        found += check(item, at.item(position))
+    return found
 
 
 def check_set(
@@ -39,18 +40,29 @@ def check_set(
     limit: int | None = None,
     size_covered: bool = False,
     unique_covered: bool = False,
-) -> Errors:
+) -> Found:
     """The same for a list whose keys must differ; ``show`` is how messages print a key."""
-    yield from check_list(items, check, at=at, limit=limit, size_covered=size_covered)
+    found = check_list(items, check, at=at, limit=limit, size_covered=size_covered)
     if limit is not None and len(items) > limit:
-        return
-    seen = set()
-    for position, item in enumerate(items):
-        found = key(item)
-        if found in seen:
-            error = fielderror.duplicate(at.item(position), show(found))
-            yield from fielderror.covered([error]) if unique_covered else [error]
-        seen.add(found)
+        return found
+    repeated = [
+        fielderror.duplicate(at.item(position), show(repeated_key))
+        for position, repeated_key in repetitions([key(item) for item in items])
+    ]
+    return [*found, *(fielderror.covered(repeated) if unique_covered else repeated)] if repeated else found
+
+
+def repetitions(keys: Sequence[Hashable]) -> Sequence[tuple[int, Hashable]]:
+    """Keys that came before in the list, with their positions; mostly there are none."""
+    if len(set(keys)) == len(keys):
+        return ()
+    seen: set[Hashable] = set()
+    found: list[tuple[int, Hashable]] = []
+    for position, key in enumerate(keys):
+        if key in seen:
+            found.append((position, key))
+        seen.add(key)
+    return found
 
 
 def check_map(

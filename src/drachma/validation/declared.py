@@ -9,12 +9,12 @@ the API kinds are in :mod:`drachma.validation.shapes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import fielderror, memory, printed
+from drachma.validation import collection, fielderror, memory, printed
 from drachma.validation.fielderror import FieldError, Found
 from drachma.validation.path import Path
 from drachma.values import names
@@ -41,26 +41,25 @@ Stop = Callable[[Values, Path], "list[FieldError] | None"]
 
 
 class Field:
-    """A field by its Python name and its name on the wire; an embedded struct has no name of its own."""
+    """A field by its Python name and its name on the wire; an embedded struct has no name of its own.
 
-    __slots__ = ("_passes_empty", "_passes_none", "_rules", "_stops", "attribute", "wire_name")
+    Most fields are optional and not written. A shape passes over those, before anything is made for them.
+    """
+
+    __slots__ = ("_rules", "_stops", "attribute", "passes_empty", "passes_none", "wire_name")
 
     def __init__(
         self, attribute: str, wire_name: str, stops: tuple[Stop, ...] = (), rules: tuple[Rule, ...] = ()
     ) -> None:
         self.attribute: Final = attribute
         self.wire_name: Final = wire_name
-        self._stops = stops
+        self.passes_empty: Final = optional in stops
+        self.passes_none: Final = optional_pointer in stops
+        self._stops = tuple(stop for stop in stops if stop not in (optional, optional_pointer))
         self._rules = rules
-        self._passes_empty = optional in stops
-        self._passes_none = optional_pointer in stops
-
-    def passes(self, new: object) -> bool:
-        """Whether the field is not written and need not be, as most: nothing is to be made for those."""
-        return not new and (self._passes_empty or (new is None and self._passes_none))
 
     def check(self, values: Values, at: Path) -> Found:
-        """What stops or rules object to."""
+        """What stops or rules object to in a field that is written, or must be."""
         found: list[FieldError] = []
         is_done = False
         for stop in self._stops:
@@ -87,7 +86,7 @@ class Shape(msgspec.Struct, frozen=True):
         owner, before, is_update = values.new, values.old, values.is_update
         for field in self.fields:
             new = getattr(owner, field.attribute)
-            if field.passes(new):
+            if not new and (field.passes_empty or (field.passes_none and new is None)):
                 continue
             old = getattr(before, field.attribute) if before is not None else None
             if not (is_update and before is not None and new == old):
@@ -164,47 +163,42 @@ def one_of(*supported: str) -> Rule:
     return rule
 
 
-def key_of(*attributes: str) -> Callable[[Any], object]:
+def key_of(*attributes: str) -> Callable[[Any], Hashable]:
     """What makes two items of a list the same one."""
     return lambda item: tuple(getattr(item, attribute) for attribute in attributes)
 
 
-def itself(item: object) -> object:
+def itself(item: Hashable) -> Hashable:
     """The key of an item that is its own key."""
     return item
 
 
-def unique(key: Callable[[Any], object]) -> Rule:
+def unique(key: Callable[[Any], Hashable]) -> Rule:
     """No two items with the same key; the repeated item is shown whole."""
 
     def rule(values: Values, at: Path) -> Found:
-        keys = [key(item) for item in values.new]
-        seen = set(keys)
-        if len(seen) == len(keys):
-            return ()
-        seen.clear()
         found = []
-        for position, item in enumerate(values.new):
-            if keys[position] in seen:
-                shown = item if isinstance(item, str) else printed.wire(item)
-                found.append(fielderror.duplicate(at.item(position), shown))
-            seen.add(keys[position])
+        for position, _ in collection.repetitions([key(item) for item in values.new]):
+            item = values.new[position]
+            shown = item if isinstance(item, str) else printed.wire(item)
+            found.append(fielderror.duplicate(at.item(position), shown))
         return found
 
     return rule
 
 
-def each(rule: Rule, *, key: Callable[[Any], object] | None = None) -> Rule:
+def each(rule: Rule, *, key: Callable[[Any], Hashable] | None = None) -> Rule:
     """A rule for each item of a list; with a key, items that an update left alone are passed over."""
 
     def rule_for_all(values: Values, at: Path) -> Found:
         found: list[FieldError] = []
+        is_update = values.is_update
         # Of several old items with one key, the first counts.
         before = {key(item): item for item in reversed(values.old or ())} if key is not None else {}
         for position, item in enumerate(values.new):
-            below = Values(item, before.get(key(item)) if key is not None else None, values.is_update)
-            if not below.is_unchanged:
-                found += rule(below, at.item(position))
+            old = before.get(key(item)) if key is not None and before else None
+            if not (is_update and old is not None and item == old):
+                found += rule(Values(item, old, is_update), at.item(position))
         return found
 
     return rule_for_all

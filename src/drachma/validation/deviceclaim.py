@@ -9,7 +9,7 @@ from drachma.api import devices, resourceclaim
 from drachma.api import gates as feature
 from drachma.validation import collection, expression, fielderror, formats, limits, memory, opaque, printed, taints
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors, Found
+from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
 
 ALLOCATION_MODES: Final = ("All", "ExactCount")
@@ -34,21 +34,22 @@ class RequestNames(msgspec.Struct, frozen=True):
         """The names in a claim."""
         return cls({request.name: frozenset(sub.name for sub in request.first_available) for request in claim.requests})
 
-    def check(self, name: str, at: Path) -> Errors:
+    def check(self, name: str, at: Path) -> Found:
         """A reference to one of them."""
         segments = name.split("/")
         if len(segments) > 2:
-            yield fielderror.invalid(at, name, _UNKNOWN_REQUEST)
-            return
+            return [fielderror.invalid(at, name, _UNKNOWN_REQUEST)]
+        found: list[FieldError] = []
         for segment in segments:
-            yield from formats.short_name(segment, at)
+            found += formats.short_name(segment, at)
         request, *sub = segments
         if request not in self.subrequests or not self.subrequests[request].issuperset(sub):
-            yield fielderror.invalid(at, name, _UNKNOWN_REQUEST)
+            found.append(fielderror.invalid(at, name, _UNKNOWN_REQUEST))
+        return found
 
-    def check_all(self, references: tuple[str, ...], at: Path) -> Errors:
+    def check_all(self, references: tuple[str, ...], at: Path) -> Found:
         """References to several of them, each at most once."""
-        yield from collection.check_set(
+        return collection.check_set(
             references,
             self.check,
             at=at,
@@ -187,7 +188,7 @@ class _RequestRules:
 
 def check_selectors(
     selectors: tuple[devices.DeviceSelector, ...], at: Path, *, gates: feature.Gates, is_stored: bool = False
-) -> Errors:
+) -> Found:
     """Selectors of a request or class; stored ones compiled when they were new and are not compiled again."""
 
     def check_selector(selector: devices.DeviceSelector, path: Path) -> Errors:
@@ -197,7 +198,7 @@ def check_selectors(
             source = selector.cel.expression
             yield from expression.check_selector(source, path.child("cel", "expression"), gates=gates)
 
-    yield from collection.check_list(selectors, check_selector, at=at, limit=limits.SELECTORS, size_covered=True)
+    return collection.check_list(selectors, check_selector, at=at, limit=limits.SELECTORS, size_covered=True)
 
 
 def _allocation_mode(request: _Request, at: Path) -> Errors:

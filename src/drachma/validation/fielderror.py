@@ -133,6 +133,8 @@ def internal(at: Path, detail: str) -> FieldError:
 
 def covered(errors: Iterable[FieldError], *, origin: str | None = None) -> Found:
     """The same errors, marked as expected from a declared rule too; ``origin`` replaces theirs."""
+    if not errors:
+        return ()
     return [structs.replace(error, covered=True, origin=error.origin if origin is None else origin) for error in errors]
 
 

@@ -3,14 +3,15 @@
 from typing import Final
 
 from drachma.validation import fielderror, printed
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Found
 from drachma.validation.path import Path
 
 OPERATIONS: Final = ("*", "NodePrepareResources", "NodeUnprepareResources")
 
 
-def check(skipped: tuple[str, ...], at: Path) -> Errors:
+def check(skipped: tuple[str, ...], at: Path) -> Found:
     """Whoever is not asked to prepare cannot be asked to unprepare."""
-    if "NodePrepareResources" in skipped and not {"NodeUnprepareResources", "*"}.intersection(skipped):
-        detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
-        yield fielderror.invalid(at, printed.wire(skipped), detail)
+    if "NodePrepareResources" not in skipped or {"NodeUnprepareResources", "*"}.intersection(skipped):
+        return ()
+    detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
+    return [fielderror.invalid(at, printed.wire(skipped), detail)]

@@ -15,9 +15,9 @@ class Path(msgspec.Struct, frozen=True, gc=False):
     above: Path | None = None
     is_inside: bool = False
 
-    def child(self, *names: str) -> Path:
+    def child(self, name: str, *names: str) -> Path:
         """A field below this one."""
-        return Path(names[0] if len(names) == 1 else ".".join(names), self)
+        return Path(".".join((name, *names)) if names else name, self)
 
     def item(self, position: int) -> Path:
         """An item of this list."""

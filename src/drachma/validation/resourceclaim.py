@@ -3,7 +3,7 @@
 from drachma.api import resourceclaim
 from drachma.validation import allocation, collection, deviceclaim, devicestatus, fielderror, limits, metadata, printed
 from drachma.validation.context import Context
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path
 
 
@@ -65,12 +65,12 @@ def _allocation(
         yield from fielderror.covered([error])
 
 
-def _consumer(consumer: resourceclaim.ResourceClaimConsumerReference, at: Path) -> Errors:
-    for name in ("resource", "name", "uid"):
-        if not getattr(consumer, name):
-            yield fielderror.required(at.child(name))
+def _consumer(consumer: resourceclaim.ResourceClaimConsumerReference, at: Path) -> Found:
+    return [fielderror.required(at.child(name)) for name in ("resource", "name", "uid") if not getattr(consumer, name)]
 
 
-def _metadata(claim: resourceclaim.ResourceClaim) -> Errors:
-    yield from metadata.check(claim.metadata, namespaced=True, name_rule=metadata.dns_subdomain)
-    yield from metadata.check_finalizer_names(claim.metadata)
+def _metadata(claim: resourceclaim.ResourceClaim) -> Found:
+    return [
+        *metadata.check(claim.metadata, namespaced=True, name_rule=metadata.dns_subdomain),
+        *metadata.check_finalizer_names(claim.metadata),
+    ]

@@ -3,8 +3,8 @@
 from typing import Final
 
 from drachma.api import devices
-from drachma.validation import fielderror, formats, printed
-from drachma.validation.fielderror import Errors
+from drachma.validation import collection, fielderror, formats, printed
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 
 EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
@@ -42,10 +42,9 @@ def check_toleration(toleration: devices.DeviceToleration, at: Path) -> Errors:
         yield from _effect(toleration.effect, at.child("effect"))
 
 
-def check_tolerations(tolerations: tuple[devices.DeviceToleration, ...], at: Path) -> Errors:
+def check_tolerations(tolerations: tuple[devices.DeviceToleration, ...], at: Path) -> Found:
     """Tolerations; upstream documents a limit of 16 and does not enforce it, so neither do we."""
-    for position, toleration in enumerate(tolerations):
-        yield from check_toleration(toleration, at.item(position))
+    return collection.check_list(tolerations, check_toleration, at=at) if tolerations else ()
 
 
 def _effect(effect: str, at: Path) -> Errors:
