@@ -4,7 +4,6 @@ It belongs to one event loop, like the store under it. Whoever runs it calls :me
 stops: watches end, new work is refused with 503 once the store closes, and writes that were accepted finish.
 """
 
-import asyncio
 import logging
 import random
 import time
@@ -19,6 +18,7 @@ from drachma.api import gates as feature
 from drachma.server import (
     authentication,
     core,
+    deadlines,
     deleting,
     deletion,
     devicestrategy,
@@ -70,6 +70,7 @@ class Application:
     ) -> None:
         self._authenticator = authenticator
         self._limits = limits or Limits()
+        self._deadlines = deadlines.Deadlines(self._limits.request_seconds)
         self._is_draining = False
         self._in_flight = 0
         objects = registry.Registry(store, _strategies(store, gates), clock=clock, chance=chance)
@@ -108,14 +109,14 @@ class Application:
             await self._answer(request, None, send, answer=responses.not_served(), started=started)
             return
         self._in_flight += 1
-        gauge = self.metrics.in_flight(request.method)
-        gauge.inc()
+        level = self.metrics.in_flight(request.method)
+        level.value += 1
         try:
             answer = await self._handle(request, handler)
             if answer is not None:
                 await self._answer(request, handler, send, answer=answer, started=started)
         finally:
-            gauge.dec()
+            level.value -= 1
             self._in_flight -= 1
 
     def _admit(self, request: Request) -> routes.Route | None:
@@ -132,7 +133,7 @@ class Application:
         try:
             if handler is None:
                 return self._nonresource.serve(request)
-            async with asyncio.timeout(self._limits.request_seconds):
+            with self._deadlines.start():
                 return await _act(handler)
         except status.StatusError as error:
             output = handler.output if handler is not None else negotiation.PLAIN

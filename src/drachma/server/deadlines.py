@@ -1,0 +1,81 @@
+"""The time that requests may take: a timeout for each, with one timer for all.
+
+The application puts every request for a resource under one. Timers of the event loop cost more than most reads, and
+all requests may take equally long, so it is enough to look at the oldest of them now and then.
+"""
+
+import asyncio
+from types import TracebackType
+from typing import Final, Self
+
+
+class Deadline:
+    """A ``with`` block whose task is cancelled when it takes too long, which then is a TimeoutError.
+
+    Whoever cancels the task for another reason still finds it cancelled, as with ``asyncio.timeout``.
+    """
+
+    __slots__ = ("_cancellings", "_deadlines", "_is_expired", "_task", "expires")
+
+    def __init__(self, deadlines: "Deadlines", task: asyncio.Task[object], *, expires: float) -> None:
+        self.expires: Final = expires
+        self._deadlines: Final = deadlines
+        self._task: Final = task
+        self._cancellings: Final = task.cancelling()
+        self._is_expired = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if not self._is_expired:
+            self._deadlines.discard(self)
+        elif self._task.uncancel() <= self._cancellings and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    def expire(self) -> None:
+        self._is_expired = True
+        self._task.cancel()
+
+
+class Deadlines:
+    """The open deadlines of one event loop, all of the same number of seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds: Final = seconds
+        # A dictionary for its order, which is that of their expiry.
+        self._open: Final[dict[Deadline, None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def start(self) -> Deadline:
+        """A deadline for the current task, which counts from now."""
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
+        assert task is not None, "requests are served by tasks"
+        made = Deadline(self, task, expires=loop.time() + self._seconds)
+        self._open[made] = None
+        if self._timer is None:
+            self._timer = loop.call_at(made.expires, self._look)
+        return made
+
+    def discard(self, finished: Deadline) -> None:
+        del self._open[finished]
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        expired = []
+        self._timer = None
+        for oldest in self._open:
+            if oldest.expires > now:
+                self._timer = loop.call_at(oldest.expires, self._look)
+                break
+            expired.append(oldest)
+        for late in expired:
+            del self._open[late]
+            late.expire()
