@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from drachma.api import meta
 from drachma.server import resources
 from drachma.server.objectmeta import Metadata
 
@@ -25,15 +26,17 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 class Subject:
     """An object on its way into the store: its metadata as a document, the rest as its strategy likes it.
 
-    ``is_owned`` says that its managed fields are up to date already, as those of a server-side apply.
+    ``is_owned`` says that its managed fields are up to date already, as those of a server-side apply. ``checked`` is
+    the metadata as rules look at it, once it is prepared.
     """
 
-    __slots__ = ("content", "is_owned", "metadata")
+    __slots__ = ("checked", "content", "is_owned", "metadata")
 
     def __init__(self, metadata: Metadata, content: Any, *, is_owned: bool = False) -> None:
         self.metadata = metadata
         self.content = content
         self.is_owned = is_owned
+        self.checked: meta.ObjectMeta | None = None
 
     def copy(self) -> "Subject":
         """Another subject whose metadata can be changed apart; strategies replace content and never change it."""

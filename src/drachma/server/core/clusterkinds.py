@@ -53,10 +53,10 @@ class NamespaceStrategy(DocumentStrategy):
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         metadata["labels"] = {**metadata.get("labels", {}), NAMESPACE_LABEL: metadata.get("name", "")}
         content["status"] = {"phase": "Active"}
-        spec = content.setdefault("spec", {})
+        spec = content["spec"] = dict(content.get("spec", {}))
         finalizers = spec.setdefault("finalizers", [])
         if NAMESPACE_FINALIZER not in finalizers:
-            finalizers.append(NAMESPACE_FINALIZER)
+            spec["finalizers"] = [*finalizers, NAMESPACE_FINALIZER]
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         taken(content, old, "spec", "status")
@@ -87,7 +87,7 @@ class NodeStrategy(DocumentStrategy):
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         current = content.get("status") or {}
         if current.get("capacity") and not current.get("allocatable"):
-            current["allocatable"] = dict(current["capacity"])
+            content["status"] = {**current, "allocatable": dict(current["capacity"])}
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content.setdefault("spec", {})

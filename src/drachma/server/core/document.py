@@ -3,6 +3,9 @@
 Each kind derives from :class:`DocumentStrategy` and says what is particular to it. Values of the wrong type are
 refused by the schema, so that the rest of the server can rely on the form of what is stored; fields that the schema
 does not have are kept.
+
+Content is a document of its own, but its fields may be shared: with what is stored, or among like objects. So a kind
+that sets something in one of them replaces the field.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +24,6 @@ from drachma.validation.fielderror import Errors, FieldError
 Document = dict[str, Any]
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
 
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 
@@ -44,6 +46,10 @@ class DocumentStrategy:
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         """Fills in defaults, in place."""
 
+    def known(self, field: str, value: Any) -> Any:
+        """What reading and defaults made of a field that was written like this before; None where it was not."""
+        return None
+
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         """Resets what a client cannot say about a new object, in place."""
         if self._has_status:
@@ -54,10 +60,7 @@ class DocumentStrategy:
         _take(content, old, "status")
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
-        """Puts back what a change of the status cannot change, in place; ``old`` is the whole stored document.
-
-        Of the content itself and its status; other fields are replaced and never changed.
-        """
+        """Puts back what a change of the status cannot change, in place; the status itself is the kind's to change."""
         for field in [field for field in content if field != "status"]:
             del content[field]
         content.update({field: value for field, value in old.items() if field not in _ENVELOPE | {"status"}})
@@ -81,30 +84,44 @@ class DocumentStrategy:
     # What the registry calls
 
     def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
-        kept = _kept(document, known or {})
-        new = {field: value for field, value in document.items() if field not in kept} if kept else document
-        entries = _kept_entries(new, known or {})
-        if entries:
-            own_fields = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
-            new = {**new, "metadata": own_fields}
+        stored = known or {}
+        given = document.get("metadata")
+        own: objectmeta.Metadata | None
+        try:
+            own = objectmeta.read({} if given is None else given, stored.get("metadata", {}))
+        except msgspec.ValidationError:
+            own = None
+        kept = self._kept(document, stored)
+        new = {field: value for field, value in document.items() if field not in kept}
+        if own is not None:
+            new.pop("metadata", None)
         problem = typemismatch.explain(new, self._schema)
         if problem:
             raise errors.DecodeError(problem)
-        given = nulls.settled(new, self._schema)
-        if entries:
-            given["metadata"]["managedFields"] = entries
-        if kept:
-            # In the order of the document, which is the order in which it is stored.
-            given |= kept
-            given = {field: given[field] for field in document if field in given}
-        try:
-            decoded = msgspec.convert(given.pop("metadata", {}), meta.ObjectMeta)
-        except msgspec.ValidationError as error:
-            raise errors.DecodeError(f"metadata: {error}") from None
-        own = objectmeta.normalized(decoded)
-        content = {field: value for field, value in given.items() if field not in _ENVELOPE}
+        if b"null" in _encode(new):
+            new = nulls.settled(new, self._schema)
+        if own is None:
+            own = _read_metadata(new.pop("metadata", {}))
+        new |= kept
+        # In the order of the document, which is the order in which it is stored.
+        content = {field: new[field] for field in document if field in new and field not in _ENVELOPE}
         self.default(content, own)
         return Subject(own, content)
+
+    def _kept(self, document: Document, stored: Mapping[str, Any]) -> Document:
+        """The fields that have been read before: the very ones that are stored, or what the kind knows.
+
+        But for stored ones with nulls, which the server itself writes in some places and reading takes away.
+        """
+        kept: Document = {}
+        for field, value in document.items():
+            if isinstance(value, dict) and field != "metadata":
+                known = self.known(field, value)
+                if known is not None:
+                    kept[field] = known
+                elif value is stored.get(field) and b"null" not in _encode(value):
+                    kept[field] = value
+        return kept
 
     def load(self, document: Mapping[str, Any]) -> Subject:
         content = {field: value for field, value in document.items() if field not in _ENVELOPE}
@@ -123,11 +140,11 @@ class DocumentStrategy:
         return document
 
     def create(self, subject: Subject, write: Write) -> None:
-        content = subject.content = documents.copy(subject.content)
+        content = subject.content = dict(subject.content)
         if self.counts_generations:
             subject.metadata["generation"] = 1
         self.prepare_create(content, subject.metadata, write)
-        decoded = objectmeta.decoded(subject.metadata)
+        decoded = subject.checked = objectmeta.decoded(subject.metadata)
         problems = list(metadata.check(decoded, namespaced=self.resource.namespaced, name_rule=type(self).name_rule))
         problems += metadata.check_finalizer_names(decoded)
         problems += self.check(content, subject)
@@ -135,7 +152,7 @@ class DocumentStrategy:
         write.warnings.extend(self.warnings(content, subject))
 
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
-        content = subject.content = documents.copy(subject.content)
+        content = subject.content = dict(subject.content)
         self.prepare_update(content, old.content, write)
         if self.counts_generations and self._is_changed(content, old.content):
             subject.metadata["generation"] = old.metadata.get("generation", 0) + 1
@@ -147,7 +164,7 @@ class DocumentStrategy:
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
         content = subject.content = dict(subject.content)
         if "status" in content:
-            content["status"] = documents.copy(content["status"])
+            content["status"] = dict(content["status"])
         self.prepare_status(content, old.content, subject, write)
         problems = list(self._check_metadata_update(subject, old))
         problems += self.check_status(content, old.content, subject)
@@ -164,6 +181,7 @@ class DocumentStrategy:
 
     def _check_metadata_update(self, subject: Subject, old: Subject) -> Errors:
         new, before = objectmeta.decoded(subject.metadata), objectmeta.decoded(old.metadata)
+        subject.checked = new
         yield from metadata.check(new, namespaced=self.resource.namespaced, name_rule=metadata.path_segment)
         yield from metadata.check_update(new, before)
 
@@ -174,25 +192,11 @@ class DocumentStrategy:
             raise status.invalid(self.resource.kind, name, group=self.resource.group, causes=causes)
 
 
-def _kept(document: Document, known: Mapping[str, Any]) -> Document:
-    """Copies of the fields that a document shares with a stored one: they have been read before.
-
-    But for those with nulls, which the server itself writes in some places and reading takes away.
-    """
-    kept: Document = {}
-    for field, value in document.items():
-        if isinstance(value, dict) and value is known.get(field):
-            text = _encode(value)
-            if b"null" not in text:
-                kept[field] = _decode(text)
-    return kept
-
-
-def _kept_entries(document: Document, known: Mapping[str, Any]) -> list[Any]:
-    """The managed fields that a document shares with a stored one: a patch names its object, but rarely these."""
-    own = document.get("metadata")
-    entries = own.get("managedFields") if isinstance(own, dict) else None
-    return entries if entries and known and entries is known["metadata"].get("managedFields") else []
+def _read_metadata(given: Document) -> objectmeta.Metadata:
+    try:
+        return objectmeta.normalized(msgspec.convert(given, meta.ObjectMeta))
+    except msgspec.ValidationError as error:
+        raise errors.DecodeError(f"metadata: {error}") from None
 
 
 def _take(content: Document, old: Mapping[str, Any], field: str) -> None:

@@ -1,18 +1,19 @@
 """Pods: defaults, priority and tolerations as admission sets them, and what may change once a pod exists."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from drachma.api import codec, pod
+from drachma.api import codec, hooks, meta, pod
 from drachma.api import gates as feature
-from drachma.server import documents, objectmeta, resources, status
+from drachma.server import documents, filling, objectmeta, resources, sharing, status
 from drachma.server.core import podspec, qos
 from drachma.server.core.document import Document, DocumentStrategy, taken
 from drachma.server.strategy import Subject, Traits, Write
 from drachma.store import protocol, record
 from drachma.validation import fielderror, podfields
+from drachma.validation import metadata as metadata_rules
 from drachma.validation import pod as pod_rules
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
@@ -37,6 +38,20 @@ _GATED: Final = {
 }
 
 
+_REMEMBERED: Final = 1024
+"""How many specs are kept to be shared."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _New(NamedTuple):
+    """What becomes of a spec in a new pod, under the priority class that applies to it; shared by all such pods."""
+
+    priority_class: record.Record | None
+    spec: Document
+    status: Document
+
+
 class PodStrategy(DocumentStrategy):
     traits = Traits(returns_deleted=True, dies_gracefully=True, is_completed=True)
     counts_generations = True
@@ -45,9 +60,37 @@ class PodStrategy(DocumentStrategy):
         super().__init__(resource)
         self._gates = gates
         self._store = store
+        self._specs: dict[bytes, Document] = {}
+        self._defaulted = sharing.Outcomes[Document, Document](_REMEMBERED)
+        self._prepared = sharing.Outcomes[Document, _New](_REMEMBERED)
+        self._sound = sharing.Outcomes[Document, Literal[True]](_REMEMBERED)
+        self._typed = sharing.Outcomes[Document, pod.PodSpec](_REMEMBERED)
+        self._listed = -1
+        self._default_class: record.Record | None = None
+
+    def known(self, field: str, value: Any) -> Any:
+        if field != "spec":
+            return None
+        return self._defaulted.find(value) or self._specs.get(_encode(value))
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
-        spec = content.setdefault("spec", {})
+        given = content.get("spec", {})
+        content["spec"] = self.known("spec", given) or self._settled(given)
+
+    def _settled(self, given: Document) -> Document:
+        """A spec with its defaults. Many pods are made from the same template, so that theirs is one spec."""
+        spec: Document = documents.copy(given)
+        self._default_spec(spec)
+        text = _encode(given)
+        if _encode(spec) == text:
+            spec = given
+        if len(self._specs) >= _REMEMBERED:
+            self._specs.clear()
+        self._specs[text] = spec
+        self._defaulted.remember(spec, spec)
+        return spec
+
+    def _default_spec(self, spec: Document) -> None:
         podspec.default(spec)
         podspec.default_requests(spec)
         spec.setdefault("enableServiceLinks", True)
@@ -57,21 +100,35 @@ class PodStrategy(DocumentStrategy):
             for container in podspec.containers(spec):
                 for port in container.get("ports") or ():
                     port["hostPort"] = port.get("hostPort") or port.get("containerPort", 0)
+        filling.fill({"spec": spec}, self._schema)
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
-        spec = content["spec"]
-        self._set_priority(spec, metadata)
-        _add_tolerations(spec)
+        given = content["spec"]
+        chosen = self._priority_class(given.get("priorityClassName") or "")
+        new = self._prepared.find(given)
+        if new is None or new.priority_class is not chosen:
+            new = _New(chosen, *self._prepare(given, chosen, metadata))
+            self._prepared.remember(given, new)
+        content["spec"], content["status"] = new.spec, new.status
+
+    def _prepare(
+        self, given: Document, chosen: record.Record | None, metadata: objectmeta.Metadata
+    ) -> tuple[Document, Document]:
+        """The spec and status of a new pod."""
+        spec = dict(given)
+        self._set_priority(spec, chosen, metadata)
+        spec["tolerations"] = _tolerations(spec)
         if not spec.get("serviceAccountName"):
             spec["serviceAccountName"] = spec["serviceAccount"] = "default"
-        content["status"] = {"phase": "Pending", "qosClass": qos.of(spec)}
+        current: Document = {"phase": "Pending", "qosClass": qos.of(spec)}
         if spec.get("schedulingGates"):
-            content["status"]["conditions"] = [dict(_GATED)]
-        content.update(podfields.drop_disabled(content, old=None, gates=self._gates))
+            current["conditions"] = [dict(_GATED)]
+        kept = podfields.drop_disabled({"spec": spec, "status": current}, old=None, gates=self._gates)
+        return kept["spec"], kept["status"]
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         taken(content, old, "status")
-        content.update(podfields.drop_disabled(content, old=dict(old), gates=self._gates))
+        self._drop_disabled(content, old)
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
         taken(content, old, "spec")
@@ -86,20 +143,38 @@ class PodStrategy(DocumentStrategy):
         if not current.get("qosClass") and previous.get("qosClass"):
             current["qosClass"] = previous["qosClass"]
         content.update(podfields.keep_status(content, dict(old)))
-        content.update(podfields.drop_disabled(content, old=dict(old), gates=self._gates))
+        self._drop_disabled(content, old)
+
+    def _drop_disabled(self, content: Document, old: Mapping[str, Any]) -> None:
+        kept = podfields.drop_disabled(content, old=dict(old), gates=self._gates)
+        if "status" in content and len(kept["status"]) == len(content["status"]):
+            # Nothing was dropped; what is shared stays so.
+            kept["status"] = content["status"]
+        content.update(kept)
 
     def check(self, content: Document, subject: Subject) -> Errors:
-        yield from podspec.check(content["spec"], SPEC)
-        yield from pod_rules.check(_view(content, subject))
+        """Like specs are looked at once; rules about metadata are those of all kinds, and of updates."""
+        spec, is_mirror = content["spec"], pod_rules.MIRROR_ANNOTATION in subject.metadata.get("annotations", ())
+        if not is_mirror and self._sound.find(spec):
+            return
+        problems = [*podspec.check(spec, SPEC), *pod_rules.check(self._view(content, subject))]
+        if not problems and not is_mirror:
+            self._sound.remember(spec, True)  # noqa: FBT003 - there is nothing else to say
+        yield from problems
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        own = _own(subject)
+        yield from metadata_rules.check(own, namespaced=True, name_rule=metadata_rules.dns_subdomain)
+        yield from metadata_rules.check_finalizer_names(own)
+        if content["spec"] is old["spec"]:
+            return
         if not documents.same(_fixed(content["spec"], old["spec"]), _fixed(old["spec"], old["spec"])):
             yield fielderror.forbidden(SPEC, _UPDATABLE)
             return
         yield from _check_tolerations(content["spec"], old["spec"])
 
     def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from pod_rules.check_status(_view(content, subject), _view(old, subject))
+        yield from pod_rules.check_status(self._view(content, subject), self._view(old, subject))
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         problems = names.dns1123_label(subject.metadata.get("name", ""))
@@ -118,12 +193,12 @@ class PodStrategy(DocumentStrategy):
             return 0
         return 1 if period < 0 else int(period)
 
-    def _set_priority(self, spec: Document, metadata: objectmeta.Metadata) -> None:
+    def _set_priority(self, spec: Document, found: record.Record | None, metadata: objectmeta.Metadata) -> None:
         name = spec.get("priorityClassName") or ""
-        chosen = self._priority_class(name)
-        if name and chosen is None:
+        if name and found is None:
             detail = f"no PriorityClass with name {name} was found"
             raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
+        chosen = found.value if found is not None else None
         value = chosen.get("value", 0) if chosen is not None else 0
         policy = chosen.get("preemptionPolicy", _PREEMPT) if chosen is not None else _PREEMPT
         if chosen is not None:
@@ -144,27 +219,53 @@ class PodStrategy(DocumentStrategy):
             raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
         spec["priority"], spec["preemptionPolicy"] = value, policy
 
-    def _priority_class(self, name: str) -> Mapping[str, Any] | None:
+    def _priority_class(self, name: str) -> record.Record | None:
+        """The class of that name, or the one of pods that name none."""
         if name:
-            found = self._store.get(record.Key(_PRIORITY_CLASSES, "", name))
-            return found.value if found is not None else None
-        defaults = [
-            found.value for found in self._store.list(_PRIORITY_CLASSES).records if found.value.get("globalDefault")
-        ]
-        return min(defaults, key=lambda each: each.get("value", 0), default=None)
+            return self._store.get(record.Key(_PRIORITY_CLASSES, "", name))
+        if not self._is_listed():
+            self._listed = self._store.revision
+            classes = self._store.list(_PRIORITY_CLASSES).records
+            defaults = [found for found in classes if found.value.get("globalDefault")]
+            self._default_class = min(defaults, key=lambda found: found.value.get("value", 0), default=None)
+        return self._default_class
+
+    def _is_listed(self) -> bool:
+        """Whether priority classes are still what they were when they were last listed; they hardly ever change."""
+        if self._listed < self._store.compacted:
+            return False
+        with self._store.watch(_PRIORITY_CLASSES, after=self._listed) as since:
+            seen = since.revision
+        is_current = seen >= self._store.revision
+        if is_current:
+            self._listed = seen
+        return is_current
+
+    def _view(self, content: Mapping[str, Any], subject: Subject) -> pod.Pod:
+        """The part of a pod that the rules about claims look at."""
+        own, spec = _own(subject), content["spec"]
+        typed = self._typed.find(spec)
+        try:
+            if typed is None:
+                typed = msgspec.convert(spec, pod.PodSpec, dec_hook=hooks.decode)
+                self._typed.remember(spec, typed)
+            current = msgspec.convert(content.get("status", {}), pod.PodStatus, dec_hook=hooks.decode)
+        except msgspec.ValidationError:
+            # There are nulls, which decoding a whole pod knows how to read.
+            view = codec.decode({"kind": "Pod", "apiVersion": "v1", **content, "metadata": subject.metadata})
+            assert isinstance(view, pod.Pod), "a Pod decodes to a Pod"
+            return view
+        return pod.Pod(metadata=own, spec=typed, status=current)
 
 
-def _view(content: Mapping[str, Any], subject: Subject) -> pod.Pod:
-    """The part of a pod that the rules about claims look at."""
-    document = {"kind": "Pod", "apiVersion": "v1", **content, "metadata": subject.metadata}
-    view = codec.decode(document)
-    assert isinstance(view, pod.Pod), "a Pod decodes to a Pod"
-    return view
+def _own(subject: Subject) -> meta.ObjectMeta:
+    assert subject.checked is not None, "metadata is prepared before anything is checked"
+    return subject.checked
 
 
-def _add_tolerations(spec: Document) -> None:
+def _tolerations(spec: Document) -> list[Document]:
     """Pods stay for a while on a node that is not ready; a pod that says something about it is left alone."""
-    given = spec.get("tolerations") or []
+    given = list(spec.get("tolerations") or ())
     for key in _TOLERATED:
         is_tolerated = any(
             each.get("key", "") in (key, "") and each.get("effect", "") in ("NoExecute", "") for each in given
@@ -172,7 +273,7 @@ def _add_tolerations(spec: Document) -> None:
         if not is_tolerated:
             toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
             given.append({**toleration, "tolerationSeconds": _TOLERATED_SECONDS})
-    spec["tolerations"] = given
+    return given
 
 
 def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Document:

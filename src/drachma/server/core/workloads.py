@@ -24,9 +24,10 @@ class WorkloadStrategy(DocumentStrategy):
     counts_generations = True
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
-        template = content.setdefault("spec", {}).setdefault("template", {})
+        spec = content["spec"] = documents.copy(content.get("spec", {}))
+        template = spec.setdefault("template", {})
         podspec.default(template.setdefault("spec", {}))
-        self.default_workload(content["spec"], metadata)
+        self.default_workload(spec, metadata)
 
     def default_workload(self, spec: Document, metadata: objectmeta.Metadata) -> None:
         """The defaults of the workload itself, in place."""
@@ -103,7 +104,7 @@ class JobStrategy(WorkloadStrategy):
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {}
-        spec = content["spec"]
+        spec = content["spec"] = documents.copy(content["spec"])
         if spec.get("manualSelector"):
             return
         # Pods must belong to this job and no other of the same name, so its uid is among their labels.
