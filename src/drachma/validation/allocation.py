@@ -47,17 +47,20 @@ def check(
 
 
 def _result(result: resourceclaim.DeviceRequestAllocationResult, at: Path, *, known: deviceclaim.RequestNames) -> Found:
-    share = formats.uid(result.share_id, at.child("shareID")) if result.share_id is not None else ()
-    return [
+    found = [
         *known.check(result.request, at.child("request")),
         *fielderror.covered(formats.driver_name(result.driver, at.child("driver"))),
         *fielderror.covered(formats.pool_name(result.pool, at.child("pool"))),
         *formats.short_name(result.device, at.child("device")),
         *binding.check(result.binding_conditions, result.binding_failure_conditions, at),
-        *taints.check_tolerations(result.tolerations, at.child("tolerations")),
-        *fielderror.covered(share),
-        *nodeoperations.check(result.skip_node_operations, at.child("skipNodeOperations")),
     ]
+    if result.tolerations:
+        found += taints.check_tolerations(result.tolerations, at.child("tolerations"))
+    if result.share_id is not None:
+        found += fielderror.covered(formats.uid(result.share_id, at.child("shareID")))
+    if result.skip_node_operations:
+        found += nodeoperations.check(result.skip_node_operations, at.child("skipNodeOperations"))
+    return found
 
 
 def _config(

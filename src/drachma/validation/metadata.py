@@ -29,7 +29,6 @@ _OPERATIONS: Final = ("Apply", "Update")
 
 _NAME: Final = METADATA.child("name")
 _NAMESPACE: Final = METADATA.child("namespace")
-_UID: Final = METADATA.child("uid")
 _LABELS: Final = METADATA.child("labels")
 _ANNOTATIONS: Final = METADATA.child("annotations")
 _OWNERS: Final = METADATA.child("ownerReferences")
@@ -37,6 +36,9 @@ _FINALIZERS: Final = METADATA.child("finalizers")
 _MANAGED_FIELDS: Final = METADATA.child("managedFields")
 _COMMON_VERSIONS: Final = frozenset({"v1", "apps/v1", "batch/v1"})
 _UNCHANGEABLE: Final = (
+    ("name", _NAME),
+    ("namespace", _NAMESPACE),
+    ("uid", METADATA.child("uid")),
     ("creation_timestamp", METADATA.child("creationTimestamp")),
     ("deletion_timestamp", METADATA.child("deletionTimestamp")),
     ("deletion_grace_period_seconds", METADATA.child("deletionGracePeriodSeconds")),
@@ -80,12 +82,10 @@ def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
     if metadata.generation < old.generation:
         at = METADATA.child("generation")
         found.append(fielderror.invalid(at, metadata.generation, "must not be decremented"))
-    found += unchanged(metadata.name, old.name, _NAME)
-    found += unchanged(metadata.namespace, old.namespace, _NAMESPACE)
-    if metadata.uid != old.uid:
-        found += unchanged(printed.named(metadata.uid), printed.named(old.uid), _UID)
     for name, at in _UNCHANGEABLE:
-        found += unchanged(getattr(metadata, name), getattr(old, name), at)
+        new = getattr(metadata, name)
+        if new != getattr(old, name):
+            found.append(fielderror.invalid(at, printed.named(new) if name == "uid" else new, IMMUTABLE))
     if not _sound.has(metadata):
         found += _descriptions(metadata)
         found += _managed_fields(metadata.managed_fields)

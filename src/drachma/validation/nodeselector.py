@@ -3,24 +3,27 @@
 from typing import Final
 
 from drachma.api import nodeselector
-from drachma.validation import fielderror, formats, printed
-from drachma.validation.fielderror import Errors
+from drachma.validation import collection, fielderror, formats, printed
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names
 
 _NAME_FIELD: Final = "metadata.name"
 
 
-def check(selector: nodeselector.NodeSelector, at: Path) -> Errors:
+def check(selector: nodeselector.NodeSelector, at: Path) -> Found:
     """A selector with at least one term, and each term well formed."""
     terms = at.child("nodeSelectorTerms")
     if not selector.node_selector_terms:
-        yield fielderror.required(terms, "must have at least one node selector term")
-    for position, term in enumerate(selector.node_selector_terms):
-        for index, requirement in enumerate(term.match_expressions):
-            yield from _label_requirement(requirement, terms.item(position).child("matchExpressions").item(index))
-        for index, requirement in enumerate(term.match_fields):
-            yield from _field_requirement(requirement, terms.item(position).child("matchFields").item(index))
+        return [fielderror.required(terms, "must have at least one node selector term")]
+    return collection.check_list(selector.node_selector_terms, _term, at=terms)
+
+
+def _term(term: nodeselector.NodeSelectorTerm, at: Path) -> Found:
+    return [
+        *collection.check_list(term.match_expressions, _label_requirement, at=at.child("matchExpressions")),
+        *collection.check_list(term.match_fields, _field_requirement, at=at.child("matchFields")),
+    ]
 
 
 def _label_requirement(requirement: nodeselector.NodeSelectorRequirement, at: Path) -> Errors:

@@ -44,7 +44,7 @@ def check_toleration(toleration: devices.DeviceToleration, at: Path) -> Errors:
 
 def check_tolerations(tolerations: tuple[devices.DeviceToleration, ...], at: Path) -> Found:
     """Tolerations; upstream documents a limit of 16 and does not enforce it, so neither do we."""
-    return collection.check_list(tolerations, check_toleration, at=at) if tolerations else ()
+    return collection.check_list(tolerations, check_toleration, at=at)
 
 
 def _effect(effect: str, at: Path) -> Errors:

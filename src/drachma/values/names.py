@@ -131,6 +131,8 @@ def dns1123_subdomain_caseless(text: str, *, unit: Unit = "bytes") -> Problems:
 
 def driver_name(text: str) -> Problems:
     """Problems of a driver name as checked by hand: a long name once it is in lower case."""
+    if len(text) <= SUBDOMAIN_LENGTH and _is_good_subdomain(text):
+        return ()
     # Go lowers the capital I with dot to one letter, Python to two characters.
     return dns1123_subdomain(text.replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i").lower())
 
