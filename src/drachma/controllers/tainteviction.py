@@ -87,8 +87,10 @@ class NodeTaintEviction:
 
     def _decide(self, of: pod.Pod) -> None:
         """Sets, changes or cancels the time at which a pod has to go."""
-        key = cache.key_of(of)
         on = self._nodes.get(of.spec.node_name) if of.spec.node_name else None
+        if not self._due and (on is None or not on.spec.taints):
+            return
+        key = cache.key_of(of)
         tolerated = _tolerated_seconds(of, tuple(_no_execute(on)) if on is not None else ())
         if tolerated is None:
             if self._due.pop(key, None) is not None:

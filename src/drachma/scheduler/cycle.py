@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from drachma.api import gates
-from drachma.scheduler import cluster, ledger, nominations, podinfo, scoring, verdict
+from drachma.scheduler import cluster, ledger, nominations, podinfo, podshape, scoring, verdict
 from drachma.scheduler.decision import Aborted, Allocation, Decision, Diagnosis, Placed, Unfit
 from drachma.scheduler.dynamicresources import (
     accountant,
@@ -25,22 +25,7 @@ from drachma.scheduler.dynamicresources import (
     preference,
     sharedfit,
 )
-from drachma.scheduler.plugins import (
-    nodeaffinity,
-    nodename,
-    nodeports,
-    noderesources,
-    nodeunschedulable,
-    tainttoleration,
-)
-
-_SHAPE_FILTERS: Final = (
-    nodename.question,
-    nodeunschedulable.question,
-    tainttoleration.question,
-    nodeaffinity.question,
-)
-_PREFERENCES: Final = (tainttoleration.preference, nodeaffinity.preference)
+from drachma.scheduler.plugins import nodeports, noderesources
 
 
 class Tools(NamedTuple):
@@ -75,6 +60,12 @@ class Cycle:
         self._nominated: Final = nominated
         self._tools: Final = tools
         self._device_filter: Final = devicefilter.DeviceFilter(nodes, devices, books)
+        self._shapes: Final = podshape.PodShapes(nodes)
+        self._with_extended: Final = tools.enabled.on(gates.Gate.EXTENDED_RESOURCE)
+        seconds = tools.filter_seconds if tools.enabled.on(gates.Gate.SCHEDULER_FILTER_TIMEOUT) else None
+        self._circumstances: Final = devicefilter.Circumstances(
+            tools.enabled, devicequestion.Patience(seconds, tools.monotonic), tools.binding_seconds, tools.utc
+        )
 
     def decide(self, info: podinfo.PodInfo) -> Decision:
         """Where a pod goes, why it goes nowhere, or what went wrong."""
@@ -88,21 +79,22 @@ class Cycle:
         if not count:
             return Unfit(info, Diagnosis(0))
         began = self._tools.monotonic()
-        named = nodeaffinity.named_nodes(info)
+        shape = self._shapes.of(info)
+        named = shape.named
         if isinstance(named, verdict.Rejection):
             return Unfit(info, Diagnosis(count, named))
         plan = claimplan.make(info, self._devices, self._tools.enabled, new_uid=self._tools.new_uid)
         if isinstance(plan, verdict.Rejection):
             return Unfit(info, Diagnosis(count, plan))
         self._tools.observe("PreFilter", self._tools.monotonic() - began)
-        attempt = _Attempt(self, info, plan)
+        attempt = _Attempt(self, info, plan, shape=shape)
         favourite = self._cluster.find(self._nominated.node_of(info.uid) or info.pod.status.nominated_node_name)
         if favourite is not None:
             # The node that others were evicted from is tried alone first.
             passing = attempt.filter(favourite.bit)
             if passing:
                 return attempt.place(passing)
-            attempt = _Attempt(self, info, plan)
+            attempt = _Attempt(self, info, plan, shape=shape)
         alive, absent = self._cluster.everyone, None
         if named is not None:
             alive = sum(state.bit for state in map(self._cluster.find, named) if state is not None)
@@ -135,7 +127,7 @@ class Cycle:
             return None
         imagined = cluster.NodeState(state.name, state.slot, account)
         imagined.node, imagined.place = state.node, state.place
-        return self._device_filter.obstacle(plan, info, imagined, given=self.circumstances())
+        return self._device_filter.obstacle(plan, info, imagined, given=self._circumstances)
 
     def fit_question(self, info: podinfo.PodInfo, plan: claimplan.ClaimPlan | None) -> noderesources.FitQuestion:
         """What is asked of nodes' ledgers about a pod."""
@@ -144,23 +136,19 @@ class Cycle:
             # What containers request may come out of pools: the device filter knows.
             left = tuple(entry for entry in demand.amounts if not sharedfit.is_shared(entry[0]))
             demand = demand._replace(amounts=left)
-        if self._tools.enabled.on(gates.Gate.EXTENDED_RESOURCE):
+        if self._with_extended:
             return noderesources.FitQuestion(demand, claimplan.delegated(info, self._devices))
         return noderesources.FitQuestion(demand)
-
-    def circumstances(self) -> devicefilter.Circumstances:
-        """What the device filter goes by at the moment."""
-        tools = self._tools
-        seconds = tools.filter_seconds if tools.enabled.on(gates.Gate.SCHEDULER_FILTER_TIMEOUT) else None
-        patience = devicequestion.Patience(seconds, tools.monotonic)
-        return devicefilter.Circumstances(tools.enabled, patience, tools.binding_seconds, tools.utc())
 
 
 class _Attempt:
     """One pass over nodes for one pod."""
 
-    def __init__(self, cycle: Cycle, info: podinfo.PodInfo, plan: claimplan.ClaimPlan | None) -> None:
+    def __init__(
+        self, cycle: Cycle, info: podinfo.PodInfo, plan: claimplan.ClaimPlan | None, *, shape: podshape.PodShape
+    ) -> None:
         self._cycle = cycle
+        self._shape = shape
         self._cluster = cycle._cluster
         self._info = info
         self._plan = plan
@@ -182,27 +170,20 @@ class _Attempt:
         return passing
 
     def _filter(self, alive: int) -> int:
-        nodes = self._cluster.nodes
-        for filter_question in _SHAPE_FILTERS:
-            question = filter_question(self._info)
-            if question is not None and alive:
-                classes = self._cluster.by_shape.of(question.key, question.passes)
-                passing = classes.settle(nodes, alive).get(True, 0)
-                alive = self._keep(alive, passing, question.rejection)
-        alive = self._give_way(alive)
+        alive = self._give_way(self._shape.filter(alive, self.rejections))
         if self._info.demand.ports and alive & self._cluster.with_ports:
             in_use = alive & self._cluster.with_ports
             classes = self._cluster.by_account.of(
                 ("ports", self._info.demand.ports),
                 lambda state: nodeports.fits(self._info.demand.ports, state.ledger),
             )
-            free = classes.settle(nodes, in_use).get(True, 0)
+            free = classes.settle(self._cluster.nodes, in_use).get(True, 0)
             alive = self._keep(alive, free | ~self._cluster.with_ports, nodeports.REJECTION)
         alive = self._fit_accounts(alive)
         if self._plan is None or not alive:
             return alive
         self._filtered = self._cycle._device_filter.filter(
-            self._plan, self._info, alive=alive, given=self._cycle.circumstances()
+            self._plan, self._info, alive=alive, given=self._cycle._circumstances
         )
         self.rejections += self._filtered.rejections
         return self._filtered.passing
@@ -215,9 +196,9 @@ class _Attempt:
         best = self._best(passing)
         tools.observe("Score", tools.monotonic() - began)
         state = self._cluster.nodes[scoring.pick(best, tools.chance.randrange(len(self._cluster.nodes)))]
-        placed = Placed(self._info, state.name, feasible=passing.bit_count())
+        feasible = passing.bit_count()
         if self._plan is None or self._filtered is None:
-            return placed
+            return Placed(self._info, state.name, feasible=feasible)
         group = self._filtered.group_of(state)
         allocations: tuple[Allocation, ...] = ()
         if group.question is not None:
@@ -226,7 +207,7 @@ class _Attempt:
                 raise verdict.AbortError("claim allocation not found for node")
             allocations = tuple(map(Allocation, group.question.claims, made))
         account = accountant.NOTHING
-        if cycle._tools.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES):
+        if cycle._devices.has_mappings and tools.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES):
             account = cycle._device_filter.account(
                 self._plan,
                 self._info,
@@ -234,12 +215,15 @@ class _Attempt:
                 state=state,
                 allocations=tuple(entry.result for entry in allocations),
             )
-        return placed._replace(
+        return Placed(
+            self._info,
+            state.name,
             plan=self._plan,
             allocations=allocations,
             mappings=group.mappings,
             statuses=account.statuses,
             settled=account.settled,
+            feasible=feasible,
         )
 
     def _keep(self, alive: int, passing: int, rejection: verdict.Rejection) -> int:
@@ -290,17 +274,13 @@ class _Attempt:
         if not passing & (passing - 1):
             return passing
         classes = [(0, passing)]
-        for prefer in _PREFERENCES:
-            preferred = prefer(self._info)
-            if preferred is not None:
-                found = self._cluster.by_shape.of(preferred.key, preferred.score)
-                scores = scoring.normalized(
-                    found.settle(self._cluster.nodes, passing),
-                    among=passing,
-                    less_is_better=preferred.less_is_better,
-                )
+        for preferred, found in self._shape.preferences():
+            given = found.settle(self._cluster.nodes, passing)
+            # Only differences count.
+            if len(given) > 1:
+                scores = scoring.normalized(given, among=passing, less_is_better=preferred.less_is_better)
                 classes = scoring.split(classes, scores, weight=preferred.weight)
-        if self._filtered is not None:
+        if self._filtered is not None and len(self._filtered.scores) > 1:
             scores = scoring.normalized(self._filtered.scores, among=passing)
             classes = scoring.split(classes, scores, weight=preference.WEIGHT)
         classes = scoring.split(classes, {fit.score: nodes for fit, nodes in self._fits.items()})

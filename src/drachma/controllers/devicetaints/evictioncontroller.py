@@ -152,6 +152,8 @@ class DeviceTaintEviction:
 
     def _decide(self, of: pod.Pod) -> None:
         """Sets, changes or cancels the time at which a pod has to go."""
+        if not self._due and not self._survey.has_taints:
+            return
         item, now = _pod_item(of), self._clock.utc()
         found = self._survey.due(of, self._survey.evicting_rules(), now=now)
         if found is None:

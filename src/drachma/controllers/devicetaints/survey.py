@@ -103,6 +103,11 @@ class Survey:
     def evicting_rules(self) -> list[Rule]:
         return [each for each in self._rules or () if each.spec.taint.effect == eviction.NO_EXECUTE]
 
+    @property
+    def has_taints(self) -> bool:
+        """Whether anything drives pods off any device."""
+        return bool(self._tainted) or bool(self.evicting_rules())
+
     # Claims and pods
 
     def claims_with(self, driver: str, pool: str, devices: Set[str]) -> Iterator[Claim]:

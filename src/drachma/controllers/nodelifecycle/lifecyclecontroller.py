@@ -178,7 +178,9 @@ class NodeLifecycle:
         name, zone = known.metadata.name, zones.key_of(known)
         if status == "True":
             self._unready.get(zone, {}).pop(name, None)
-            await self._swap(known, add=(), remove=(nodetaints.NOT_READY, nodetaints.UNREACHABLE))
+            # Most nodes are ready and have no taints, and all are looked at every few seconds.
+            if known.spec.taints:
+                await self._swap(known, add=(), remove=(nodetaints.NOT_READY, nodetaints.UNREACHABLE))
             return
         wanted, opposite = _no_execute_keys(status)
         if nodetaints.has_no_execute(known, opposite):

@@ -7,11 +7,13 @@ do not exist, requests of a type that is not known.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from drachma.api import gates, resourceclaim
 from drachma.scheduler import podinfo, resources, verdict
 from drachma.scheduler.dynamicresources import extendedclaim, inventory, podclaims
+
+_NONE: Final[frozenset[str]] = frozenset()
 
 
 class ClaimPlan(NamedTuple):
@@ -36,6 +38,8 @@ class ClaimPlan(NamedTuple):
 
 def delegated(info: podinfo.PodInfo, devices: inventory.Inventory) -> frozenset[str]:
     """The extended resources of a pod that a device class backs; a node need not have them itself."""
+    if not info.demand.amounts:
+        return _NONE
     return frozenset(
         name
         for name, _ in info.demand.amounts
@@ -64,7 +68,7 @@ def make(
         return _reject(str(error))
     special: resourceclaim.ResourceClaim | None = None
     extended: tuple[str, ...] = ()
-    if enabled.on(gates.Gate.EXTENDED_RESOURCE) and delegated(info, devices):
+    if delegated(info, devices) and enabled.on(gates.Gate.EXTENDED_RESOURCE):
         special = devices.claims.special_claim(info.uid) or extendedclaim.draft(info.pod, uid=new_uid())
         extended = tuple(name for name, _ in info.demand.amounts if resources.may_be_devices(name))
     if not entries and special is None:

@@ -8,7 +8,7 @@ commit to one of the nodes.
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -72,7 +72,7 @@ class Circumstances(NamedTuple):
     enabled: gates.Gates
     patience: devicequestion.Patience
     binding_seconds: float
-    now: datetime
+    now: Callable[[], datetime]
 
 
 class DeviceFilter:
@@ -222,7 +222,7 @@ class DeviceFilter:
             return False
         readiness = bindingconditions.judge(claim).readiness
         if readiness is bindingconditions.Readiness.WAITING:
-            return bindingconditions.is_late(claim, now=given.now, timeout=given.binding_seconds)
+            return bindingconditions.is_late(claim, now=given.now(), timeout=given.binding_seconds)
         return readiness is bindingconditions.Readiness.FAILED
 
     def _is_unshareable(
@@ -235,8 +235,8 @@ class DeviceFilter:
     ) -> bool:
         """Whether a claim is in use by another pod and its devices are a node's own resources."""
         return (
-            given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)
-            and self._devices.has_mappings
+            self._devices.has_mappings
+            and given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)
             and bool(claim.status.reserved_for)
             and not podclaims.is_reserved_for(claim, info.pod)
             and footprint.has_mapping(allocation, self._devices.find)
@@ -293,7 +293,7 @@ class DeviceFilter:
         given: Circumstances,
     ) -> int:
         """The nodes that have enough left for what the devices mean, beside the pod's own requests."""
-        if not given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES) or not self._devices.has_mappings:
+        if not self._devices.has_mappings or not given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES):
             return nodes
         account = self._account(plan, info, group, answer.footprints)
         problem = account.problem or podbudget.problem(info.pod, account.statuses)
@@ -365,7 +365,7 @@ class DeviceFilter:
         if self._class_changes != self._devices.class_changes:
             self._questions.clear()
             self._class_changes = self._devices.class_changes
-        with_books = given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES) and self._devices.has_mappings
+        with_books = self._devices.has_mappings and given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)
         key = (with_books, *map(devicequestion.spec_key, claims))
         found = self._questions.pop(key, None)
         if found is None:

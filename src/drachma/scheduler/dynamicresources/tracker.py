@@ -64,13 +64,15 @@ class ClaimTracker:
         known = self._claims.get(key)
         if known is not None and known.metadata.uid != claim.metadata.uid:
             known = None
-        if known is not None and _version(known) > _version(claim):
+        version = _version(claim)
+        # An own write is known before the informer shows it.
+        if known is not None and (_version(known) > version or (version and _version(known) == version)):
             return
         self._claims[key] = claim
         if claim.status.allocation is None:
             self._since.pop(key, None)
         elif known is None or known.status.allocation is None:
-            self._since[key] = _version(claim) if is_exact and known is not None else 0
+            self._since[key] = version if is_exact and known is not None else 0
         if claim.metadata.annotations and claim.metadata.annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true":
             for owner in claim.metadata.owner_references:
                 if owner.controller:
