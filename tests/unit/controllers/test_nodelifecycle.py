@@ -142,6 +142,17 @@ async def test_heartbeats_in_the_status_count_too(world: worlds.World) -> None:
     assert (await status_of(world))["Ready"].startswith("Unknown")
 
 
+async def test_a_node_made_anew_between_two_looks_has_all_its_time(world: worlds.World) -> None:
+    beat = {"type": "Ready", "status": "True", "lastHeartbeatTime": world.clock.utc()}
+
+    for _ in range(4):
+        made = await world.client.create(build_node("n").build())
+        await world.status(made, {"conditions": [beat]})
+        await world.advance(30)
+        assert await shown(world) == []
+        await world.client.delete(node.Node, "n")
+
+
 async def test_a_node_that_was_made_by_hand_is_left_alone(world: worlds.World) -> None:
     await a_node(world)
     await world.advance(3600)

@@ -24,6 +24,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Sighting(msgspec.Struct):
+    uid: str
     probed: float
     has_ready: bool
     heartbeat: dt.datetime | None
@@ -50,11 +51,12 @@ class Monitor:
         ready = nodetaints.ready(of)
         heartbeat = ready.last_heartbeat_time if ready is not None else None
         sighting = self._sightings.get(of.metadata.name)
-        if sighting is None:
+        if sighting is None or sighting.uid != of.metadata.uid:
+            # Another node of the same name may have come between two looks; it has all its time before it.
             probed = now
             if ready is None and of.metadata.creation_timestamp is not None:
                 probed = now - (today - of.metadata.creation_timestamp).total_seconds()
-            sighting = _Sighting(probed, ready is not None, heartbeat, None)
+            sighting = _Sighting(of.metadata.uid, probed, ready is not None, heartbeat, None)
             self._sightings[of.metadata.name] = sighting
         elif (sighting.has_ready, sighting.heartbeat) != (ready is not None, heartbeat):
             sighting.probed = now
