@@ -75,6 +75,11 @@ def encode(stored: meta.Object, *, api_version: str | None = None) -> dict[str, 
     return {**envelope, **body}
 
 
+def encode_part(part: Struct) -> bytes:
+    """A part of an object in its v1 form, as JSON."""
+    return _encoder.encode(part)
+
+
 def type_of(document: Any) -> tuple[str, scheme.Kind]:
     """A document's apiVersion and kind; a DecodeError where they are absent, not text or not known."""
     if not isinstance(document, dict):

@@ -26,6 +26,7 @@ _NO_AMOUNT: Final = quantity.Quantity.parse("0")
 _Form: TypeAlias = Callable[[Any], Any]
 _Request = TypeVar("_Request", resourceclaim.ExactDeviceRequest, resourceclaim.DeviceSubRequest)
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
+_StructT = TypeVar("_StructT", bound=Struct)
 
 
 def apply(given: _ObjectT, *, now: datetime) -> _ObjectT:
@@ -45,9 +46,12 @@ def apply(given: _ObjectT, *, now: datetime) -> _ObjectT:
     return defaulted  # type: ignore[return-value]
 
 
-def canonical(given: _ObjectT) -> _ObjectT:
-    """The object as upstream writes it: quantities in canonical form, empty optional fields left out."""
-    canonical_form: _ObjectT = _canonical_struct(given)
+def canonical(given: _StructT) -> _StructT:
+    """An object or a part of one as upstream writes it: canonical quantities, empty optional fields left out.
+
+    What is written so already is returned as it is.
+    """
+    canonical_form: _StructT = _canonical_struct(given)
     return canonical_form
 
 

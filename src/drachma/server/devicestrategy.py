@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
+from drachma import errors
 from drachma.api import (
     codec,
     defaults,
@@ -65,22 +66,13 @@ class DeviceStrategy:
 
     def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         if self._is_timeless:
-            before = known if known is not None and known["apiVersion"] == self._api_version else {}
-            parts = self._given_parts(document, before)
+            stored = known if known is not None and known["apiVersion"] == self._api_version else {}
             try:
-                if len(parts) == len(self._fields):
-                    own = objectmeta.read(document.get("metadata", {}), before.get("metadata", {}))
-                    return Subject(own, self._kind.model(**parts))
-            except msgspec.ValidationError:
-                pass  # Read as a whole, which takes nulls or says what is wrong.
-        else:
-            parts = {}
+                own = objectmeta.read(document.get("metadata", {}), stored.get("metadata", {}))
+                return Subject(own, self._kind.model(**self._given_parts(document, stored)))
+            except (msgspec.ValidationError, errors.DecodeError):
+                pass  # Read as a whole, which takes nulls and says what is wrong.
         given = defaults.apply(bodies.decode(document, self._kind), now=write.now)
-        if self._is_timeless:
-            for field in self._fields:
-                if field not in parts:
-                    self._intern(document, field, getattr(given, field))
-            given = structs.replace(given, **parts)
         return Subject(objectmeta.normalized(given.metadata), given)
 
     def load(self, document: Mapping[str, Any]) -> Subject:
@@ -99,23 +91,29 @@ class DeviceStrategy:
 
     # Parts. Many objects are like others but for their metadata; those share what they have in common.
 
-    def _given_parts(self, document: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a document that were seen before, with defaults; ``before`` is what is stored."""
-        if before:
+    def _given_parts(self, document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a document with defaults: taken from what is stored, seen before, or decoded now."""
+        if stored:
             # So that parts taken over from there are known as what the write finds there.
-            self._stored_parts(before)
-        parts = {}
+            self._stored_parts(stored)
+        parts, unknown = {}, {}
         for field in self._fields:
             if field not in document:
                 parts[field] = getattr(self._absent, field)
                 continue
             given = document[field]
-            if given is before.get(field):
-                known = self._typed.find(given)
-            else:
-                known = self._contents[field].get((document["apiVersion"], _encode(given)))
-            if known is not None:
-                parts[field] = known
+            known = self._typed.find(given) if given is stored.get(field) else None
+            if known is None:
+                likeness = (document["apiVersion"], _encode(given))
+                known = self._contents[field].get(likeness)
+                if known is None:
+                    unknown[field] = likeness
+            parts[field] = known
+        if unknown:
+            given = {field: document[field] for field in ("apiVersion", "kind", *unknown)}
+            decoded = defaults.apply(codec.decode(given), now=_NEVER)
+            for field, likeness in unknown.items():
+                parts[field] = self._intern(field, likeness, getattr(decoded, field))
         return parts
 
     def _stored_parts(self, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,16 +137,17 @@ class DeviceStrategy:
             return parts
         for field in self._fields:
             if field in document:
-                parts[field] = self._intern(document, field, parts[field])
+                likeness = (document["apiVersion"], _encode(document[field]))
+                parts[field] = self._intern(field, likeness, parts[field])
                 self._settle(parts[field], document[field])
         return parts
 
-    def _intern(self, document: Mapping[str, Any], field: str, part: Any) -> Any:
-        """The part that stands for all that are written like the one in the document."""
+    def _intern(self, field: str, likeness: tuple[str, bytes], part: Any) -> Any:
+        """The part that stands for all that are written alike."""
         contents = self._contents[field]
         if len(contents) >= _REMEMBERED:
             contents.clear()
-        return contents.setdefault((document["apiVersion"], _encode(document.get(field))), part)
+        return contents.setdefault(likeness, part)
 
     def _settle(self, part: Any, stored: Any) -> None:
         """Remembers how a part is stored, and that it is what is stored so."""
@@ -158,25 +157,23 @@ class DeviceStrategy:
     def _body(self, content: meta.Object) -> dict[str, Any]:
         """All but metadata as it is stored; shared, so not to be changed."""
         if not self._is_timeless:
-            return self._made(defaults.canonical(structs.replace(content, metadata=meta.ABSENT_META)))
+            return self._made({field: defaults.canonical(getattr(content, field)) for field in self._fields})
         body = {field: self._stored.find(getattr(content, field)) for field in self._fields}
-        unknown = [field for field in self._fields if body[field] is None]
-        if unknown:
-            canonical = defaults.canonical(self._kind.model(**{field: getattr(content, field) for field in unknown}))
+        if None in body.values():
+            parts = {field: getattr(content, field) for field in self._fields if body[field] is None}
+            canonical = {field: defaults.canonical(part) for field, part in parts.items()}
             made = self._made(canonical)
-            for field in unknown:
+            for field, part in parts.items():
                 body[field] = made[field]
-                self._settle(getattr(canonical, field), made[field])
-                self._stored.remember(getattr(content, field), made[field])
+                self._settle(canonical[field], made[field])
+                self._stored.remember(part, made[field])
         return body
 
-    def _made(self, canonical: meta.Object) -> dict[str, Any]:
-        body: dict[str, Any] = _decode(codec.encode_json(canonical))
-        del body["kind"], body["apiVersion"]
-        whole = {**body, "metadata": {}}
-        filling.fill(whole, self._schema)
-        del whole["metadata"]
-        return whole
+    def _made(self, canonical: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields as they are stored, with what is written even where it is empty."""
+        body = {field: _decode(codec.encode_part(part)) for field, part in canonical.items()}
+        filling.fill(body, self._schema)
+        return {field: body[field] for field in canonical}
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         return self.convert(document, version)

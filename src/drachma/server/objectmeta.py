@@ -45,15 +45,8 @@ def time_text(moment: datetime) -> str:
 def normalized(metadata: meta.ObjectMeta) -> Metadata:
     """Decoded metadata as a document of its own, in upstream's order of fields and without empty ones."""
     document: Metadata = _decode(_encode(metadata))
-    for field in ("labels", "annotations", "ownerReferences", "finalizers", "managedFields"):
-        if field in document and not document[field]:
-            del document[field]
-    for field in ("name", "generateName", "namespace", "uid", "resourceVersion", "selfLink"):
-        if document.get(field) == "":
-            del document[field]
-    if document.get("generation") == 0:
-        del document["generation"]
-    return document
+    # The one field whose zero says something.
+    return {field: value for field, value in document.items() if value or field == "deletionGracePeriodSeconds"}
 
 
 def read(given: Any, known: Mapping[str, Any]) -> Metadata:
@@ -145,13 +138,17 @@ def merge_owners(metadata: Metadata, warnings: list[str]) -> None:
 
 def carry_over(metadata: Metadata, old: Mapping[str, Any]) -> None:
     """What an update cannot change: it is taken from the stored object, whatever the client sent."""
-    _carry(metadata, old, "generation", always=True)
+    if "generation" in old:
+        metadata["generation"] = old["generation"]
+    else:
+        metadata.pop("generation", None)
     if not metadata.get("uid"):
-        _carry(metadata, old, "uid", always=True)
-    _carry(metadata, old, "creationTimestamp", always=False)
-    _carry(metadata, old, "deletionTimestamp", always=False)
-    if "deletionGracePeriodSeconds" not in metadata:
-        _carry(metadata, old, "deletionGracePeriodSeconds", always=False)
+        metadata["uid"] = old["uid"]
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        if field in old:
+            metadata[field] = old[field]
+    if "deletionGracePeriodSeconds" in old:
+        metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
     metadata.pop("selfLink", None)
 
 
@@ -191,10 +188,3 @@ def with_dependents_finalizers(
     if foreground:
         kept.append(FOREGROUND_FINALIZER)
     return list(finalizers) if set(kept) == set(finalizers) else kept
-
-
-def _carry(metadata: Metadata, old: Mapping[str, Any], field: str, *, always: bool) -> None:
-    if field in old:
-        metadata[field] = old[field]
-    elif always:
-        metadata.pop(field, None)

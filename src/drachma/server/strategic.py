@@ -10,6 +10,8 @@ Public: ``apply(document, patch, *, schema) -> document``.
 
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from drachma.server import documents, listorder
 from drachma.server.schema import model
 from drachma.values import quotation
@@ -20,6 +22,8 @@ _DELETE_FROM: Final = "$deleteFromPrimitiveList"
 _SET_ORDER: Final = "$setElementOrder"
 
 _Document: TypeAlias = dict[str, Any]
+
+_encode = msgspec.json.Encoder().encode
 
 
 class MalformedError(listorder.NotMergeableError):
@@ -72,7 +76,10 @@ def _merge_containers(original: Any, patch: Any, field: model.Field) -> Any:
 
 
 def _set(merged: _Document, key: str, value: Any) -> None:
-    kept = _without_directives(documents.without_nulls(value))
+    text = _encode(value)
+    kept = documents.without_nulls(value) if b"null" in text else value
+    if b'"$patch"' in text:
+        kept = _without_directives(kept)
     if kept is None:
         merged.pop(key, None)
     else:
