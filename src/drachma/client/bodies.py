@@ -91,9 +91,10 @@ def eviction(evicted: pod.Pod, grace_period_seconds: int | None) -> dict[str, An
 
 def completed(patch: patches.Patch, wanted: target.Target[Any], version: str, *, name: str) -> patches.Patch:
     """An apply patch with the apiVersion, kind and name that it must have."""
-    metadata = {**(patch.content.get("metadata") or {}), "name": name}
+    content = msgspec.json.decode(patch.data)
+    metadata = {**(content.get("metadata") or {}), "name": name}
     head = {"apiVersion": wanted.api_version(version), "kind": wanted.kind}
-    return msgspec.structs.replace(patch, content={**head, **patch.content, "metadata": metadata})
+    return msgspec.structs.replace(patch, data=encode({**head, **content, "metadata": metadata}))
 
 
 def _identity(about: pod.Pod) -> dict[str, str]:

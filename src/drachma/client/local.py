@@ -79,8 +79,8 @@ class Backend(Protocol):
 
     async def watch(self, place: Place, selection: protocol.Selection, *, resource_version: str) -> Feed: ...
 
-    async def write(self, verb: str, place: Place, *, body: bytes, media_type: str, query: Mapping[str, str]) -> bytes:
-        """The JSON that answers a create, update, patch, delete or deletecollection."""
+    async def write(self, verb: str, place: Place, *, body: bytes, media_type: str, query: Mapping[str, str]) -> Stored:
+        """What answers a create, update, patch, delete or deletecollection: the object, where one is left."""
 
     def resources(self) -> Sequence[target.Target[meta.Object]]: ...
 
@@ -173,18 +173,18 @@ class LocalClient:
 
     async def create(self, made: ObjectT) -> ObjectT:
         wanted = target.of(type(made))
-        return self._decoded(wanted, await self._post(wanted, made.metadata.namespace, codec.encode_json(made)))
+        return _reader(wanted)(await self._post(wanted, made.metadata.namespace, codec.encode_json(made)))
 
     async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> protocol.Document:
         wanted = target.of(kind)
         namespace = bodies.namespace_of(document)
-        return wire.document(await self._post(wanted, namespace, bodies.encode(document)), wanted)
+        return wire.document((await self._post(wanted, namespace, bodies.encode(document))).data, wanted)
 
     async def update(self, changed: ObjectT, *, subresource: str = "") -> ObjectT:
         wanted = target.of(type(changed))
         bodies.check_update(wanted, changed)
         place = self._object(wanted, changed.metadata.namespace, name=changed.metadata.name, subresource=subresource)
-        return self._decoded(wanted, await self._write("update", place, codec.encode_json(changed)))
+        return _reader(wanted)(await self._write("update", place, codec.encode_json(changed)))
 
     async def update_document(
         self, kind: target.Of[Any], document: Mapping[str, Any], *, subresource: str = ""
@@ -192,7 +192,7 @@ class LocalClient:
         wanted = target.of(kind)
         name, namespace = bodies.name_of(document), bodies.namespace_of(document)
         place = self._object(wanted, namespace, name=name, subresource=subresource)
-        return wire.document(await self._write("update", place, bodies.encode(document)), wanted)
+        return wire.document((await self._write("update", place, bodies.encode(document))).data, wanted)
 
     async def patch(
         self,
@@ -209,8 +209,7 @@ class LocalClient:
             patch = bodies.completed(patch, wanted, wanted.versions[0], name=name)
             query = {**query, "force": "true"} if patch.is_forced else query
         place = self._object(wanted, namespace, name=name, subresource=subresource)
-        data = await self._write("patch", place, patch.data, media_type=patch.media_type, query=query)
-        return self._decoded(wanted, data)
+        return _reader(wanted)(await self._write("patch", place, patch.data, media_type=patch.media_type, query=query))
 
     async def delete(
         self,
@@ -243,7 +242,7 @@ class LocalClient:
 
     # Both
 
-    async def _post(self, wanted: target.Target[Any], namespace: str, body: bytes) -> bytes:
+    async def _post(self, wanted: target.Target[Any], namespace: str, body: bytes) -> Stored:
         bodies.check_create(wanted, namespace)
         return await self._write("create", self._collection(wanted, namespace), body)
 
@@ -261,7 +260,7 @@ class LocalClient:
         *,
         media_type: str = _JSON,
         query: Mapping[str, str] | None = None,
-    ) -> bytes:
+    ) -> Stored:
         options = self._managed if query is None else query
         return await self._backend.write(verb, place, body=body, media_type=media_type, query=options)
 
@@ -284,10 +283,6 @@ class LocalClient:
             name=name,
             subresource=subresource,
         )
-
-    @staticmethod
-    def _decoded(wanted: target.Target[ObjectT], data: bytes) -> ObjectT:
-        return wire.reader(wanted, wanted.versions[0]).object(data)
 
 
 def _reader(wanted: target.Target[ObjectT]) -> Callable[[Stored], ObjectT]:

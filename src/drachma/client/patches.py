@@ -51,29 +51,20 @@ def unchanged(known: meta.Object) -> Preconditions:
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True):
-    """A patch ready to be sent; ``content`` is a plain JSON value. ``is_forced`` only says something about apply."""
+    """A patch ready to be sent. ``is_forced`` only says something about apply."""
 
     media_type: str
-    content: Any
+    data: bytes
+    """Its content as JSON, which is YAML too."""
+    touches_spec: bool
+    """Whether it changes the part of an object that is written differently in older versions of a kind."""
     is_idempotent: bool
     is_forced: bool = False
-
-    @property
-    def data(self) -> bytes:
-        """The content as JSON, which is YAML too."""
-        return _encode(self.content)
-
-    @property
-    def touches_spec(self) -> bool:
-        """Whether it changes the part of an object that is written differently in older versions of a kind."""
-        if self.media_type == JSON:
-            return any(str(step.get("path", "")).split("/")[1:2] == ["spec"] for step in self.content)
-        return "spec" in self.content
 
 
 def merge(content: Mapping[str, Any], preconditions: Preconditions = NONE) -> Patch:
     """Fields to set, with None for those to remove; lists are replaced whole."""
-    return Patch(media_type=MERGE, content=_guarded(content, preconditions), is_idempotent=True)
+    return _patch(MERGE, content, preconditions, is_idempotent=True)
 
 
 def strategic(content: Mapping[str, Any], preconditions: Preconditions = NONE) -> Patch:
@@ -81,7 +72,7 @@ def strategic(content: Mapping[str, Any], preconditions: Preconditions = NONE) -
     # A list without a merge key is replaced or, for some primitive ones, joined: repeating that is harmless only
     # if the repetition is refused.
     is_idempotent = bool(preconditions.resource_version)
-    return Patch(media_type=STRATEGIC, content=_guarded(content, preconditions), is_idempotent=is_idempotent)
+    return _patch(STRATEGIC, content, preconditions, is_idempotent=is_idempotent)
 
 
 def json(steps: Sequence[Mapping[str, Any]], preconditions: Preconditions = NONE) -> Patch:
@@ -89,8 +80,12 @@ def json(steps: Sequence[Mapping[str, Any]], preconditions: Preconditions = NONE
     tests = [
         {"op": "test", "path": f"/metadata/{field}", "value": value} for field, value in preconditions.metadata.items()
     ]
-    is_idempotent = bool(preconditions.resource_version)
-    return Patch(media_type=JSON, content=_plain([*tests, *steps]), is_idempotent=is_idempotent)
+    return Patch(
+        media_type=JSON,
+        data=_encode([*tests, *steps]),
+        touches_spec=any(str(step.get("path", "")).split("/")[1:2] == ["spec"] for step in steps),
+        is_idempotent=bool(preconditions.resource_version),
+    )
 
 
 def apply(content: Mapping[str, Any], preconditions: Preconditions = NONE, *, force: bool = False) -> Patch:
@@ -98,28 +93,31 @@ def apply(content: Mapping[str, Any], preconditions: Preconditions = NONE, *, fo
 
     The client adds apiVersion, kind and name.
     """
-    return Patch(media_type=APPLY, content=_guarded(content, preconditions), is_idempotent=True, is_forced=force)
+    return _patch(APPLY, content, preconditions, is_idempotent=True, is_forced=force)
+
+
+def _patch(
+    media_type: str,
+    content: Mapping[str, Any],
+    preconditions: Preconditions,
+    *,
+    is_idempotent: bool,
+    is_forced: bool = False,
+) -> Patch:
+    # Encoded at once: whoever made the content may go on changing it.
+    return Patch(
+        media_type=media_type,
+        data=_encode(_guarded(content, preconditions) if preconditions else content),
+        touches_spec="spec" in content,
+        is_idempotent=is_idempotent,
+        is_forced=is_forced,
+    )
 
 
 def _guarded(content: Mapping[str, Any], preconditions: Preconditions) -> dict[str, Any]:
-    plain: dict[str, Any] = _plain(content)
-    if not preconditions:
-        return plain
-    metadata = plain.get("metadata") or {}
-    for field, value in preconditions.metadata.items():
+    metadata: dict[str, Any] = msgspec.to_builtins(content.get("metadata"), enc_hook=hooks.encode) or {}
+    wanted = preconditions.metadata
+    for field, value in wanted.items():
         if metadata.get(field, value) != value:
             raise errors.InvalidValueError(f"patch: metadata.{field} is {metadata[field]!r}, precondition is {value!r}")
-    return {**plain, "metadata": {**metadata, **preconditions.metadata}}
-
-
-def _plain(value: Any) -> Any:
-    """Structs, tuples and quantities as JSON has them."""
-    return _listed(msgspec.to_builtins(value, enc_hook=hooks.encode))
-
-
-def _listed(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _listed(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_listed(item) for item in value]
-    return value
+    return {**content, "metadata": {**metadata, **wanted}}

@@ -27,6 +27,9 @@ from drachma.store import protocol, record
 from drachma.validation import metadata
 from drachma.values import quotation
 
+_FOR_PEOPLE: Final = (b"curl", b"Wget", b"Mozilla")
+"""How user agents begin that show answers to people as they are."""
+
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
     """What verbs work with."""
@@ -99,7 +102,7 @@ class Handler:
 
     def answer_stored(self, code: int, stored: record.Record) -> responses.Response:
         if self.output.is_plain:
-            return responses.plain(code, self.encoder.object(stored, self.route.version))
+            return responses.plain(code, self.encoder.object(stored, self.route.version), stored=stored)
         return self._present(code, self.encoder.document(stored, self.route.version))
 
     def answer_document(self, code: int, document: Mapping[str, Any]) -> responses.Response:
@@ -133,9 +136,12 @@ class Handler:
 
 def negotiate(request: Request) -> negotiation.Output:
     """The form of the answer that a request asks for."""
-    query = request.query
+    query, headers = request.query, request.headers
+    accept = headers.get(b"accept")
+    agent = headers.get(b"user-agent", b"")
     pretty = query["pretty"][0] if "pretty" in query else ""
-    agent = request.header(b"user-agent")
     # The cache of negotiated forms must not grow with every client's version string.
-    shown = agent if agent.startswith(("curl", "Wget", "Mozilla")) else ""
-    return negotiation.output(request.header(b"accept"), shown, pretty=pretty)
+    shown = agent.decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
+    if not accept and not shown and not pretty:
+        return negotiation.PLAIN
+    return negotiation.output(accept.decode("latin-1") if accept else "", shown, pretty=pretty)

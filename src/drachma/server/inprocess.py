@@ -6,8 +6,10 @@ that never were HTTP. There are no limits here and no authentication: whoever ha
 
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final, TypeAlias
 from urllib import parse
+
+import msgspec
 
 from drachma import errors
 from drachma.api import meta
@@ -44,6 +46,7 @@ _SUBRESOURCES: Final[Mapping[str, Callable[[Handler], Awaitable[responses.Respon
     "binding": pods.bind,
     "eviction": pods.evict,
 }
+_Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 _NEEDED: Final = (verbs.DELETE, verbs.LIST, verbs.WATCH)
 
 
@@ -81,11 +84,12 @@ class InProcess:
 
     async def write(
         self, verb: str, place: local.Place, *, body: bytes, media_type: str, query: Mapping[str, str]
-    ) -> bytes:
+    ) -> local.Stored:
         try:
             handler = self._handler(verb, place, body=body, media_type=media_type, query=query)
             act = _SUBRESOURCES.get(place.subresource) or _VERBS[verb]
-            return (await act(handler)).body
+            answer = await act(handler)
+            return answer.stored or _Answer(answer.body)
         except status.StatusError as error:
             raise refusal.error(error.document) from None
         except errors.StoreClosedError:
@@ -105,32 +109,61 @@ class InProcess:
     def _handler(
         self, verb: str, place: local.Place, *, body: bytes, media_type: str, query: Mapping[str, str]
     ) -> Handler:
-        resource = _resource(place)
-        subresource = resource.subresource(place.subresource) if place.subresource else None
-        served = subresource.verbs if subresource is not None else resource.verbs
-        if place.subresource and subresource is None:
-            raise status.no_such_path()
-        if verb not in served or (resource.namespaced and not place.namespace):
+        resource, subresource = _served(verb, place.group, place.version, plural=place.plural, below=place.subresource)
+        if resource.namespaced and not place.namespace:
             raise status.method_not_allowed()
-
-        async def receive() -> requests.Message:
-            return {"type": "http.request", "body": body}
-
-        scope: dict[str, Any] = {
-            "method": verb,
-            "path": "",
-            "headers": ((b"content-type", media_type.encode()), (b"user-agent", self._user_agent)),
-            "query_string": _query_string(tuple(query.items())),
-        }
-        request = requests.Request(scope, receive)
+        headers = _headers(media_type, self._user_agent)
+        request = _Request(verb, body, headers=headers, query=_query_string(tuple(query.items())))
         request.user = self._user
         route = routes.Route(resource, place.version, verb, place.namespace, place.name, subresource)
         return Handler(self._services, request, route)
 
 
+class _Answer(msgspec.Struct, frozen=True, eq=False):
+    """An answer that is not an object in the store."""
+
+    data: bytes
+
+
+class _Request(requests.Request):
+    """A request that never was HTTP: its body is there."""
+
+    __slots__ = ("_body",)
+
+    def __init__(self, verb: str, body: bytes, *, headers: _Headers, query: bytes) -> None:
+        super().__init__({"method": verb, "path": "", "headers": headers, "query_string": query}, _receive)
+        self._body = body
+
+    async def body(self) -> bytes:
+        return self._within_limit(self._body)
+
+
+async def _receive() -> requests.Message:
+    raise AssertionError("nothing is received in process")
+
+
+@functools.lru_cache(maxsize=256)
+def _headers(media_type: str, user_agent: bytes) -> _Headers:
+    return ((b"content-type", media_type.encode()), (b"user-agent", user_agent))
+
+
 @functools.lru_cache(maxsize=256)
 def _query_string(query: tuple[tuple[str, str], ...]) -> bytes:
     return parse.urlencode(query).encode()
+
+
+@functools.lru_cache(maxsize=1024)
+def _served(
+    verb: str, group: str, version: str, *, plural: str, below: str
+) -> tuple[resources.Resource, resources.Subresource | None]:
+    """What a write is about; what is refused is not remembered."""
+    resource = resources.CATALOG.find(group, version, plural=plural)
+    subresource = resource.subresource(below) if resource is not None and below else None
+    if resource is None or (below and subresource is None):
+        raise status.no_such_path()
+    if verb not in (subresource.verbs if subresource is not None else resource.verbs):
+        raise status.method_not_allowed()
+    return resource, subresource
 
 
 class Feed:

@@ -88,14 +88,14 @@ def for_write(query: Query, kind: str, *, patch_type: str = "") -> WriteOptions:
     is_apply = patch_type.startswith("application/apply-patch")
     if not query and not is_apply:
         return _PLAIN_WRITE
-    given = tuple((name, tuple(query[name])) for name in _WRITE_PARAMETERS if name in query)
+    given = tuple([(name, *query[name]) for name in _WRITE_PARAMETERS if name in query])
     return _write_options(given, kind, is_apply=is_apply)
 
 
 @functools.lru_cache(maxsize=1024)
-def _write_options(given: tuple[tuple[str, tuple[str, ...]], ...], kind: str, *, is_apply: bool) -> WriteOptions:
+def _write_options(given: tuple[tuple[str, ...], ...], kind: str, *, is_apply: bool) -> WriteOptions:
     """What most clients say again and again; what is refused is not remembered."""
-    query = dict(given)
+    query = {name: values for name, *values in given}
     dry_run = query.get("dryRun", ())
     manager = _first(query, "fieldManager")
     validation = _first(query, "fieldValidation")

@@ -9,6 +9,7 @@ import msgspec
 from drachma.api import manifest
 from drachma.server import negotiation, status
 from drachma.server.requests import Send
+from drachma.store import record
 
 _JSON_HEADERS: Final = ((b"cache-control", b"no-cache, private"), (b"content-type", b"application/json"))
 _YAML_HEADERS: Final = ((b"cache-control", b"no-cache, private"), (b"content-type", b"application/yaml"))
@@ -37,16 +38,17 @@ _WARNING: Final = _Name(b"Warning")
 
 
 class Response(NamedTuple):
-    """A whole answer."""
+    """A whole answer; ``stored`` is the object that it consists of, where that is in the store."""
 
     code: int
     body: bytes
     headers: Headers = _JSON_HEADERS
+    stored: record.Record | None = None
 
 
-def plain(code: int, body: bytes) -> Response:
+def plain(code: int, body: bytes, *, stored: record.Record | None = None) -> Response:
     """An answer whose JSON is there already."""
-    return Response(code, body + b"\n")
+    return Response(code, body + b"\n", stored=stored)
 
 
 def document(code: int, content: Any, output: negotiation.Output = negotiation.PLAIN) -> Response:

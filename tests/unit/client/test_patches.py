@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from drachma import errors
-from drachma.api import resourceclaim
+from drachma.api import meta, resourceclaim
 from drachma.client import patches
 from drachma.testing import claim
 
@@ -72,6 +72,18 @@ def test_what_is_sent(patch: patches.Patch, want_type: str, want_body: Any, want
 def test_unchanged_is_uid_and_version() -> None:
     known = msgspec.structs.replace(KNOWN, metadata=msgspec.structs.replace(KNOWN.metadata, resource_version="9"))
     assert patches.unchanged(known) == patches.Preconditions("u-1", "9")
+
+
+def test_a_patch_is_what_it_was_when_it_was_made() -> None:
+    content: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}}
+    patch = patches.merge(content)
+    content["metadata"]["labels"]["a"] = "c"
+    assert body(patch) == {"metadata": {"labels": {"a": "b"}}}
+
+
+def test_structs_can_be_guarded() -> None:
+    patch = patches.merge({"metadata": meta.ObjectMeta(labels={"a": "b"})}, patches.same(KNOWN))
+    assert body(patch) == {"metadata": {"labels": {"a": "b"}, "uid": "u-1"}}
 
 
 def test_a_contradiction_is_refused() -> None:
