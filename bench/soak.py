@@ -7,6 +7,7 @@ import asyncio
 import itertools
 import os
 import pathlib
+import ssl
 import tempfile
 import time
 from collections import Counter
@@ -14,13 +15,47 @@ from collections import Counter
 import uvloop
 from tests.scenarios import durability, fuzzing, processes
 
-from bench import server as load
 from bench import timing
 
 CRASHES = int(os.environ.get("DRACHMA_SOAK_CRASHES", "100"))
 REQUESTS = int(os.environ.get("DRACHMA_SOAK_REQUESTS", "100000"))
 CONNECTIONS = 8
 HANG_SECONDS = 60.0
+
+
+class Connection:
+    """One HTTPS connection."""
+
+    def __init__(self, server: processes.Process) -> None:
+        self._server = server
+        self._head = f"Host: bench\r\nAuthorization: Bearer {server.token}\r\nUser-Agent: bench/1\r\n".encode()
+
+    async def open(self) -> "Connection":
+        host, port = self._server.url.removeprefix("https://").split(":")
+        context = ssl.create_default_context(cafile=str(self._server.authority))
+        self.reader, self._writer = await asyncio.open_connection(host, int(port), ssl=context, limit=2**22)
+        return self
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> tuple[int, bytes]:
+        self._send(method, path, body, extra=f"Content-Type: {content_type}\r\nAccept: {accept}\r\n")
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"\r\ncontent-length: ")[2].partition(b"\r\n")[0])
+        return int(head[9:12]), await self.reader.readexactly(length)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _send(self, method: str, path: str, body: bytes, *, extra: str = "") -> None:
+        start = f"{method} {path} HTTP/1.1\r\nContent-Length: {len(body)}\r\n{extra}".encode()
+        self._writer.write(start + self._head + b"\r\n" + body)
 
 
 def crash() -> None:
@@ -41,7 +76,7 @@ async def fuzz(server: processes.Process, *, seed: int) -> Counter[int]:
     requests = itertools.islice(fuzzing.requests(seed), REQUESTS)
 
     async def work() -> None:
-        connection = await load.Connection(server).open()
+        connection = await Connection(server).open()
         for request in requests:
             if "watch" in request.path:
                 continue
