@@ -53,7 +53,8 @@ class DeviceStrategy:
         self._kind: scheme.Kind = resource.model
         self._gates = gates
         self._store = store
-        self._api_version = resource.api_version(resource.versions[0])
+        self._served = {version: resource.api_version(version) for version in resource.versions}
+        self._api_version = self._served[resource.versions[0]]
         self._schema = schema.of(self._api_version, resource.kind)
         self._reshaped = frozenset(self._kind.shapes)
         self._fields = tuple(name for name in self._kind.model.__struct_fields__ if name != "metadata")
@@ -179,7 +180,7 @@ class DeviceStrategy:
         return self.convert(document, version)
 
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        api_version = self._resource.api_version(version)
+        api_version = self._served[version]
         given = document["apiVersion"]
         if given == api_version:
             return document

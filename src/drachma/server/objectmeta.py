@@ -25,6 +25,8 @@ GENERATE_ATTEMPTS: Final = 8
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH: Final = 63
+_RANDOM_BITS: Final = ~(0xF << 76 | 0x3 << 62)
+_UUID_VERSION: Final = 0x4 << 76 | 0x2 << 62
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _DUPLICATE_OWNERS: Final = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
@@ -92,6 +94,12 @@ def generate_name(prefix: str, *, chance: random.Random) -> str:
     """A name for ``metadata.generateName``: the prefix, shortened where it must be, and five random characters."""
     suffix = "".join(chance.choices(_ALPHABET, k=_SUFFIX_LENGTH))
     return prefix[: _NAME_LENGTH - _SUFFIX_LENGTH] + suffix
+
+
+def generate_uid(chance: random.Random) -> str:
+    """A random UUID of version 4 (RFC 9562)."""
+    digits = f"{chance.getrandbits(128) & _RANDOM_BITS | _UUID_VERSION:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def place(metadata: Metadata, namespace: str) -> None:

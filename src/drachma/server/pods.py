@@ -82,7 +82,8 @@ async def _read(handler: Handler, *, api_versions: tuple[str, ...]) -> tuple[dic
     target = bodies.Target(handler.resource, handler.route.version, subresource.kind, api_versions[0])
     given = bodies.read(body, media_type, wanted=target, validation=wanted.field_validation, also=api_versions[1:])
     handler.request.warnings.extend(bodies.enforce(given, wanted=target, validation=wanted.field_validation))
-    return documents.without_nulls(given.document), wanted
+    document = given.document
+    return documents.without_nulls(document) if b"null" in encoding.encode(document) else document, wanted
 
 
 def _convert(document: dict[str, Any], model: Any) -> Any:

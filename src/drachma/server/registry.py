@@ -6,7 +6,6 @@ upstream's order of steps, because that decides which of several errors a client
 """
 
 import random
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -156,7 +155,7 @@ class Registry:
 
     async def _create(self, subject: Subject, write: Write, *, wanted: options.WriteOptions) -> Outcome:
         metadata = subject.metadata
-        uid = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+        uid = objectmeta.generate_uid(self._chance)
         objectmeta.fill_system_fields(metadata, uid=uid, now=write.now)
         strategy = self.strategy(write.resource)
         is_completed = strategy.traits.is_completed and not subject.is_owned
