@@ -115,18 +115,14 @@ def _canonical_struct(given: Any) -> Any:
     changed: dict[str, Any] | None = None
     for name, default, zero, form in _plan(given.__class__):
         value = getattr(given, name)
-        if value is default:
-            if zero is default:
-                continue
-            current = zero
-        elif not value and default is not None:
+        if value is default or (not value and default is not None):
             current = zero
         elif form is None:
             continue
         else:
             current = form(value)
-            if current is value:
-                continue
+        if current is value:
+            continue
         if changed is None:
             changed = {}
         changed[name] = current

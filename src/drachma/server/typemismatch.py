@@ -61,11 +61,12 @@ def explain(document: Any, schema: model.Object) -> str:
     try:
         msgspec.convert(document, _struct(schema), dec_hook=_decode)
     except msgspec.ValidationError:
-        return _explain(document, schema)
+        return explained(document, schema)
     return ""
 
 
-def _explain(document: Any, schema: model.Object) -> str:
+def explained(document: Any, schema: model.Object) -> str:
+    """The same by looking at every value, which is the slow way to find that there is none."""
     try:
         _object(document, schema, path="", owner=("", ""))
     except _Mismatch as error:
