@@ -45,7 +45,7 @@ _UNCHANGEABLE: Final = (
 )
 
 
-_sound: Final = memory.Sound(limit=64)
+_sound: Final = memory.Sound(limit=8)
 """Metadata that only its name, its namespace or an update can make bad."""
 
 
