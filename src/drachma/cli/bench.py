@@ -35,12 +35,20 @@ def scheduler(
     The rate is upstream's: pods bound per second, sampled every second, averaged. Latencies are from the creation of
     a pod until it is known to be bound; in bursts most of that is waiting for the pods before it.
     """
+    chosen = [each.scaled(nodes=nodes, pods=pods) for each in workloads.find(workload)]
     results = []
-    for each in workloads.find(workload):
-        results.append(_apart(each.scaled(nodes=nodes, pods=pods), mode, profile))
-        typer.echo(f"{each.name}: {results[-1].figures.average:.0f} pods/s", err=True)
+    for each in chosen:
+        try:
+            results.append(_apart(each, mode, profile))
+        except errors.DrachmaError as error:
+            # What the others come to is worth knowing all the same.
+            typer.echo(f"{each.name}: failed: {error}", err=True)
+        else:
+            typer.echo(f"{each.name}: {results[-1].figures.average:.0f} pods/s", err=True)
     for line in table.lines(results):
         typer.echo(line)
+    if len(results) < len(chosen):
+        raise typer.Exit(1)
 
 
 def _apart(workload: workloads.Workload, mode: runner.Mode, profile: pathlib.Path | None) -> runner.Result:

@@ -27,6 +27,9 @@ _DEFAULT_NAMESPACE: Final = "default"
 _PENDING: Final = 1000
 """Events that wait to be written at most; when there are more, new ones are dropped."""
 
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+
 _TRIES: Final = 12
 _PAUSE_SECONDS: Final = 10.0
 
@@ -133,8 +136,10 @@ class Recorder:
         message: str,
     ) -> event.Event:
         reference = about if isinstance(about, event.ObjectReference) else reference_to(about)
-        now = self._clock.utc().replace(microsecond=0)
-        metadata = meta.ObjectMeta(name=self._name(reference.name), namespace=reference.namespace or _DEFAULT_NAMESPACE)
+        exactly = self._clock.utc()
+        now = exactly.replace(microsecond=0)
+        name = self._name(reference.name, exactly)
+        metadata = meta.ObjectMeta(name=name, namespace=reference.namespace or _DEFAULT_NAMESPACE)
         return event.Event(
             metadata=metadata,
             involved_object=reference,
@@ -149,9 +154,8 @@ class Recorder:
             reporting_instance=self._source.host,
         )
 
-    def _name(self, about: str) -> str:
-        since_epoch = self._clock.utc() - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-        nanoseconds = (since_epoch // dt.timedelta(microseconds=1)) * 1000
+    def _name(self, about: str, now: dt.datetime) -> str:
+        nanoseconds = ((now - _EPOCH) // _MICROSECOND) * 1000
         # Two events of one moment are two events.
         self._last_stamp = max(nanoseconds, self._last_stamp + 1)
         name = f"{about}.{self._last_stamp:x}"

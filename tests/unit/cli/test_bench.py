@@ -8,7 +8,7 @@ from typer import testing
 
 from drachma import errors
 from drachma.api import gates, pod
-from drachma.cli import embedded, root
+from drachma.cli import bench, embedded, root
 from drachma.cli.benchmark import meter, objects, preparation, runner, table, workloads
 from drachma.client import Informers, informer
 from drachma.store import memory
@@ -177,3 +177,25 @@ def test_command(mode: str) -> None:
 def test_command_refuses_workloads_that_are_not_there() -> None:
     ran = testing.CliRunner().invoke(root.app, ["bench", "scheduler", "nothing"])
     assert isinstance(ran.exception, errors.InvalidValueError)
+
+
+def test_a_workload_that_fails_leaves_the_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(workload: workloads.Workload, *_: object) -> runner.Result:
+        if "half" in workload.name:
+            raise errors.UnreachableError("its process ended without a result")
+        return runner.Result(
+            workload=workload.name,
+            nodes=workload.nodes,
+            figures=meter.Figures(bound=1, seconds=1.0, average=1.0),
+            peak_bytes=2**20,
+            computed=0.001,
+            upstream=None,
+            aim=200,
+        )
+
+    monkeypatch.setattr(bench, "_apart", run)
+    ran = testing.CliRunner().invoke(root.app, ["bench", "scheduler", "consumablecapacity"])
+    assert ran.exit_code == 1
+    assert "consumablecapacity/half_500nodes: failed: its process ended without a result" in ran.stderr
+    names = [line.split()[0] for line in ran.stdout.splitlines()]
+    assert names == ["workload", "consumablecapacity/empty_500nodes", "consumablecapacity/full_500nodes"]
