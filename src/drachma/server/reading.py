@@ -10,9 +10,6 @@ from drachma.server.handling import Handler
 from drachma.server.requests import Send
 from drachma.values import quotation
 
-SEND_SECONDS: Final = 60.0
-"""How long a client may leave a part of a stream unread before it is given up."""
-
 _STREAM_HEADERS: Final = ((b"cache-control", b"no-cache, private"), (b"content-type", b"application/json"))
 
 
@@ -59,7 +56,7 @@ async def watch(handler: Handler, send: Send) -> int:
         async with contextlib.aclosing(stream.chunks()) as chunks:
             async for chunk in chunks:
                 sent += len(chunk)
-                async with asyncio.timeout(SEND_SECONDS):
+                with handler.services.streams.sending.start():
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     except TimeoutError:

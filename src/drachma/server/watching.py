@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from drachma import errors
-from drachma.server import encoding, fieldselector, listing, options, resources, schema, status
+from drachma.server import deadlines, encoding, fieldselector, listing, options, resources, schema, status
 from drachma.store import protocol, record
 from drachma.validation import fielderror
 from drachma.validation.path import Path
@@ -25,6 +25,9 @@ LAST_BOOKMARK_SECONDS: Final = 2.0
 
 SHORTEST_SECONDS: Final = 1800.0
 """A watch without a timeout of its own ends after once to twice this time, so that clients spread over servers."""
+
+SEND_SECONDS: Final = 60.0
+"""How long a client may leave a part of a stream unread before it is given up."""
 
 SPACING_SECONDS: Final = 0.0005
 LONGEST_SPACING_SECONDS: Final = 0.05
@@ -138,6 +141,7 @@ class Streams:
     """The watches that are open, so that a server that shuts down can end them."""
 
     def __init__(self) -> None:
+        self.sending: Final = deadlines.Deadlines(SEND_SECONDS)
         self._open: dict[protocol.Watch, None] = {}
         self._is_closed = False
 
@@ -239,16 +243,18 @@ class Stream:
                 is_last = now >= last_bookmark
                 bookmark = deadline if is_last else min(now + BOOKMARK_SECONDS, last_bookmark)
                 continue
-            try:
-                async with asyncio.timeout_at(min(bookmark, deadline)):
-                    events = await watch.batch()
-            except TimeoutError:
-                continue
-            except errors.GoneError as error:
-                yield frame("ERROR", status.expired(f"too old resource version: {error}").document)
-                return
+            events = watch.ready()
             if not events:
-                return
+                try:
+                    async with asyncio.timeout_at(min(bookmark, deadline)):
+                        events = await watch.batch()
+                except TimeoutError:
+                    continue
+                except errors.GoneError as error:
+                    yield frame("ERROR", status.expired(f"too old resource version: {error}").document)
+                    return
+                if not events:
+                    return
             chunk = translate.frames(events)
             if chunk:
                 yield chunk

@@ -47,14 +47,17 @@ class Page(msgspec.Struct, frozen=True):
 class Watch(Protocol):
     """A subscription to the events of one resource, in revision order, without gaps or repeats.
 
-    Iterate over it, or call ``batch`` to handle many events at once. It ends when it or the store is closed.
-    Whoever opens a watch closes it, best by ``with``. One task at a time may wait on it; cancelling that task
+    Iterate over it, or call ``batch`` or ``ready`` to handle many events at once. It ends when it or the store is
+    closed. Whoever opens a watch closes it, best by ``with``. One task at a time may wait on it; cancelling that task
     loses no event.
     """
 
     @property
     def revision(self) -> int:
         """Every event up to this revision has been handed out; fit for a bookmark, or to resume from."""
+
+    def ready(self) -> Sequence[record.Event]:
+        """The next events where some are there already; whoever gets none waits for a batch, which says why."""
 
     async def batch(self) -> Sequence[record.Event]:
         """The next events, at least one; empty once closed.

@@ -44,18 +44,23 @@ class Subscription:
             self._ready.extend(self._read())
         return self._ready[0].record.revision - 1 if self._ready else self._seen
 
+    def ready(self) -> Sequence[record.Event]:
+        if self._closed:
+            return ()
+        if self._ready:
+            ready = list(self._ready)
+            self._ready.clear()
+            return ready
+        return self._read() if self._seen >= self._hub.state.compacted else ()
+
     async def batch(self) -> Sequence[record.Event]:
         while not self._closed:
-            if self._ready:
-                ready = list(self._ready)
-                self._ready.clear()
-                return ready
+            events = self.ready()
+            if events:
+                return events
             if self._seen < self._hub.state.compacted:
                 self.close()
                 raise self._hub.gone(self._resource, self._seen)
-            events = self._read()
-            if events:
-                return events
             if self._hub.closed:
                 self.close()
             else:

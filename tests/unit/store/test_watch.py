@@ -35,6 +35,28 @@ async def test_a_watch_tells_past_and_new_events_in_order(objects: store.Store) 
     assert [event.previous for event in again] == [None, made, changed]
 
 
+async def test_what_is_ready_is_handed_out_without_waiting_and_once(objects: store.Store) -> None:
+    watch = objects.watch(CLAIMS, after=1)
+    assert list(watch.ready()) == []
+    await objects.create(claim("a"), store.fixed(b"1"))
+    await objects.create(claim("b"), store.fixed(b"1"))
+    assert told(await anext(watch)) == ("ADDED", "a", 2)
+    assert [told(event) for event in watch.ready()] == [("ADDED", "b", 3)]
+    assert list(watch.ready()) == []
+    await objects.create(claim("c"), store.fixed(b"1"))
+    watch.close()
+    assert list(watch.ready()) == []
+
+
+async def test_nothing_is_ready_for_who_fell_behind(objects: store.Store) -> None:
+    watch = objects.watch(CLAIMS, after=1)
+    await objects.create(claim("a"), store.fixed(b"1"))
+    await objects.compact(2)
+    assert list(watch.ready()) == []
+    with pytest.raises(errors.GoneError):
+        await watch.batch()
+
+
 async def test_a_watch_of_a_namespace_tells_only_of_it(objects: store.Store) -> None:
     watch = objects.watch(CLAIMS, "a", after=1)
     reader = asyncio.create_task(take(watch, 2))
