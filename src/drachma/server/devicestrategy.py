@@ -94,16 +94,17 @@ class DeviceStrategy:
 
     def _given_parts(self, document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of a document with defaults: taken from what is stored, seen before, or decoded now."""
-        if stored:
-            # So that parts taken over from there are known as what the write finds there.
-            self._stored_parts(stored)
         parts, unknown = {}, {}
         for field in self._fields:
             if field not in document:
                 parts[field] = getattr(self._absent, field)
                 continue
             given = document[field]
-            known = self._typed.find(given) if given is stored.get(field) else None
+            known = self._typed.find(given)
+            if known is None and given is stored.get(field):
+                # So that what is taken over from there is known as what the write finds there.
+                self._stored_parts(stored)
+                known = self._typed.find(given)
             if known is None:
                 likeness = (document["apiVersion"], _encode(given))
                 known = self._contents[field].get(likeness)
