@@ -1,5 +1,6 @@
-"""The short ways of a write come out where the long ones do: canonical form, fit of types, stored parts."""
+"""The short ways of a write come out where the long ones do: canonical form, fit of types and fields."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from msgspec import structs
 
 from drachma.api import codec, defaults, resourceclaim, resourceslice
 from drachma.api.struct import Struct, canonical_zero, is_absent
-from drachma.server import schema, typemismatch
+from drachma.server import schema, strictness, typemismatch
 from drachma.values import quantity
 from tests.property.test_codec import values_of
 
@@ -60,9 +61,35 @@ def test_what_fits_needs_no_words(data: st.DataObject) -> None:
     assert typemismatch.explain(document, kind) == typemismatch.explained(document, kind)
 
 
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_every_unknown_field_is_found(data: st.DataObject) -> None:
+    kind = schema.of(*data.draw(_KINDS))
+    document = data.draw(_documents(kind))
+    want = [f'unknown field "{path}"' for path in _unknown(document, kind, "")]
+    assert strictness.unknown_fields(document, kind) == want
+
+
+def _unknown(value: Any, kind: Any, path: str) -> Iterator[str]:
+    match kind, value:
+        case schema.Object(), dict():
+            for name, part in value.items():
+                at = f"{path}.{name}" if path else name
+                yield from _unknown(part, kind.fields[name].type, at) if name in kind.fields else [at]
+        case schema.ListOf(), list():
+            for index, part in enumerate(value):
+                yield from _unknown(part, kind.element, f"{path}[{index}]")
+        case schema.MapOf(), dict():
+            for name, part in value.items():
+                yield from _unknown(part, kind.element, f"{path}.{name}")
+
+
 def _documents(kind: schema.Object, depth: int = 4) -> st.SearchStrategy[Any]:
-    return st.lists(st.sampled_from(sorted(kind.fields)), max_size=3, unique=True).flatmap(
-        lambda names: st.fixed_dictionaries({name: _values(kind.fields[name].type, depth) for name in names})
+    names = st.lists(st.sampled_from([*sorted(kind.fields), "bogus"]), max_size=3, unique=True)
+    return names.flatmap(
+        lambda chosen: st.fixed_dictionaries(
+            {name: _values(kind.fields[name].type, depth) if name in kind.fields else _ODD for name in chosen}
+        )
     )
 
 

@@ -3,20 +3,19 @@
 Clients know these messages. They name Go's types, which the schema's objects are named after; where Go has a named
 string type it is listed here. Complete kinds only come here once decoding has failed; the others are checked by it.
 
-Almost all documents are good. Whether one is so is decided by msgspec, against structs made from the schema; only one
-that does not pass there is walked through for the words.
+Almost all documents are good, as :mod:`drachma.server.fit` knows; only others are walked through, for the words.
 """
 
 import base64
 import binascii
-import functools
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
 import msgspec
 
 from drachma import errors
-from drachma.api import hooks, struct
+from drachma.api import hooks
+from drachma.server import fit
 from drachma.server.schema import model
 from drachma.values import quantity
 
@@ -58,11 +57,7 @@ class _Mismatch(Exception):  # noqa: N818 - never leaves this module
 
 def explain(document: Any, schema: model.Object) -> str:
     """Go's message about the first value of a wrong type, in the document's order; empty if there is none."""
-    try:
-        msgspec.convert(document, _struct(schema), dec_hook=_decode)
-    except msgspec.ValidationError:
-        return explained(document, schema)
-    return ""
+    return "" if fit.in_types(document, schema) else explained(document, schema)
 
 
 def explained(document: Any, schema: model.Object) -> str:
@@ -87,55 +82,6 @@ def describe(value: Any) -> str:
             return "object"
         case _:
             return "array"
-
-
-class _Base64:
-    """Stands for text that must be base64."""
-
-
-_SCALARS: Final[dict[str, Any]] = {
-    "str": str,
-    "bool": bool,
-    "int32": struct.Int32,
-    "int64": struct.Int64,
-    "bytes": _Base64,
-    "Quantity": quantity.Quantity,
-    "Time": datetime,
-    "MicroTime": datetime,
-    "IntOrString": str | int,
-}
-
-
-@functools.cache
-def _struct(schema: model.Object) -> type[msgspec.Struct]:
-    """A struct that takes what fits an object of the schema: any field may be absent or null, and there may be more."""
-    names = {f"field_{position}": name for position, name in enumerate(schema.fields)}
-    fields = [(alias, _kind(schema.fields[name].type) | None, None) for alias, name in names.items()]
-    return msgspec.defstruct(schema.name, fields, rename=names, gc=False)
-
-
-def _kind(wanted: model.Type) -> Any:
-    match wanted:
-        case model.Object():
-            return _struct(wanted)
-        case model.MapOf():
-            return dict[str, _kind(wanted.element) | None]  # type: ignore[misc]
-        case model.ListOf():
-            return list[_kind(wanted.element) | None]  # type: ignore[misc]
-        case model.Scalar():
-            return _SCALARS[wanted.name]
-        case model.Free():
-            return Any
-
-
-def _decode(wanted: type, value: Any) -> Any:
-    if wanted is not _Base64:
-        return hooks.decode(wanted, value)
-    try:
-        _base64(value)
-    except (_Mismatch, TypeError) as error:
-        raise ValueError(str(error)) from None
-    return None
 
 
 def _object(value: Any, schema: model.Object, *, path: str, owner: tuple[str, str]) -> None:
