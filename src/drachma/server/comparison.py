@@ -42,14 +42,15 @@ class Comparison(NamedTuple):
 
 
 class _Plan(msgspec.Struct, eq=False):
-    """A type as comparing walks through it: the elements and plans of its fields are looked up, not worked out.
+    """A type as comparing walks through it: elements are looked up, not made.
 
-    ``is_leaf`` holds for what has one owner whatever is in it. ``rest`` is the plan of map entries and unknown fields.
+    ``leaves`` are the elements of fields that have one owner whatever is in them, ``branches`` those of the others with
+    their plans. ``rest`` is the plan of map entries, items and unknown fields; a leaf has none.
     """
 
-    kind: model.Type
-    is_leaf: bool
-    fields: dict[str, tuple[str, "_Plan"]]
+    form: type[Any]
+    leaves: dict[str, str] = {}
+    branches: dict[str, tuple[str, "_Plan"]] = {}
     rest: "_Plan | None" = None
     listed: model.ListOf | None = None
 
@@ -58,24 +59,31 @@ class _Plan(msgspec.Struct, eq=False):
 def _plan(kind: model.Type) -> _Plan:
     match kind:
         case model.Object(fields=fields, atomic=False):
-            below = {name: (fieldset.field(name), _plan(field.type)) for name, field in fields.items()}
-            return _Plan(kind, is_leaf=False, fields=below, rest=_plan(model.ANY))
+            plans = {name: _plan(field.type) for name, field in fields.items()}
+            leaves = {name: fieldset.field(name) for name, plan in plans.items() if plan.rest is None}
+            branches = {name: (fieldset.field(name), plan) for name, plan in plans.items() if name not in leaves}
+            return _Plan(dict, leaves, branches, rest=_plan(model.ANY))
         case model.MapOf(element=element, atomic=False):
-            return _Plan(kind, is_leaf=False, fields={}, rest=_plan(element))
+            return _Plan(dict, rest=_plan(element))
         case model.ListOf(element=element, keys=keys) if keys is not None:
-            return _Plan(kind, is_leaf=False, fields={}, rest=_plan(element), listed=kind)
+            return _Plan(list, rest=_plan(element), listed=kind)
         case model.Free(atomic=False):
-            free = _Plan(kind, is_leaf=False, fields={})
+            free = _Plan(dict)
             free.rest = free
             return free
         case _:
-            return _Plan(kind, is_leaf=True, fields={})
+            return _LEAF_PLAN
+
+
+_LEAF_PLAN: Final = _Plan(object)
 
 
 def compare(old: Any, new: Any, *, schema: model.Type) -> Comparison:
     """The difference between two documents of one type. The sets share parts, so they are not to be changed."""
     outcome = Comparison({}, {}, {})
-    _compare_parts(old, new, _plan(schema), outcome)
+    plan = _plan(schema)
+    sides = [side if isinstance(side, plan.form) else None for side in (old, new)]
+    _compare_parts(*sides, plan=plan, into=outcome)
     return outcome
 
 
@@ -85,55 +93,71 @@ def _compare(element: str, old: Any, new: Any, *, plan: _Plan, into: Comparison)
         into.added[element] = _whole(new, plan)
     elif new is ABSENT:
         into.removed[element] = _whole(old, plan)
-    elif plan.is_leaf or is_leaf(old, new, plan.kind):
+    elif plan.rest is None or _is_flat(old, new, plan.form):
         if not documents.same(old, new):
             into.modified[element] = _LEAF
     # Python thinks that true is 1, so what is equal in its eyes must also be written alike to be passed over.
     elif old != new or _encode(old) != _encode(new):
-        below = Comparison({}, {}, {})
-        _compare_parts(old, new, plan, below)
-        for target, parts in zip(into, below, strict=True):
-            if parts:
-                target[element] = parts
+        removed, modified, added = below = Comparison({}, {}, {})
+        _compare_parts(old, new, plan=plan, into=below)
+        if removed:
+            into.removed[element] = removed
+        if modified:
+            into.modified[element] = modified
+        if added:
+            into.added[element] = added
 
 
 def _whole(value: Any, plan: _Plan) -> fieldset.FieldSet:
     """The node of something that only one side has: it and everything in it, down to the leaves."""
     rest = plan.rest
-    if not value or rest is None:
+    if rest is None or not value or not isinstance(value, plan.form):
         return _LEAF
     node: fieldset.FieldSet = {".": _LEAF}
     if plan.listed is not None:
-        if not isinstance(value, list):
-            return _LEAF
         for element, found in _by_identity(value, plan.listed).items():
             node[element] = _whole(found[0], rest) if len(found) == 1 else _LEAF
         return node
-    if not isinstance(value, dict):
-        return _LEAF
-    known = plan.fields
+    leaves, branches = plan.leaves, plan.branches
     for name, part in value.items():
-        element, below = known.get(name) or (fieldset.field(name), rest)
-        node[element] = _LEAF if below.is_leaf or not part else _whole(part, below)
+        leaf = leaves.get(name)
+        if leaf is not None:
+            node[leaf] = _LEAF
+        else:
+            element, below = branches.get(name) or (fieldset.field(name), rest)
+            node[element] = _whole(part, below)
     return node
 
 
-def _compare_parts(old: Any, new: Any, plan: _Plan, into: Comparison) -> None:
+def _compare_parts(old: Any, new: Any, *, plan: _Plan, into: Comparison) -> None:
     rest = plan.rest
     assert rest is not None, "what has no parts is a leaf"
     if plan.listed is not None:
-        _compare_items(_list(old), _list(new), plan.listed, rest=rest, into=into)
+        _compare_items(old or [], new or [], plan.listed, rest=rest, into=into)
         return
-    left, right, known = _map(old), _map(new), plan.fields
+    left, right, leaves, branches = old or {}, new or {}, plan.leaves, plan.branches
     for name, before in left.items():
         after = right.get(name, ABSENT)
-        if after is not before and not (type(before) is type(after) is str and before == after):
-            element, below = known.get(name) or (fieldset.field(name), rest)
+        if after is before or (type(before) is str and before == after):
+            continue
+        leaf = leaves.get(name)
+        if leaf is None:
+            element, below = branches.get(name) or (fieldset.field(name), rest)
             _compare(element, before, after, plan=below, into=into)
+        elif after is ABSENT:
+            into.removed[leaf] = _LEAF
+        elif not documents.same(before, after):
+            into.modified[leaf] = _LEAF
+    added = into.added
     for name, after in right.items():
-        if name not in left:
-            element, below = known.get(name) or (fieldset.field(name), rest)
-            into.added[element] = _whole(after, below)
+        if name in left:
+            continue
+        leaf = leaves.get(name)
+        if leaf is None:
+            element, below = branches.get(name) or (fieldset.field(name), rest)
+            added[element] = _whole(after, below)
+        else:
+            added[leaf] = _LEAF
 
 
 def _compare_items(old: list[Any], new: list[Any], kind: model.ListOf, *, rest: _Plan, into: Comparison) -> None:
@@ -215,8 +239,8 @@ def identity(item: Any, kind: model.ListOf) -> str:
         raise UnidentifiedError("associative list with keys may not have a null element")
     if not isinstance(item, dict):
         raise UnidentifiedError("associative list with keys may not have non-map elements")
-    if len(kind.keys) == 1 and item.get(kind.keys[0]) is not None:
-        return fieldset.item({kind.keys[0]: item[kind.keys[0]]})
+    if len(kind.keys) == 1 and type(key := item.get(kind.keys[0])) is str:
+        return fieldset.named_item(kind.keys[0], key)
     fields = kind.element.fields if isinstance(kind.element, model.Object) else {}
     keys = {name: item.get(name, fields[name].default if name in fields else None) for name in kind.keys}
     known = {name: found for name, found in keys.items() if found is not None or name in item}
@@ -231,11 +255,19 @@ def identity(item: Any, kind: model.ListOf) -> str:
 
 def is_leaf(old: Any, new: Any, kind: model.Type) -> bool:
     """Whether merging looks no further: scalars, atomic containers, and what is empty on both sides."""
-    if _is_atomic(kind, new if old is ABSENT or old is None else old):
-        return True
-    wanted = list if isinstance(kind, model.ListOf) else dict
-    is_plain = any(side is not ABSENT and side is not None and not isinstance(side, wanted) for side in (old, new))
-    return is_plain or not any(side is not ABSENT and side for side in (old, new))
+    form = list if isinstance(kind, model.ListOf) else dict
+    return _is_atomic(kind, new if old is ABSENT or old is None else old) or _is_flat(old, new, form)
+
+
+def _is_flat(old: Any, new: Any, form: type) -> bool:
+    """Whether one of two values has another form, or neither has parts."""
+    has_parts = False
+    for side in (old, new):
+        if side is not None and side is not ABSENT:
+            if not isinstance(side, form):
+                return True
+            has_parts = has_parts or bool(side)
+    return not has_parts
 
 
 def part_of(kind: model.Type, name: str) -> model.Type:

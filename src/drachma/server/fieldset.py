@@ -4,9 +4,9 @@ A set is a tree of dicts whose keys are path elements: ``f:name`` a field, ``k:{
 fields, ``v:"x"`` an item of a set, ``i:0`` an index. A path is a member if its node is empty or has ``.``. The wire
 form is the working form, so nothing is converted; functions return new trees that share parts and never change one.
 
-Public: ``field``, ``item``, ``value`` make elements; ``union``, ``difference``, ``recursive_difference``,
-``intersection``, ``is_member``, ``child``, ``node``, ``paths``, ``of_paths``, ``text`` work on sets; ``decode`` and
-``encode`` check what came in and sort what goes out.
+Public: ``field``, ``item``, ``named_item``, ``value`` make elements; ``union``, ``difference``, ``intersection``,
+``recursive_difference``, ``is_member``, ``child``, ``node``, ``paths``, ``of_paths``, ``text`` work on sets;
+``decode`` and ``encode`` check what came in and sort what goes out.
 """
 
 import functools
@@ -39,6 +39,12 @@ def item(keys: Mapping[str, Any]) -> str:
     """The element of a list item that is known by key fields."""
     content = ",".join([f"{_dump(name)}:{_dump(keys[name])}" for name in sorted(keys)])
     return _escaped(f"k:{{{content}}}")
+
+
+@functools.lru_cache(maxsize=4096)
+def named_item(key: str, name: str) -> str:
+    """The element of a list item that is known by one text."""
+    return _escaped(f"k:{{{_dump(key)}:{_dump(name)}}}")
 
 
 def value(scalar: Any) -> str:

@@ -1,23 +1,27 @@
 """Who owns which field: ``metadata.managedFields`` read, kept up to date by ordinary writes, and written.
 
-The registry calls :func:`record_update` on every create, update and patch that is not a server-side apply (that is in
-:mod:`drachma.server.apply`), with documents in the version of the request and after defaulting.
+Every create, update and patch that is not a server-side apply (that is in :mod:`drachma.server.apply`) ends here, with
+documents in the version of the request and after defaulting.
 
-Public: ``record_update(old, new, *, manager, kind, now) -> document``; ``decode`` and ``encode`` between entries and
-owners; ``with_owners(document, owners)``; ``keep_times(old, new)``, called last, so that time alone is no change.
+Public: ``entries_after_create(document, *, manager, kind, now)`` and ``entries_after_update(old, new, ...)``;
+``decode`` and ``encode`` between entries and owners; ``with_owners(document, owners)``; ``keep_times(old, new)``,
+called last, so that time alone is no change.
 """
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+import functools
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from drachma import errors
-from drachma.server import comparison, fieldset, ownership, schema
+from drachma.server import comparison, fieldset, ownership, precedents, schema
 from drachma.server.ownership import Document, Owned, Owners
 
 MAX_UPDATERS: Final = 10
 """How many managers that are not appliers keep an entry of their own."""
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
 _OLDEST: Final = "ancient-changes"
 _NOBODYS: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
@@ -28,38 +32,70 @@ _STRIPPED: Final = fieldset.of_paths(
 )
 
 
-def record_update(
-    old: Document | None, new: Document, *, manager: str, kind: ownership.Kind, now: datetime
-) -> Document:
-    """The new document with its managers brought up to date; ``old`` is None for a create.
+def entries_after_create(
+    document: Mapping[str, Any], *, manager: str, kind: ownership.Kind, now: datetime
+) -> Sequence[Document]:
+    """The entries of a new object, which is the writer's unless the client says otherwise."""
+    if "managedFields" in document["metadata"]:
+        return entries_after_update(None, document, manager=manager, kind=kind, now=now)
+    writer = kind.manager(manager, ownership.UPDATE)
+    case = precedents.case_of_new(document, manager=writer, kind=kind)
+    outcome = precedents.find(case) if case is not None else None
+    if outcome is not None:
+        return [_share_entry(share, (), writer, now=now) for share in outcome]
+    entries = entries_after_update(None, document, manager=manager, kind=kind, now=now)
+    if case is not None:
+        precedents.settle(case, [precedents.Share(None, entry["fieldsV1"], is_written=True) for entry in entries])
+    return entries
+
+
+def entries_after_update(
+    old: Mapping[str, Any] | None, new: Mapping[str, Any], *, manager: str, kind: ownership.Kind, now: datetime
+) -> Sequence[Document]:
+    """The entries that an object has after a write; ``old`` is None for a create. There may be none.
 
     An object that exists without managers stays without. Entries that the client sent count unless they are broken;
     an empty list of them resets ownership.
     """
-    live = without_owners(old or schema.empty(kind.schema))
-    owners = _known_owners(old, new, is_subresource=bool(kind.subresource))
+    known: Sequence[Document] = (old["metadata"].get("managedFields") if old is not None else None) or []
+    sent = new["metadata"].get("managedFields")
+    is_sent = sent is not None and not kind.subresource and sent != known
+    owners = _sent_owners(sent) if is_sent else None
+    if old is not None and not (known if owners is None else owners):
+        return []
+    live = without_owners(old) if old is not None else schema.empty(kind.schema)
     clean = without_owners(new)
-    if not owners and old is not None:
-        return clean
+    writer = kind.manager(manager, ownership.UPDATE)
     try:
-        owners = _after_update(owners, live, clean, manager=kind.manager(manager, ownership.UPDATE), kind=kind, now=now)
+        compared = comparison.compare(live, clean, schema=kind.schema)
+        case = precedents.case(known, compared, manager=writer, kind=kind) if owners is None else None
+        outcome = precedents.find(case) if case is not None else None
+        if outcome is not None:
+            return _ordered([_share_entry(share, known, writer, now=now) for share in outcome])
+        if owners is None:
+            owners = _stored_owners(known)
+        change = ownership.weigh(owners, live, clean, kind=kind, current=None, compared=compared)
     except comparison.UnidentifiedError:
-        entries = (old or {}).get("metadata", {}).get("managedFields")
-        return _with_entries(clean, entries)
-    return with_owners(clean, _capped(owners))
+        return known
+    is_taken = _settle(owners, change, manager=writer, kind=kind, now=now)
+    if case is not None and len(owners) <= MAX_UPDATERS:
+        precedents.settle(case, _outcome(owners, known, writer if is_taken else None))
+    return encode(_capped(owners))
 
 
 def after_first_apply(live: Document, *, kind: ownership.Kind, now: datetime) -> Owners:
     """The owners of an object that had none until it is applied to for the first time."""
     before = kind.manager("before-first-apply", ownership.UPDATE)
-    return _after_update({}, schema.empty(kind.schema), live, manager=before, kind=kind, now=now)
+    owners: Owners = {}
+    change = ownership.weigh(owners, schema.empty(kind.schema), live, kind=kind, current=None)
+    _settle(owners, change, manager=before, kind=kind, now=now)
+    return owners
 
 
-def _after_update(
-    owners: Owners, live: Document, new: Document, *, manager: ownership.Manager, kind: ownership.Kind, now: datetime
-) -> Owners:
-    """Whoever changes something owns it alone, and keeps what it had."""
-    change = ownership.weigh(owners, live, new, kind=kind, current=None)
+def _settle(
+    owners: Owners, change: ownership.Change, *, manager: ownership.Manager, kind: ownership.Kind, now: datetime
+) -> bool:
+    """Whoever changes something owns it alone, and keeps what it had. Tells whether there is such a change."""
     ownership.settle(owners, change)
     compared = change.compared
     taken = fieldset.recursive_difference(fieldset.union(compared.modified, compared.added), kind.resets)
@@ -68,7 +104,7 @@ def _after_update(
         previous = owners.get(manager)
         fields = fieldset.union(taken, previous.fields) if previous else taken
         owners[manager] = Owned(fields, kind.api_version, timestamp(now))
-    return owners
+    return bool(taken)
 
 
 def stripped(fields: fieldset.FieldSet) -> fieldset.FieldSet:
@@ -98,17 +134,7 @@ def decode(entries: Sequence[Any]) -> Owners:
 
 def encode(owners: Owners) -> list[Document]:
     """The entries of the owners in upstream's order: appliers first, then by time and name."""
-    ordered = sorted(
-        owners.items(),
-        key=lambda each: (
-            each[0].operation,
-            each[1].time or "",
-            each[0].name,
-            each[1].api_version,
-            each[0].subresource,
-        ),
-    )
-    return [_entry(manager, owned) for manager, owned in ordered]
+    return _ordered([_owned_entry(manager, owned) for manager, owned in owners.items()])
 
 
 def with_owners(document: Document, owners: Owners) -> Document:
@@ -116,15 +142,17 @@ def with_owners(document: Document, owners: Owners) -> Document:
     return _with_entries(document, encode(owners))
 
 
-def without_owners(document: Document) -> Document:
+def without_owners(document: Mapping[str, Any]) -> Document:
     """The document without managedFields."""
     return _with_entries(document, None)
 
 
-def keep_times(old: Document, new: Document) -> Document:
+def keep_times(old: Mapping[str, Any], new: Document) -> Document:
     """``new`` with the times of ``old`` if nothing but times of managers tells them apart; otherwise as it is."""
     before, after = old["metadata"].get("managedFields") or [], new["metadata"].get("managedFields") or []
-    if len(before) != len(after) or all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
+    if len(before) != len(after) or {**old, "metadata": None} != {**new, "metadata": None}:
+        return new
+    if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
         return new
     if [_timeless(each) for each in before] != [_timeless(each) for each in after]:
         return new
@@ -134,34 +162,62 @@ def keep_times(old: Document, new: Document) -> Document:
 
 def timestamp(now: datetime) -> str:
     """A time as metadata has it: UTC, whole seconds."""
-    return now.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+    return _second((now - _EPOCH) // _SECOND)
 
 
-def _known_owners(old: Document | None, new: Document, *, is_subresource: bool) -> Owners:
-    sent = new.get("metadata", {}).get("managedFields")
-    known = (old or {}).get("metadata", {}).get("managedFields")
-    if known and (is_subresource or sent is None or sent == known):
-        return _stored_owners(known)
-    if not is_subresource and sent is not None:
-        if sent in ([], [{}]):
-            return {}
-        try:
-            if owners := decode(sent):
-                return owners
-        except errors.InvalidValueError:
-            pass
-    return _stored_owners(known or [])
+@functools.lru_cache(maxsize=16)
+def _second(number: int) -> str:
+    """Many writes have the same second, and writing a time takes longer than looking it up."""
+    return (_EPOCH + number * _SECOND).replace(tzinfo=None).isoformat() + "Z"
+
+
+def _sent_owners(sent: Sequence[Any]) -> Owners | None:
+    """The owners that a client wants; None if what it sent is broken."""
+    if sent in ([], [{}]):
+        return {}
+    try:
+        return decode(sent) or None
+    except errors.InvalidValueError:
+        return None
 
 
 def _stored_owners(entries: Sequence[Document]) -> Owners:
     """The owners in entries that the server wrote itself: whole, canonical and in order."""
-    owners: Owners = {}
-    for entry in entries:
-        operation, api_version = entry["operation"], entry["apiVersion"]
-        version = "" if operation == ownership.APPLY else api_version
-        manager = ownership.Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
-        owners[manager] = Owned(entry.get("fieldsV1") or {}, api_version, entry.get("time"), entry)
-    return owners
+    return {
+        _holder(entry): Owned(entry.get("fieldsV1") or {}, entry["apiVersion"], entry.get("time"), entry)
+        for entry in entries
+    }
+
+
+def _holder(entry: Document) -> ownership.Manager:
+    operation = entry["operation"]
+    version = "" if operation == ownership.APPLY else entry["apiVersion"]
+    return ownership.Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+
+
+def _outcome(owners: Owners, entries: Sequence[Document], writer: ownership.Manager | None) -> precedents.Outcome:
+    """What a write did to entries; ``writer`` took something, unless it is None."""
+    places = {_holder(entry): place for place, entry in enumerate(entries)}
+    return [
+        precedents.Share(
+            source=places.get(manager),
+            fields=None if _is_kept(owned) else fieldset.encode(owned.fields),
+            is_written=manager == writer,
+        )
+        for manager, owned in owners.items()
+    ]
+
+
+def _share_entry(
+    share: precedents.Share, entries: Sequence[Document], writer: ownership.Manager, *, now: datetime
+) -> Document:
+    if share.is_written:
+        return _entry(writer, writer.api_version, time=timestamp(now), fields=share.fields)
+    assert share.source is not None, "who does not write had an entry before"
+    before = entries[share.source]
+    if share.fields is None:
+        return before
+    return _entry(_holder(before), before["apiVersion"], time=before.get("time"), fields=share.fields)
 
 
 def _capped(owners: Owners) -> Owners:
@@ -189,28 +245,52 @@ def _capped(owners: Owners) -> Owners:
     return owners
 
 
-def _entry(manager: ownership.Manager, owned: Owned) -> Document:
-    if owned.entry is not None and owned.entry.get("fieldsV1") is owned.fields:
+def _ordered(entries: list[Document]) -> list[Document]:
+    if len(entries) > 1:
+        entries.sort(key=_order)
+    return entries
+
+
+def _order(entry: Document) -> tuple[str, ...]:
+    get = entry.get
+    return entry["operation"], get("time") or "", get("manager", ""), entry["apiVersion"], get("subresource", "")
+
+
+def _is_kept(owned: Owned) -> bool:
+    return owned.entry is not None and owned.entry.get("fieldsV1") is owned.fields
+
+
+def _owned_entry(manager: ownership.Manager, owned: Owned) -> Document:
+    if owned.entry is not None and _is_kept(owned):
         return owned.entry
-    entry = {
-        "manager": manager.name,
-        "operation": manager.operation,
-        "apiVersion": owned.api_version,
-        "time": owned.time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fieldset.encode(owned.fields),
-        "subresource": manager.subresource,
-    }
-    return {key: value for key, value in entry.items() if value or key == "fieldsV1"}
+    return _entry(manager, owned.api_version, time=owned.time, fields=fieldset.encode(owned.fields))
+
+
+def _entry(
+    manager: ownership.Manager, api_version: str, *, time: str | None, fields: fieldset.FieldSet | None
+) -> Document:
+    entry: Document = {"manager": manager.name} if manager.name else {}
+    entry["operation"] = manager.operation
+    entry["apiVersion"] = api_version
+    if time:
+        entry["time"] = time
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = fields
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
 
 
 def _timeless(entry: Document) -> Document:
     return {key: value for key, value in entry.items() if key != "time"}
 
 
-def _with_entries(document: Document, entries: Sequence[Document] | None) -> Document:
+def _with_entries(document: Mapping[str, Any], entries: Sequence[Document] | None) -> Document:
     metadata = document.get("metadata") or {}
     if not entries and "managedFields" not in metadata:
-        return document
-    rest = {key: value for key, value in metadata.items() if key != "managedFields"}
-    return {**document, "metadata": {**rest, "managedFields": list(entries)} if entries else rest}
+        return dict(document)
+    rest = dict(metadata)
+    rest.pop("managedFields", None)
+    if entries:
+        rest["managedFields"] = list(entries)
+    return {**document, "metadata": rest}

@@ -118,9 +118,21 @@ class Change(NamedTuple):
     conflicts: tuple[Conflict, ...]
 
 
-def weigh(owners: Owners, old: Document, new: Document, *, kind: Kind, current: Manager | None) -> Change:
-    """Compare two documents in every version that somebody wrote in; ``current`` is who makes the change."""
-    compared = comparison.compare(old, new, schema=kind.schema)
+def weigh(
+    owners: Owners,
+    old: Document,
+    new: Document,
+    *,
+    kind: Kind,
+    current: Manager | None,
+    compared: comparison.Comparison | None = None,
+) -> Change:
+    """Compare two documents in every version that somebody wrote in; ``current`` is who makes the change.
+
+    ``compared`` is how they differ in their own version, where that is known already.
+    """
+    if compared is None:
+        compared = comparison.compare(old, new, schema=kind.schema)
     by_version = {kind.api_version: compared.filtered(kind.resets)}
     lost: dict[Manager, fieldset.FieldSet] = {}
     gone: list[Manager] = []

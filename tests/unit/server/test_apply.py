@@ -29,6 +29,12 @@ def _config_map(**data: str | None) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
 
 
+def _created(document: dict[str, Any], **how: Any) -> dict[str, Any]:
+    """A new document as an ordinary write leaves it."""
+    entries = managedfields.entries_after_create(document, **how)
+    return {**document, "metadata": {**document["metadata"], "managedFields": list(entries)}}
+
+
 def _apply(
     live: dict[str, Any] | None, applied: dict[str, Any], *, manager: str, is_forced: bool = False
 ) -> dict[str, Any]:
@@ -93,8 +99,7 @@ def test_one_conflict() -> None:
 
 
 def test_many_conflicts_are_listed_by_manager() -> None:
-    live = managedfields.record_update(
-        None,
+    live = _created(
         {**_config_map(a="1"), "metadata": {"name": "c", "labels": {"x": "1"}}},
         manager="writer",
         kind=CONFIG_MAPS,
@@ -162,8 +167,7 @@ def test_conflict_inside_an_item_shows_its_keys() -> None:
 
 def test_kubectl_may_change_what_it_applied_client_side() -> None:
     last = json.dumps(_config_map(a="1", b="1"))
-    live = managedfields.record_update(
-        None,
+    live = _created(
         {**_config_map(a="1", b="9"), "metadata": {"name": "c", "annotations": {lastapplied.ANNOTATION: last}}},
         manager="kubectl-client-side-apply",
         kind=CONFIG_MAPS,

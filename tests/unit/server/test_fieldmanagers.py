@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.server import fieldmanagers
+from drachma.server import precedents
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, PODS, Client
 
@@ -22,16 +22,16 @@ async def _entry(server: Client, path: str, body: dict[str, Any], agent: str) ->
     ("path", "make"), [pytest.param(CLAIMS, client.claim, id="claim"), pytest.param(PODS, client.pod, id="pod")]
 )
 async def test_alike_objects_have_alike_owners(server: Client, path: str, make: Any) -> None:
-    fieldmanagers._known.clear()
     first = await _entry(server, path, make("a", labels={"x": "1"}), "one/1")
+    known = len(precedents._known)
     server.clock.advance(5)
-    second = await _entry(server, path, make("b", labels={"x": "2"}), "two/1")
-    assert len(fieldmanagers._known) == 1
-    assert second == {**first, "manager": "two", "time": "2026-01-02T03:04:10Z"}
+    second = await _entry(server, path, make("b", labels={"x": "2"}), "one/2")
+    assert len(precedents._known) == known
+    assert second == {**first, "time": "2026-01-02T03:04:10Z"}
     third = await _entry(server, path, make("c", labels={"y": "1"}), "")
+    assert len(precedents._known) > known
     assert third["manager"] == "unknown"
     assert "f:y" in third["fieldsV1"]["f:metadata"]["f:labels"]
-    assert len(fieldmanagers._known) == 2
 
 
 def _reference(uid: str) -> dict[str, Any]:
@@ -39,31 +39,29 @@ def _reference(uid: str) -> dict[str, Any]:
 
 
 async def test_references_to_owners_are_owned_one_by_one(server: Client) -> None:
-    fieldmanagers._known.clear()
-    worked_out, remembered, bare = [
+    worked_out, both, bare, remembered = [
         (await _entry(server, CLAIMS, client.claim(name, **metadata), "one/1"))["fieldsV1"]
         for name, metadata in (
             ("a", {"ownerReferences": [_reference("1")], "labels": {"x": "1"}}),
             ("b", {"ownerReferences": [_reference("3"), _reference("2")], "labels": {"x": "2"}}),
             ("c", {"labels": {"x": "3"}}),
+            ("d", {"ownerReferences": [_reference("4")], "labels": {"x": "4"}}),
         )
     ]
-    assert len(fieldmanagers._known) == 1
     labels: dict[str, Any] = {".": {}, "f:x": {}}
+    want: dict[str, Any] = {".": {}, 'k:{"uid":"2"}': {}, 'k:{"uid":"3"}': {}}
     assert worked_out["f:metadata"] == {"f:labels": labels, "f:ownerReferences": {".": {}, 'k:{"uid":"1"}': {}}}
-    both: dict[str, Any] = {".": {}, 'k:{"uid":"2"}': {}, 'k:{"uid":"3"}': {}}
-    assert remembered == {**worked_out, "f:metadata": {"f:labels": labels, "f:ownerReferences": both}}
-    assert list(remembered["f:metadata"]["f:ownerReferences"]) == list(both)
+    assert both == {**worked_out, "f:metadata": {"f:labels": labels, "f:ownerReferences": want}}
+    assert list(both["f:metadata"]["f:ownerReferences"]) == list(want)
     assert bare == {**worked_out, "f:metadata": {"f:labels": labels}}
+    assert remembered["f:metadata"] == {"f:labels": labels, "f:ownerReferences": {".": {}, 'k:{"uid":"4"}': {}}}
 
 
-async def test_values_near_the_top_do_not_tell_objects_apart(server: Client) -> None:
-    fieldmanagers._known.clear()
+async def test_values_do_not_tell_objects_apart(server: Client) -> None:
     first, second, other = [
         (await _entry(server, CONFIG_MAPS, {"metadata": {"name": name}, "data": data, "immutable": True}, "one/1"))
         for name, data in (("a", {"x": "1"}), ("b", {"x": "2"}), ("c", {"x": "1", "y": "2"}))
     ]
-    assert len(fieldmanagers._known) == 2
     assert first["fieldsV1"] == {"f:data": {".": {}, "f:x": {}}, "f:immutable": {}}
     assert second == first
     assert other["fieldsV1"] == {"f:data": {".": {}, "f:x": {}, "f:y": {}}, "f:immutable": {}}

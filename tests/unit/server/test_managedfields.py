@@ -43,12 +43,19 @@ def _claim(**metadata: Any) -> dict[str, Any]:
     }
 
 
+def _record(old: dict[str, Any] | None, new: dict[str, Any], **how: Any) -> dict[str, Any]:
+    """The new document with the entries that it gets."""
+    entries = managedfields.entries_after_update(old, new, **how)
+    clean = managedfields.without_owners(new)
+    return {**clean, "metadata": {**clean["metadata"], "managedFields": entries}} if entries else clean
+
+
 def _owners(document: dict[str, Any]) -> dict[str, Any]:
     return {each["manager"]: each["fieldsV1"] for each in document["metadata"].get("managedFields", [])}
 
 
 def test_a_create_owns_everything_but_identity_and_status() -> None:
-    made = managedfields.record_update(None, _claim(labels={"a": "1"}), manager="m", kind=CLAIMS, now=NOW)
+    made = _record(None, _claim(labels={"a": "1"}), manager="m", kind=CLAIMS, now=NOW)
     assert made["metadata"]["managedFields"] == [
         {
             "manager": "m",
@@ -65,28 +72,26 @@ def test_a_create_owns_everything_but_identity_and_status() -> None:
 
 
 def test_who_changes_a_field_takes_it() -> None:
-    first = managedfields.record_update(None, _config_map(a="1", b="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
-    second = managedfields.record_update(first, _config_map(a="2", b="1"), manager="two", kind=CONFIG_MAPS, now=NOW)
+    first = _record(None, _config_map(a="1", b="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
+    second = _record(first, _config_map(a="2", b="1"), manager="two", kind=CONFIG_MAPS, now=NOW)
     assert _owners(second) == {"one": {"f:data": {".": {}, "f:b": {}}}, "two": {"f:data": {"f:a": {}}}}
 
 
 def test_who_owns_nothing_any_more_goes() -> None:
-    first = managedfields.record_update(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
-    second = managedfields.record_update(first, _config_map(), manager="two", kind=CONFIG_MAPS, now=NOW)
+    first = _record(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
+    second = _record(first, _config_map(), manager="two", kind=CONFIG_MAPS, now=NOW)
     assert _owners(second) == {"one": {"f:data": {}}}
 
 
 def test_no_change_leaves_the_time() -> None:
-    first = managedfields.record_update(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
+    first = _record(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
     later = NOW + timedelta(hours=1)
-    again = managedfields.record_update(first, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=later)
+    again = _record(first, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=later)
     assert again == first
 
 
 def test_an_object_without_managers_stays_without() -> None:
-    updated = managedfields.record_update(
-        _config_map(a="1"), _config_map(a="2"), manager="m", kind=CONFIG_MAPS, now=NOW
-    )
+    updated = _record(_config_map(a="1"), _config_map(a="2"), manager="m", kind=CONFIG_MAPS, now=NOW)
     assert "managedFields" not in updated["metadata"]
 
 
@@ -112,17 +117,17 @@ def test_an_object_without_managers_stays_without() -> None:
     ],
 )
 def test_entries_that_clients_send(sent: list[Any], want: dict[str, Any]) -> None:
-    first = managedfields.record_update(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
+    first = _record(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
     new = _config_map(a="1")
     new["metadata"]["managedFields"] = sent
-    assert _owners(managedfields.record_update(first, new, manager="two", kind=CONFIG_MAPS, now=NOW)) == want
+    assert _owners(_record(first, new, manager="two", kind=CONFIG_MAPS, now=NOW)) == want
 
 
 def test_a_status_write_owns_status_only() -> None:
     kind = _kind("resourceclaims", group="resource.k8s.io", subresource="status")
-    first = managedfields.record_update(None, _claim(), manager="one", kind=CLAIMS, now=NOW)
+    first = _record(None, _claim(), manager="one", kind=CLAIMS, now=NOW)
     new = {**_claim(labels={"x": "y"}), "status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}}
-    second = managedfields.record_update(first, new, manager="two", kind=kind, now=NOW)
+    second = _record(first, new, manager="two", kind=kind, now=NOW)
     entry = second["metadata"]["managedFields"][1]
     assert entry["subresource"] == "status"
     assert entry["fieldsV1"] == {
@@ -137,11 +142,11 @@ def test_a_status_write_owns_status_only() -> None:
 
 def test_owners_in_other_versions_lose_what_changes_there() -> None:
     kind = _kind("resourceclaims", group="resource.k8s.io", version="v1beta1")
-    old = managedfields.record_update(
+    old = _record(
         None, _convert(_claim(labels={"a": "1"}), "resource.k8s.io/v1beta1"), manager="beta", kind=kind, now=NOW
     )
     live = {**_claim(labels={"a": "1"}), "metadata": old["metadata"]}
-    new = managedfields.record_update(live, _claim(labels={"a": "2"}), manager="stable", kind=CLAIMS, now=NOW)
+    new = _record(live, _claim(labels={"a": "2"}), manager="stable", kind=CLAIMS, now=NOW)
     assert _owners(new) == {
         "beta": {"f:metadata": {"f:labels": {}}, "f:spec": {"f:devices": {"f:requests": {}}}},
         "stable": {"f:metadata": {"f:labels": {"f:a": {}}}},
@@ -157,7 +162,7 @@ def test_owners_in_versions_that_are_gone_are_dropped() -> None:
         "fieldsV1": {"f:spec": {"f:x": {}}},
     }
     live = _claim(managedFields=[entry])
-    new = managedfields.record_update(live, _claim(labels={"a": "1"}), manager="m", kind=CLAIMS, now=NOW)
+    new = _record(live, _claim(labels={"a": "1"}), manager="m", kind=CLAIMS, now=NOW)
     assert set(_owners(new)) == {"m"}
 
 
@@ -167,7 +172,7 @@ def test_the_oldest_updaters_share_an_entry() -> None:
     for number in range(12):
         data[f"k{number:02}"] = "1"
         when = NOW + timedelta(seconds=number)
-        live = managedfields.record_update(live, _config_map(**data), manager=f"m{number}", kind=CONFIG_MAPS, now=when)
+        live = _record(live, _config_map(**data), manager=f"m{number}", kind=CONFIG_MAPS, now=when)
     assert live is not None
     owners = _owners(live)
     assert len(owners) == managedfields.MAX_UPDATERS
@@ -175,10 +180,8 @@ def test_the_oldest_updaters_share_an_entry() -> None:
 
 
 def test_keep_times_only_where_time_is_all_that_changed() -> None:
-    first = managedfields.record_update(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
-    later = managedfields.record_update(
-        None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW + timedelta(hours=1)
-    )
+    first = _record(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
+    later = _record(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW + timedelta(hours=1))
     assert managedfields.keep_times(first, later) == first
     changed = {**later, "data": {"a": "2"}}
     assert managedfields.keep_times(first, changed) == changed
