@@ -20,12 +20,15 @@ def apply(document: Any, patch: Any) -> Any:
         return _without_nulls(patch)
     merged = dict(document)
     for key, value in patch.items():
+        current = merged.get(key)
         if value is None:
             merged.pop(key, None)
-        elif merged.get(key) is None:
+        elif not isinstance(value, dict | list):
+            merged[key] = value
+        elif current is None:
             merged[key] = _without_nulls(value)
         else:
-            merged[key] = apply(merged[key], value)
+            merged[key] = apply(current, value)
     return merged
 
 

@@ -64,9 +64,11 @@ def read(given: Any, known: Mapping[str, Any]) -> Metadata:
         return dict(known)
     if not known or not isinstance(given, dict):
         return normalized(msgspec.convert(given, meta.ObjectMeta))
-    kept = {field: value for field, value in given.items() if value is not None and value is known.get(field)}
+    kept = {field: value for field, value in given.items() if field in known and value is known[field]}
+    if len(kept) == len(given):
+        return kept
     changed = {field: value for field, value in given.items() if field not in kept}
-    return kept | normalized(msgspec.convert(changed, meta.ObjectMeta)) if changed else kept
+    return kept | normalized(msgspec.convert(changed, meta.ObjectMeta))
 
 
 def ordered(metadata: Mapping[str, Any]) -> Metadata:
@@ -82,7 +84,8 @@ def decoded(metadata: Metadata) -> meta.ObjectMeta:
 def wipe_system_fields(metadata: Metadata) -> None:
     """Forgets what clients cannot say about an object that does not exist yet."""
     for field in _SYSTEM_FIELDS:
-        metadata.pop(field, None)
+        if field in metadata:
+            del metadata[field]
 
 
 def fill_system_fields(metadata: Metadata, *, uid: str, now: datetime) -> None:

@@ -76,15 +76,16 @@ class Registry:
         objectmeta.place(metadata, write.namespace)
         objectmeta.merge_owners(metadata, write.warnings)
         self.admit_namespace(write)
+        strategy = self.strategy(write.resource)
         prefix = metadata.get("generateName", "")
         if not prefix or metadata.get("name"):
-            return await self._create(subject, write, wanted=wanted)
+            return await self._create(subject, write, strategy=strategy, wanted=wanted)
         refusal: status.StatusError | None = None
         for _ in range(objectmeta.GENERATE_ATTEMPTS):
             candidate = subject.copy()
             candidate.metadata["name"] = objectmeta.generate_name(prefix, chance=self._chance)
             try:
-                return await self._create(candidate, write, wanted=wanted)
+                return await self._create(candidate, write, strategy=strategy, wanted=wanted)
             except status.StatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
@@ -113,12 +114,12 @@ class Registry:
             objectmeta.merge_owners(subject.metadata, write.warnings)
             if stored is None:
                 try:
-                    return await self._create_by_update(subject, write, wanted=wanted)
+                    return await self._create_by_update(subject, write, strategy=strategy, wanted=wanted)
                 except status.StatusError as error:
                     if error.reason == "AlreadyExists":
                         continue
                     raise
-            outcome = await self._update(subject, stored, write, wanted=wanted)
+            outcome = await self._update(subject, stored, write, strategy=strategy, wanted=wanted)
             if outcome is not None:
                 return outcome
         raise status.conflict(write.resource, write.name, detail=status.MODIFIED)
@@ -143,7 +144,9 @@ class Registry:
 
     # Creating
 
-    async def _create_by_update(self, subject: Subject, write: Write, *, wanted: options.WriteOptions) -> Outcome:
+    async def _create_by_update(
+        self, subject: Subject, write: Write, *, strategy: Strategy, wanted: options.WriteOptions
+    ) -> Outcome:
         uid = subject.metadata.get("uid")
         if uid:
             detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -151,13 +154,14 @@ class Registry:
         subject.metadata.pop("resourceVersion", None)
         objectmeta.wipe_system_fields(subject.metadata)
         self.admit_namespace(write)
-        return await self._create(subject, write, wanted=wanted)
+        return await self._create(subject, write, strategy=strategy, wanted=wanted)
 
-    async def _create(self, subject: Subject, write: Write, *, wanted: options.WriteOptions) -> Outcome:
+    async def _create(
+        self, subject: Subject, write: Write, *, strategy: Strategy, wanted: options.WriteOptions
+    ) -> Outcome:
         metadata = subject.metadata
         uid = objectmeta.generate_uid(self._chance)
         objectmeta.fill_system_fields(metadata, uid=uid, now=write.now)
-        strategy = self.strategy(write.resource)
         is_completed = strategy.traits.is_completed and not subject.is_owned
         if is_completed:
             draft = fieldmanagers.created(strategy.document(subject), write, strategy=strategy, wanted=wanted)
@@ -187,10 +191,9 @@ class Registry:
     # Updating
 
     async def _update(
-        self, subject: Subject, stored: record.Record, write: Write, *, wanted: options.WriteOptions
+        self, subject: Subject, stored: record.Record, write: Write, *, strategy: Strategy, wanted: options.WriteOptions
     ) -> Outcome | None:
         """The outcome of one attempt; None if another write came first."""
-        strategy = self.strategy(write.resource)
         metadata = subject.metadata
         self._check_preconditions(metadata, stored, write, strategy=strategy)
         old = strategy.load(stored.value)
