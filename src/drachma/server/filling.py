@@ -5,7 +5,6 @@ Strategies call :func:`fill` on every document that goes into the store.
 """
 
 import functools
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from drachma.server.schema import model
@@ -26,27 +25,24 @@ def fill(document: dict[str, Any], schema: model.Object) -> None:
 
 
 def _fill(document: dict[str, Any], steps: tuple[_Step, ...]) -> None:
-    for step in steps:
-        value = document.get(step.name)
+    for name, is_filled, form, below in steps:
+        value = document.get(name)
         if value is None:
-            if not step.is_filled:
+            if not is_filled:
                 continue
-            if step.form is not model.Object:
-                document[step.name] = None
+            if form is not model.Object:
+                document[name] = None
                 continue
-            value = document[step.name] = {}
-        if not step.below:
+            value = document[name] = {}
+        if not below:
             continue
-        for item in _items(value, step):
+        if form is model.Object:
+            if isinstance(value, dict):
+                _fill(value, below)
+            continue
+        for item in value.values() if isinstance(value, dict) else value:
             if isinstance(item, dict):
-                _fill(item, step.below)
-
-
-def _items(value: Any, step: _Step) -> Iterable[Any]:
-    if step.form is model.Object:
-        return (value,)
-    found: Iterable[Any] = value.values() if isinstance(value, dict) else value
-    return found
+                _fill(item, below)
 
 
 @functools.cache

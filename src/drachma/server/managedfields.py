@@ -8,20 +8,17 @@ Public: ``entries_after_create(document, *, manager, kind, now)`` and ``entries_
 called last, so that time alone is no change.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from drachma import errors
-from drachma.server import comparison, fieldset, ownership, precedents, schema
+from drachma.server import comparison, fieldset, objectmeta, ownership, precedents, schema
 from drachma.server.ownership import Document, Owned, Owners
 
 MAX_UPDATERS: Final = 10
 """How many managers that are not appliers keep an entry of their own."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = timedelta(seconds=1)
 _OLDEST: Final = "ancient-changes"
 _NOBODYS: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
@@ -162,13 +159,7 @@ def keep_times(old: Mapping[str, Any], new: Document) -> Document:
 
 def timestamp(now: datetime) -> str:
     """A time as metadata has it: UTC, whole seconds."""
-    return _second((now - _EPOCH) // _SECOND)
-
-
-@functools.lru_cache(maxsize=16)
-def _second(number: int) -> str:
-    """Many writes have the same second, and writing a time takes longer than looking it up."""
-    return (_EPOCH + number * _SECOND).replace(tzinfo=None).isoformat() + "Z"
+    return objectmeta.time_text(now.astimezone(UTC))
 
 
 def _sent_owners(sent: Sequence[Any]) -> Owners | None:

@@ -81,7 +81,7 @@ def case_of_new(document: Mapping[str, Any], *, manager: ownership.Manager, kind
     if len(text) > _LARGE or _IN_A_NAME in text:
         return None
     found: list[bytes] = []
-    for reference in metadata.get("ownerReferences", ()):
+    for reference in metadata.get("ownerReferences") or ():
         uid = reference.get("uid")
         identity = _IDENTITY.match(_encode(fieldset.named_item("uid", uid))) if uid else None
         if identity is None:
