@@ -27,6 +27,9 @@ _DEFAULT_NAMESPACE: Final = "default"
 _PENDING: Final = 1000
 """Events that wait to be written at most; when there are more, new ones are dropped."""
 
+_AT_ONCE: Final = 16
+"""Events that are written at the same time: whatever the component does otherwise comes first."""
+
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
@@ -54,6 +57,7 @@ class Recorder:
         self._chance: Final = chance or random.Random()
         self._correlator: Final = correlation.Correlator()
         self._pending: Final[asyncio.Queue[event.Event]] = asyncio.Queue(_PENDING)
+        self._dropped = 0
         self._last_stamp = 0
 
     def record(
@@ -69,7 +73,10 @@ class Recorder:
         try:
             self._pending.put_nowait(made)
         except asyncio.QueueFull:
-            _log.error("too many events wait to be written, dropped: %s", _shown(made))
+            # A flood of events must not become one of log lines.
+            if not self._dropped:
+                _log.error("too many events wait to be written, dropped: %s", _shown(made))
+            self._dropped += 1
 
     async def run(self) -> None:
         """Writes what is recorded until cancelled."""
@@ -78,8 +85,11 @@ class Recorder:
             while not self._pending.empty():
                 recorded.append(self._pending.get_nowait())
             try:
-                await asyncio.gather(*map(self._write, self._worth_writing(recorded)))
+                writes = self._worth_writing(recorded)
+                for begin in range(0, len(writes), _AT_ONCE):
+                    await asyncio.gather(*map(self._write, writes[begin : begin + _AT_ONCE]))
             finally:
+                self._count_dropped()
                 for _ in recorded:
                     self._pending.task_done()
 
@@ -87,7 +97,12 @@ class Recorder:
         """Returns once all that is recorded so far is written, or given up; ``run`` must be running."""
         await self._pending.join()
 
-    def _worth_writing(self, recorded: Iterable[event.Event]) -> Iterable[correlation.Write]:
+    def _count_dropped(self) -> None:
+        if self._dropped > 1:
+            _log.error("too many events wait to be written, dropped in all: %d", self._dropped)
+        self._dropped = 0
+
+    def _worth_writing(self, recorded: Iterable[event.Event]) -> list[correlation.Write]:
         """One write for each event, also where it happened several times at once."""
         writes: dict[tuple[str, str], correlation.Write] = {}
         for made in recorded:
@@ -96,7 +111,7 @@ class Recorder:
                 key = (write.event.metadata.namespace, write.event.metadata.name)
                 earlier = writes.get(key)
                 writes[key] = write if earlier is None else write._replace(is_known=earlier.is_known)
-        return writes.values()
+        return list(writes.values())
 
     async def _write(self, write: correlation.Write) -> None:
         for attempt in range(_TRIES):

@@ -166,3 +166,19 @@ async def test_a_refused_event_is_dropped(client: Client, caplog: pytest.LogCapt
         await recorder.flush()
     assert await written(client) == ["p Normal Seen x1: is there"]
     assert "event refused: Pod nowhere/p" in caplog.text
+
+
+async def test_a_flood_of_events_is_no_flood_of_log_lines(
+    client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_PENDING", 20)
+    async with recording(client, FakeClock()) as recorder:
+        for number in range(50):
+            about = build_pod(f"p{number:02}").build()
+            recorder.record(about, type=events.NORMAL, reason="Seen", message="is there")
+        await recorder.flush()
+    assert await written(client) == [f"p{number:02} Normal Seen x1: is there" for number in range(20)]
+    assert [line.getMessage().partition(": Normal")[0] for line in caplog.records] == [
+        "too many events wait to be written, dropped: Pod default/p20",
+        "too many events wait to be written, dropped in all: 30",
+    ]
