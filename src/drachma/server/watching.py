@@ -5,6 +5,7 @@ is told so with a 410 and has to list again. Events of the stored version are th
 """
 
 import asyncio
+import contextlib
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
@@ -29,11 +30,11 @@ SHORTEST_SECONDS: Final = 1800.0
 SEND_SECONDS: Final = 60.0
 """How long a client may leave a part of a stream unread before it is given up."""
 
-SPACING_SECONDS: Final = 0.0005
-LONGEST_SPACING_SECONDS: Final = 0.05
+SPACING_SECONDS: Final = 0.001
+LONGEST_SPACING_SECONDS: Final = 0.1
 """How long a watch waits after it has sent something, so that busy watches send many events at once: the first for
-each watch that is open, the second at most. Sending costs as much as dozens of events, so this bounds what all watches
-together take from the one thread that also writes."""
+each watch that sends, the second at most. Sending costs as much as dozens of events, so this bounds what all watches
+together take from the one thread that also writes to about a tenth. What comes after a quiet time is sent at once."""
 
 _SHARED: Final = 64
 """How many batches of events of a resource are kept to be sent to other watches."""
@@ -142,6 +143,7 @@ class Streams:
 
     def __init__(self) -> None:
         self.sending: Final = deadlines.Deadlines(SEND_SECONDS)
+        self._senders = 0
         self._open: dict[protocol.Watch, None] = {}
         self._is_closed = False
 
@@ -155,6 +157,22 @@ class Streams:
 
     def discard(self, watch: protocol.Watch) -> None:
         self._open.pop(watch, None)
+
+    @contextlib.contextmanager
+    def sent(self, watch: protocol.Watch) -> Iterator[None]:
+        """A watch whose events go over a connection, as long as the block lasts."""
+        self.add(watch)
+        self._senders += 1
+        try:
+            yield
+        finally:
+            self._senders -= 1
+            self.discard(watch)
+
+    @property
+    def spacing(self) -> float:
+        """How many seconds a watch leaves between two times that it sends."""
+        return min(SPACING_SECONDS * self._senders, LONGEST_SPACING_SECONDS)
 
     def close(self) -> None:
         """Ends all watches, and those that come later at once."""
@@ -188,17 +206,13 @@ class Stream:
             return
         watch, initial = opened
         self._watch = watch
-        self._streams.add(watch)
-        try:
+        with watch, self._streams.sent(watch):
             for chunk in initial:
                 yield chunk
             if self._is_closed:
                 return
             async for chunk in self._follow(watch):
                 yield chunk
-        finally:
-            self._streams.discard(watch)
-            watch.close()
 
     async def _open(self) -> tuple[protocol.Watch, Iterator[bytes]]:
         """Subscribes, and says what comes first."""
@@ -258,7 +272,7 @@ class Stream:
             chunk = translate.frames(events)
             if chunk:
                 yield chunk
-                await asyncio.sleep(min(SPACING_SECONDS * len(self._streams), LONGEST_SPACING_SECONDS))
+                await asyncio.sleep(self._streams.spacing)
 
     def _bookmark(self, revision: int, *, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
         """An empty object of the kind whose only news is its resourceVersion."""

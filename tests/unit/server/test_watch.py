@@ -1,6 +1,7 @@
 """Watching: where it begins, what it shows, how it ends."""
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -188,3 +189,21 @@ async def _opened(server: Client) -> None:
     async with asyncio.timeout(10):
         while not len(server.app.services.streams):
             await asyncio.sleep(0)
+
+
+async def test_watches_that_send_leave_each_other_time(server: Client) -> None:
+    streams, objects = watching.Streams(), server.store
+    feeds = [objects.watch("pods", after=objects.revision) for _ in range(3)]
+    streams.add(feeds[0])
+    assert streams.spacing == 0.0
+    with streams.sent(feeds[1]):
+        assert streams.spacing == watching.SPACING_SECONDS
+        with streams.sent(feeds[2]):
+            assert streams.spacing == 2 * watching.SPACING_SECONDS
+            assert len(streams) == 3
+    assert streams.spacing == 0.0
+    assert len(streams) == 1
+    with contextlib.ExitStack() as stack:
+        for _ in range(1000):
+            stack.enter_context(streams.sent(objects.watch("pods", after=objects.revision)))
+        assert streams.spacing == watching.LONGEST_SPACING_SECONDS
