@@ -105,6 +105,11 @@ class Queue(Generic[KeyT]):
         heapq.heappush(self._delayed, (deadline, next(self._numbers), key))
         self._set_timer()
 
+    def hasten(self, key: KeyT) -> None:
+        """Adds the key now, in place of the date that was set for it."""
+        self._deadlines.pop(key, None)
+        self.add(key)
+
     def retry(self, key: KeyT) -> None:
         """Adds the key after a pause that grows with every failure."""
         failures = self._failures.get(key, 0)

@@ -117,6 +117,17 @@ async def test_pauses_have_an_end() -> None:
     bench.close()
 
 
+async def test_what_is_hastened_does_not_come_again(bench: Bench) -> None:
+    bench.queue.add_after("a", 5)
+    bench.queue.hasten("a")
+    bench.queue.hasten("b")
+    await bench.clock.advance(10)
+    assert bench.out == ["a@0", "b@0"]
+    bench.queue.add_after("a", 5)
+    await bench.clock.advance(5)
+    assert bench.out[2:] == ["a@15"]
+
+
 async def test_many_failures_are_spread() -> None:
     """A burst at once, then so many a second, whatever the keys."""
     bench = Bench(workqueue.Retries(initial=0.001, burst=5, per_second=2))

@@ -121,7 +121,7 @@ class GarbageCollector:
             self._check_references_of(node)
             self._free_owners(before)
         elif old is not None and old.metadata.finalizers and not node.metadata.finalizers and self._lacks_owners(node):
-            self._look_at(node)
+            self._queue.hasten(node.uid)
         if node.leaves_orphans:
             self._look_at(node)
         elif node.waits_for_dependents:
