@@ -35,16 +35,21 @@ class _Index(Generic[ObjectT]):
     def __init__(self, function: IndexFunction[ObjectT]) -> None:
         self._function: Final = function
         self._buckets: Final[dict[str, dict[Key, ObjectT]]] = {}
+        self._values: Final[dict[Key, tuple[str, ...]]] = {}
 
-    def replace(self, key: Key, old: ObjectT | None, new: ObjectT | None) -> None:
-        before = dict.fromkeys(self._function(old)) if old is not None else {}
-        after = dict.fromkeys(self._function(new)) if new is not None else {}
+    def replace(self, key: Key, new: ObjectT | None) -> None:
+        before = self._values.get(key, ())
+        after = tuple(self._function(new)) if new is not None else ()
         if before != after:
             for value in before:
-                bucket = self._buckets[value]
+                bucket = self._buckets.get(value, {})
                 bucket.pop(key, None)
                 if not bucket:
-                    del self._buckets[value]
+                    self._buckets.pop(value, None)
+            if after:
+                self._values[key] = after
+            else:
+                del self._values[key]
         if new is not None:
             for value in after:
                 self._buckets.setdefault(value, {})[key] = new
@@ -93,7 +98,7 @@ class Cache(Generic[ObjectT]):
             raise errors.InvalidValueError(f"index {name!r} exists already")
         made = _Index(function)
         for known in self:
-            made.replace(key_of(known), None, known)
+            made.replace(key_of(known), known)
         self._indexes[name] = made
 
     def put(self, new: ObjectT) -> ObjectT | None:
@@ -102,7 +107,7 @@ class Cache(Generic[ObjectT]):
         objects = self._namespaces.setdefault(metadata.namespace, {})
         old = objects.get(metadata.name)
         objects[metadata.name] = new
-        self._reindex(new, old, new)
+        self._reindex(metadata, new)
         return old
 
     def drop(self, gone: ObjectT) -> ObjectT | None:
@@ -113,14 +118,14 @@ class Cache(Generic[ObjectT]):
         if old is not None:
             if not objects:
                 del self._namespaces[metadata.namespace]
-            self._reindex(old, old, None)
+            self._reindex(metadata, None)
         return old
 
-    def _reindex(self, about: ObjectT, old: ObjectT | None, new: ObjectT | None) -> None:
+    def _reindex(self, metadata: meta.ObjectMeta, new: ObjectT | None) -> None:
         if self._indexes:
-            key = key_of(about)
+            key = Key(metadata.namespace, metadata.name)
             for index in self._indexes.values():
-                index.replace(key, old, new)
+                index.replace(key, new)
 
     def _index(self, name: str) -> _Index[ObjectT]:
         found = self._indexes.get(name)
