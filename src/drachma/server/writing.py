@@ -154,10 +154,11 @@ class _Application:
     def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
         strategy, write = self._handler.strategy, self._write
         live = None if stored is None else strategy.serve(stored, write.version)
-        applied = fieldmanagers.applied(live, self._configuration, write, strategy=strategy, wanted=self._wanted)
-        applied.setdefault("apiVersion", write.api_version)
-        applied.setdefault("kind", write.resource.kind)
         try:
+            # Owners who wrote in another version have their fields compared in it, so this decodes, too.
+            applied = fieldmanagers.applied(live, self._configuration, write, strategy=strategy, wanted=self._wanted)
+            applied.setdefault("apiVersion", write.api_version)
+            applied.setdefault("kind", write.resource.kind)
             subject = strategy.read(applied, write)
         except errors.DecodeError as error:
             raise bodies.unfit(self._handler.target, str(error)) from None

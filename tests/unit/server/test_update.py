@@ -169,6 +169,20 @@ async def test_apply_creates_conflicts_and_removes(server: Client) -> None:
     assert server.store.revision == revision
 
 
+async def test_apply_of_a_bad_quantity_over_fields_of_another_version_is_the_clients_mistake(server: Client) -> None:
+    old = "/apis/resource.k8s.io/v1beta1/namespaces/default/resourceclaims"
+    wanted = {"name": "gpu", "deviceClassName": "gpu.example.com"}
+    first = {**client.claim("a"), "apiVersion": "resource.k8s.io/v1beta1", "spec": {"devices": {"requests": [wanted]}}}
+    assert (await server.call("POST", old, first)).code == 201
+    bad = client.claim("a")
+    bad["spec"]["devices"]["requests"][0]["exactly"]["capacity"] = {"requests": {"memory": "much"}}
+
+    answer = await server.call("PATCH", f"{CLAIMS}/a?fieldManager=two&force=true", _json(bad), content_type=APPLY)
+
+    assert answer.code == 400
+    assert "quantities must match the regular expression" in answer.body["message"]
+
+
 async def test_apply_wants_a_manager_and_an_object(server: Client) -> None:
     without = await server.call("PATCH", f"{CLAIMS}/c", "{}", content_type=APPLY)
     assert without.code == 422
