@@ -46,7 +46,7 @@ def read(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> list[Document]:
     return list(_read_yaml(decoded))
 
 
-def write_yaml(documents: Iterable[Any]) -> str:
+def write_yaml(documents: Iterable[Any], *, width: int = 1_000_000) -> str:
     """Documents as YAML, separated by ``---``, in block style and kubectl's order of keys."""
     return yaml.dump_all(
         documents,
@@ -54,7 +54,7 @@ def write_yaml(documents: Iterable[Any]) -> str:
         sort_keys=True,
         default_flow_style=False,
         allow_unicode=True,
-        width=1_000_000,
+        width=width,
     )
 
 

@@ -15,6 +15,9 @@ from drachma import errors
 from drachma.api import shape
 
 
+_TEXT = "tag:yaml.org,2002:str"
+
+
 class Loader(yaml.CSafeLoader):
     """PyYAML's C loader with Kubernetes' idea of scalars, and duplicate keys refused."""
 
@@ -103,7 +106,17 @@ class Dumper(yaml.CSafeDumper):
 # Quotes whatever any YAML reader, ours or one that knows dates and base-60 numbers, would not read as a string.
 Dumper.add_implicit_resolver(*_INT)
 Dumper.add_implicit_resolver(*_FLOAT)
-Dumper.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
-)
+Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
+
+
+def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
+    """Texts as kubectl writes them: in double quotes where they would be read as something else."""
+    style = None
+    if "\n" in text:
+        style = "|"
+    elif dumper.resolve(yaml.ScalarNode, text, (True, False)) != _TEXT:
+        style = '"'
+    return dumper.represent_scalar(_TEXT, text, style=style)
+
+
+Dumper.add_representer(str, _represent_text)

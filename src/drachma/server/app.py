@@ -22,9 +22,9 @@ from drachma.server import (
     deleting,
     deletion,
     devicestrategy,
+    handling,
     health,
     metrics,
-    negotiation,
     nonresource,
     pods,
     reading,
@@ -103,7 +103,8 @@ class Application:
                 await self._watch(handler, send)
                 return
         except status.StatusError as error:
-            await self._answer(request, None, send, answer=responses.refusal(error), started=started)
+            refusal = responses.refusal(error, handling.negotiate_refusal(request))
+            await self._answer(request, None, send, answer=refusal, started=started)
             return
         except routes.NotServedError:
             await self._answer(request, None, send, answer=responses.not_served(), started=started)
@@ -136,8 +137,7 @@ class Application:
             with self._deadlines.start():
                 return await _act(handler)
         except status.StatusError as error:
-            output = handler.output if handler is not None else negotiation.PLAIN
-            return responses.refusal(_classified(error), output)
+            return responses.refusal(_classified(error), handling.negotiate_refusal(request))
         except routes.NotServedError:
             return responses.not_served()
         except DisconnectedError:

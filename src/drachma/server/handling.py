@@ -19,6 +19,7 @@ from drachma.server import (
     responses,
     routes,
     status,
+    verbs,
     watching,
 )
 from drachma.server.requests import Request
@@ -29,6 +30,10 @@ from drachma.values import quotation
 
 _FOR_PEOPLE: Final = (b"curl", b"Wget", b"Mozilla")
 """How user agents begin that show answers to people as they are."""
+
+
+_LISTS: Final = frozenset({verbs.LIST, verbs.WATCH})
+_LISTED: Final = (*negotiation.BODY_TYPES, *negotiation.STREAM_MEDIA_TYPES)
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +59,9 @@ class Handler:
         self.resource: Final[resources.Resource] = route.resource
         self.strategy: Final[Strategy] = services.registry.strategy(route.resource)
         self.encoder: Final[encoding.Encoder] = services.registry.encoder(route.resource)
+        if route.verb == verbs.PATCH:
+            negotiation.admit_body(request.header(b"content-type"), negotiation.PATCH_TYPES)
+        negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else negotiation.BODY_TYPES)
         self.output: Final = negotiate(request)
         warning = resources.deprecation(route.resource, route.version)
         if warning:
@@ -136,12 +144,22 @@ class Handler:
 
 def negotiate(request: Request) -> negotiation.Output:
     """The form of the answer that a request asks for."""
+    accept, agent, pretty = _wishes(request)
+    if not accept and not agent and not pretty:
+        return negotiation.PLAIN
+    return negotiation.output(accept, agent, pretty=pretty)
+
+
+def negotiate_refusal(request: Request) -> negotiation.Output:
+    """The form of a Status that refuses a request."""
+    accept, agent, pretty = _wishes(request)
+    return negotiation.refusal_output(accept, agent, pretty=pretty)
+
+
+def _wishes(request: Request) -> tuple[str, str, str]:
     query, headers = request.query, request.headers
-    accept = headers.get(b"accept")
     agent = headers.get(b"user-agent", b"")
     pretty = query["pretty"][0] if "pretty" in query else ""
     # The cache of negotiated forms must not grow with every client's version string.
     shown = agent.decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
-    if not accept and not shown and not pretty:
-        return negotiation.PLAIN
-    return negotiation.output(accept.decode("latin-1") if accept else "", shown, pretty=pretty)
+    return request.header(b"accept"), shown, pretty

@@ -1,12 +1,14 @@
 """Content negotiation: which form of an answer the client wants (JSON or YAML, whole object, Table or metadata only),
 and which form its body has.
 
-The application asks it once a request. What cannot be given or read is refused with upstream's 406 and 415. Protobuf
-is read and not written: clients that prefer it also accept JSON.
+The application asks it once a request. What cannot be given or read is refused with upstream's 406 and 415, which come
+in two forms: a route refuses media types that it does not know at all (:func:`admit`), and its handler what is wrong
+with the rest of the headers. Protobuf is read and not written: clients that prefer it also accept JSON.
 """
 
 import enum
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,7 +21,8 @@ YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 MEDIA_TYPES: Final = (JSON, YAML)
 BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
-STREAM_MEDIA_TYPES: Final = ("application/json;stream=watch", "application/yaml;stream=watch")
+STREAM_MEDIA_TYPES: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+"""Both lists, like that of what is read, as upstream names them in its refusals."""
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -27,6 +30,10 @@ STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
+_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_CONTENT_TYPE: Final = re.compile(
+    rf"\s*(?P<media>{_TOKEN}(?:/{_TOKEN})?)\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|\"(?:[^\"\\]|\\.)*\")\s*)*;?\s*"
+)
 _META_VERSIONS: Final = ("v1", "v1beta1")
 _PRETTY_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
 
@@ -71,9 +78,36 @@ def output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
     """The first form that the client prefers and the server has; a 406 where there is none."""
     chosen = _choose(accept)
     if chosen is None:
-        raise status.not_acceptable(MEDIA_TYPES)
+        raise status.not_acceptable(MEDIA_TYPES if PROTOBUF in accept else BODY_TYPES)
     is_pretty = chosen.is_pretty or _is_pretty(pretty, user_agent)
     return msgspec.structs.replace(chosen, is_pretty=is_pretty) if is_pretty else chosen
+
+
+@functools.lru_cache(maxsize=256)
+def refusal_output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
+    """The form of a Status that refuses: never a Table, and JSON where nothing that is accepted can be given."""
+    plain = [part for part in accept.split(",") if not {"as", "g", "v"} & _clause(part).parameters.keys()]
+    chosen = _choose(",".join(plain)) or PLAIN
+    is_pretty = chosen.is_pretty or _is_pretty(pretty, user_agent)
+    return msgspec.structs.replace(chosen, is_pretty=is_pretty) if is_pretty else chosen
+
+
+@functools.lru_cache(maxsize=256)
+def admit(accept: str, available: tuple[str, ...]) -> None:
+    """The 406 of a route that has none of the media types of an Accept header; only ``*/*`` stands for others."""
+    if accept and not {"*/*", *available} & _bare(accept):
+        raise status.not_acceptable_route(available)
+
+
+def admit_body(content_type: str, consumed: tuple[str, ...]) -> None:
+    """The 415 of a route that reads none of the media types of a Content-Type header."""
+    if not _bare(content_type) & set(consumed):
+        raise status.unsupported_by_route()
+
+
+def _bare(header: str) -> set[str]:
+    """The media types of a header, without their parameters."""
+    return {part.partition(";")[0].strip(" ") for part in header.split(",")}
 
 
 def accepts(accept: str) -> Sequence[Clause]:
@@ -84,7 +118,10 @@ def accepts(accept: str) -> Sequence[Clause]:
 
 def body_type(content_type: str) -> str:
     """The media type of an object in a request body; a 415 where it is not read here."""
-    media_type = content_type.partition(";")[0].strip().lower() or JSON
+    if not content_type or content_type == JSON:
+        return JSON
+    found = _CONTENT_TYPE.fullmatch(content_type)
+    media_type = found["media"].lower() if found else ""
     if media_type not in BODY_TYPES:
         raise status.unsupported_media_type(BODY_TYPES)
     return media_type

@@ -46,15 +46,16 @@ class NonResource:
         self._metrics = numbers
 
     def serve(self, request: Request) -> responses.Response:
-        """The answer; a 405 for anything but reading.
+        """The answer, to whatever method; only versions and what is in them say that they can just be read.
 
         Raises:
             routes.NotServedError: there is nothing under this path.
+            status.StatusError: the same below a group that is served, or a method is refused.
         """
-        if request.method not in ("GET", "HEAD"):
-            raise status.method_not_allowed()
         path = request.path.rstrip("/") or "/"
-        checked = self._health.serve(path, request.query)
+        if path.startswith("//"):
+            raise routes.NotServedError(path)
+        checked = self._health.serve(request.path, request.query)
         if checked is not None:
             return checked
         if path == "/metrics":
@@ -66,7 +67,14 @@ class NonResource:
             return self._aggregated(path)
         content = self._content(path, request)
         if content is None:
+            if self._is_below_group(path):
+                raise status.no_such_path()
             raise routes.NotServedError(path)
+        if path == "/version":
+            _admit(request, (negotiation.JSON,))
+            return responses.document(200, content, negotiation.Output(is_pretty=True))
+        if _is_routed(path):
+            _admit(request, negotiation.BODY_TYPES)
         return responses.document(200, content, handling.negotiate(request))
 
     def _content(self, path: str, request: Request) -> Any:
@@ -87,6 +95,14 @@ class NonResource:
             case ["apis", group, version]:
                 return discovery.resource_list(self._catalog, group, version=version)
         return None
+
+    def _is_below_group(self, path: str) -> bool:
+        match path.strip("/").split("/"):
+            case ["api", _]:
+                return True
+            case ["apis", group, _]:
+                return self._catalog.group(group) is not None
+        return False
 
     def _aggregated(self, path: str) -> responses.Response:
         make = discovery.aggregated_core if path == "/api" else discovery.aggregated
@@ -112,6 +128,20 @@ class NonResource:
         if request.query.get("hash", ("",))[0] == found.hash:
             headers.append((b"cache-control", b"public, immutable"))
         return responses.Response(200, found.data, headers)
+
+
+def _is_routed(path: str) -> bool:
+    """Whether upstream routes a path by method and media types: ``/api``, and the resources of a group version."""
+    return path.startswith("/api/") or path == "/api" or path.count("/") == 3
+
+
+def _admit(request: Request, media_types: tuple[str, ...]) -> None:
+    if request.method != "GET":
+        raise status.method_not_allowed()
+    content_type = request.header(b"content-type")
+    if content_type:
+        negotiation.admit_body(content_type, media_types)
+    negotiation.admit(request.header(b"accept"), media_types)
 
 
 def _refuse_protobuf(request: Request) -> None:

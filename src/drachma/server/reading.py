@@ -82,7 +82,7 @@ def _open(handler: Handler) -> watching.Stream:
 def _framer(handler: Handler) -> watching.Framer:
     output, version = handler.output, handler.route.version
     if output.media_type != negotiation.JSON:
-        raise status.not_acceptable((negotiation.JSON, negotiation.STREAM_MEDIA_TYPES[0]))
+        raise status.not_acceptable(negotiation.STREAM_MEDIA_TYPES)
     if output.form is negotiation.Form.OBJECT:
         return watching.PlainFramer(handler.encoder, version)
     convert = forms.event_converter(

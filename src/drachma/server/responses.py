@@ -18,6 +18,7 @@ _TEXT_HEADERS: Final = (
     (b"content-type", b"text/plain; charset=utf-8"),
     (b"x-content-type-options", b"nosniff"),
 )
+_YAML_WIDTH: Final = 80
 _WARNING_LIMIT: Final = 4096
 """Bytes of all Warning headers together; more would break clients with small header buffers."""
 
@@ -54,7 +55,8 @@ def plain(code: int, body: bytes, *, stored: record.Record | None = None) -> Res
 def document(code: int, content: Any, output: negotiation.Output = negotiation.PLAIN) -> Response:
     """A document in the form that was asked for."""
     if output.media_type == negotiation.YAML:
-        return Response(code, manifest.write_yaml([_decode(_encode(content))]).encode(), _YAML_HEADERS)
+        written = manifest.write_yaml([_decode(_encode(content))], width=_YAML_WIDTH)
+        return Response(code, written.encode(), _YAML_HEADERS)
     if output.is_pretty:
         return Response(code, json.dumps(content, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n")
     return Response(code, _encode(content) + b"\n")
@@ -72,8 +74,7 @@ def not_served() -> Response:
 
 def refusal(error: status.StatusError, output: negotiation.Output = negotiation.PLAIN) -> Response:
     """The Status that refuses a request, with the header that says when to try again."""
-    whole = negotiation.Output(output.media_type, is_pretty=output.is_pretty)
-    answer = document(error.code, error.document, whole)
+    answer = document(error.code, error.document, output)
     details: Mapping[str, Any] = error.document.get("details") or {}
     seconds = details.get("retryAfterSeconds")
     headers = list(answer.headers)

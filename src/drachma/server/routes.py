@@ -1,7 +1,7 @@
 """What a path stands for: a collection, an object, a subresource, or something beside the API's resources.
 
-Upstream's URL scheme, including the old ``/watch/`` prefix. Unknown groups and versions are not routes at all; below a
-known version, an unknown resource is a Status of its own.
+Upstream's URL scheme, including the old ``/watch/`` prefix. Unknown groups are not routes at all; below a
+known group, an unknown version or resource is a Status of its own.
 """
 
 import functools
@@ -45,15 +45,15 @@ class Route(NamedTuple):
 
 
 class NotServedError(Exception):
-    """The path is not below any served group version."""
+    """The path is not below any served group."""
 
 
 def find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
     """The route of a path below ``/api`` or ``/apis``; None where it is too short to be about a resource.
 
     Raises:
-        NotServedError: there is no such group version.
-        status.StatusError: there is no such resource, or it does not answer this method.
+        NotServedError: there is no such group.
+        status.StatusError: there is no such version or resource, or it does not answer this method.
     """
     return _remembered(catalog, method, path) if len(path) <= _COMMON_PATH else _find(catalog, method, path)
 
@@ -67,8 +67,11 @@ def _find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
     if len(rest) < 2:
         return None
     version, *rest = rest
-    if not any(version in each.versions for each in catalog.groups if each.name == group):
+    known = catalog.group(group)
+    if known is None:
         raise NotServedError(path)
+    if version not in known.versions:
+        raise status.no_such_path()
     is_watch = rest[0] == "watch" and len(rest) > 1
     if is_watch:
         rest = rest[1:]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import signal
 import socket
 import ssl
@@ -24,6 +25,9 @@ IDLE_SECONDS: Final = 120
 """How long a connection without requests stays open."""
 
 _BACKLOG: Final = 2048
+_METHODS: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT"})
+_UNKNOWN_METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP/1\.[01]\r\n")
+_UNSERVED_METHOD: Final = b"OPTIONS"
 
 
 class Address(NamedTuple):
@@ -134,19 +138,40 @@ class Server(uvicorn.Server):
 
 
 class _Protocol(httptools_impl.HttpToolsProtocol):
-    """HTTP that tells the application about the client's certificate, which uvicorn does not."""
+    """HTTP with what uvicorn lacks: it tells the application about the client's certificate, and lets it refuse
+    methods that the parser does not know.
+    """
 
     _certificate: Any = None
+    _is_receiving = False
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(_Corked(transport))  # type: ignore[arg-type]
         connection = transport.get_extra_info("ssl_object")
         self._certificate = connection.getpeercert() if connection is not None else None
 
+    def data_received(self, data: bytes) -> None:
+        method = _UNKNOWN_METHOD.match(data)
+        if method is None or method[1] in _METHODS or self._is_receiving:
+            super().data_received(data)
+            return
+        # The parser takes such a request for broken. Methods that are not served are all answered alike.
+        super().data_received(_UNSERVED_METHOD + data[method.end(1) :])
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._is_receiving = True
         if self._certificate:
             self.scope["extensions"] = {authentication.EXTENSION: self._certificate}
+
+    def on_message_complete(self) -> None:
+        self._is_receiving = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        # The answer to a HEAD has nothing after its head.
+        self.transport.write(b"")
+        super().on_response_complete()
 
 
 class _Corked:
@@ -165,6 +190,8 @@ class _Corked:
     def write(self, data: bytes) -> None:
         if self._head:
             data, self._head = self._head + data, b""
+        elif not data:
+            return
         elif data.startswith(b"HTTP/1.1 ") and not data.startswith(b"HTTP/1.1 100"):
             self._head = data
             return

@@ -98,6 +98,12 @@ def not_acceptable(media_types: Sequence[str]) -> StatusError:
     return failure(406, "NotAcceptable", message)
 
 
+def not_acceptable_route(media_types: Sequence[str]) -> StatusError:
+    """The same where the path as a whole has nothing to offer."""
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(media_types)}"
+    return failure(406, "NotAcceptable", message, details={})
+
+
 def already_exists(resource: resources.Resource, name: str, *, is_being_deleted: bool = False) -> StatusError:
     """The name is taken."""
     message = f"{resource.qualified} {quotation.quote(name)} already exists"
@@ -143,6 +149,11 @@ def unsupported_media_type(media_types: Sequence[str]) -> StatusError:
     accepted = ", ".join(media_types)
     message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     return failure(415, "UnsupportedMediaType", message)
+
+
+def unsupported_by_route() -> StatusError:
+    """The same where the path as a whole reads nothing like it."""
+    return failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
 
 
 def invalid(kind: str, name: str, *, group: str, causes: Sequence[fielderror.FieldError]) -> StatusError:

@@ -62,9 +62,15 @@ async def patch(handler: Handler) -> responses.Response:
 
 async def _read(handler: Handler, kind: str) -> tuple[Subject, Write, options.WriteOptions]:
     """The object in the body, decoded, and how it is to be written."""
-    media_type = negotiation.body_type(handler.request.header(b"content-type"))
-    body = await handler.request.body()
-    wanted = options.for_write(handler.request.query, kind)
+    content_type = handler.request.header(b"content-type")
+    if kind == "UpdateOptions":
+        body = await handler.request.body()
+        wanted = options.for_write(handler.request.query, kind)
+        media_type = negotiation.body_type(content_type)
+    else:
+        media_type = negotiation.body_type(content_type)
+        body = await handler.request.body()
+        wanted = options.for_write(handler.request.query, kind)
     target = handler.target
     given = bodies.read(body, media_type, wanted=target, validation=wanted.field_validation)
     write = handler.write()
