@@ -32,18 +32,25 @@ class Document(NamedTuple):
     content: Any
 
 
-def read(text: str | bytes, *, max_bytes: int = MAX_BYTES) -> list[Document]:
-    """All documents of a manifest; a DecodeError names the document and the line of the first problem."""
+Repeated = yamldialect.Repeated
+"""A key that a mapping has once more, and the line of its value."""
+
+
+def read(text: str | bytes, *, max_bytes: int = MAX_BYTES, repeated: list[Repeated] | None = None) -> list[Document]:
+    """All documents of a manifest; a DecodeError names the document and the line of the first problem.
+
+    Keys that are there twice go to ``repeated``, if that is given, and are no problem then: the last one counts.
+    """
     if len(text) > max_bytes:
         raise errors.DecodeError(f"has {len(text)} bytes: must have at most {max_bytes}")
     decoded = _unicode(text)
     if not decoded.strip():
         raise errors.DecodeError("is empty: expected at least one document")
-    if decoded.lstrip().startswith("{"):
+    if repeated is None and decoded.lstrip().startswith("{"):
         documents = _read_json(decoded)
         if documents is not None:
             return documents
-    return list(_read_yaml(decoded))
+    return list(_read_yaml(decoded, repeated))
 
 
 def write_yaml(documents: Iterable[Any], *, width: int = 1_000_000) -> str:
@@ -121,11 +128,12 @@ def _walk(content: Any) -> Iterator[tuple[str, Any]]:
             pending += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
 
 
-def _read_yaml(text: str) -> Iterator[Document]:
+def _read_yaml(text: str, repeated: list[Repeated] | None) -> Iterator[Document]:
     number = 0
     _refuse_depth(text)
     try:
         loader = yamldialect.Loader(text)
+        loader.repeated = repeated
     except yaml.YAMLError as error:
         raise errors.DecodeError(f"document 1: {_problem(error)}") from None
     try:

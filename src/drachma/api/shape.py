@@ -5,6 +5,7 @@ msgspec stops at the first problem and does not name map keys.
 """
 
 import functools
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -44,6 +45,16 @@ def _type_info(model: type) -> inspect.Type:
     return inspect.type_info(model)
 
 
+_ZEROS: Mapping[type[inspect.Type], Any] = {
+    inspect.StrType: "",
+    inspect.BoolType: False,
+    inspect.IntType: 0,
+    inspect.StructType: {},
+    inspect.DictType: {},
+    inspect.VarTupleType: [],
+}
+
+
 class _Examiner:
     def __init__(self) -> None:
         self.unknown: list[str] = []
@@ -61,16 +72,18 @@ class _Examiner:
         if isinstance(info, inspect.DictType):
             if not isinstance(value, dict):
                 return self._refuse(path, "an object", value)
-            return {
-                key: self.visit(item, info.value_type, path=f"{path}[{key}]")
-                for key, item in value.items()
-                if item is not None
-            }
+            return {key: self._visit_item(item, info.value_type, path=f"{path}[{key}]") for key, item in value.items()}
         if isinstance(info, inspect.VarTupleType):
             if not isinstance(value, list | tuple):
                 return self._refuse(path, "a list", value)
-            return [self.visit(item, info.item_type, path=f"{path}[{index}]") for index, item in enumerate(value)]
+            return [self._visit_item(item, info.item_type, path=f"{path}[{index}]") for index, item in enumerate(value)]
         return self._visit_leaf(value, info, path=path)
+
+    def _visit_item(self, value: Any, info: inspect.Type, *, path: str) -> Any:
+        """An item of a map or list. Kubernetes reads one that is null as the zero value of its type."""
+        if value is None and isinstance(info, inspect.CustomType):
+            return "0"
+        return self.visit(_ZEROS.get(type(info)) if value is None else value, info, path=path)
 
     def _visit_struct(
         self, value: dict[str, Any], info: inspect.StructType, *, path: str, extra: frozenset[str]

@@ -7,19 +7,27 @@ key is an error.
 
 import re
 from collections.abc import Generator
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from drachma import errors
 from drachma.api import shape
 
-
 _TEXT = "tag:yaml.org,2002:str"
 
 
+class Repeated(NamedTuple):
+    """A key that a mapping has once more, and the line of its value."""
+
+    key: str
+    line: int
+
+
 class Loader(yaml.CSafeLoader):
-    """PyYAML's C loader with Kubernetes' idea of scalars, and duplicate keys refused."""
+    """PyYAML's C loader with Kubernetes' idea of scalars, and duplicate keys refused unless they are collected."""
+
+    repeated: list[Repeated] | None = None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         self.flatten_mapping(node)
@@ -27,7 +35,9 @@ class Loader(yaml.CSafeLoader):
         for key_node, value_node in node.value:
             key = _key(self.construct_object(key_node, deep=True), key_node)
             if key in content:
-                raise errors.DecodeError(f"line {line_of(key_node)}: duplicate key {key}")
+                if self.repeated is None:
+                    raise errors.DecodeError(f"line {line_of(key_node)}: duplicate key {key}")
+                self.repeated.append(Repeated(key, line_of(value_node)))
             content[key] = self.construct_object(value_node, deep=deep)
         return content
 
@@ -114,7 +124,7 @@ def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
     style = None
     if "\n" in text:
         style = "|"
-    elif dumper.resolve(yaml.ScalarNode, text, (True, False)) != _TEXT:
+    elif dumper.resolve(yaml.ScalarNode, text, (True, False)) != _TEXT:  # type: ignore[no-untyped-call]
         style = '"'
     return dumper.represent_scalar(_TEXT, text, style=style)
 

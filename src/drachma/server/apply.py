@@ -39,7 +39,7 @@ class _ConflictsError(errors.DrachmaError):
 def apply(
     live: Document | None, applied: Document, *, manager: str, kind: ownership.Kind, now: datetime, is_forced: bool
 ) -> Document:
-    """The document after the apply, with its managers, without nulls; not yet defaulted or validated."""
+    """The document after the apply, with its managers; not yet defaulted or validated."""
     _check(applied, kind)
     try:
         outcome = _apply(live, applied, manager=manager, kind=kind, now=now, is_forced=is_forced)
@@ -75,7 +75,7 @@ def _apply(
         return managedfields.with_owners(document, owners)
     if current in owners:
         owners[current] = owners[current]._replace(time=managedfields.timestamp(now))
-    return managedfields.with_owners(documents.without_nulls(pruned), owners)
+    return managedfields.with_owners(pruned, owners)
 
 
 def _owners(live: Document | None, document: Document, *, kind: ownership.Kind, now: datetime) -> Owners:

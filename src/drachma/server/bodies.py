@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from drachma import errors
-from drachma.api import codec, manifest, meta, scheme
+from drachma.api import codec, meta, scheme
 from drachma.server import (
     jsonsyntax,
     negotiation,
@@ -22,6 +22,7 @@ from drachma.server import (
     status,
     strictness,
     typemismatch,
+    yamlsyntax,
 )
 from drachma.values import quotation
 
@@ -32,6 +33,8 @@ _TYPE_META: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 )
 _SUMMARY: Final = 30
+NO_TYPE: Final = "couldn't get version/kind"
+"""What upstream says of a body whose apiVersion and kind cannot be read."""
 
 _StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
@@ -69,19 +72,21 @@ def read(
 ) -> Given:
     """The document in a body, once its apiVersion (or one ``also`` read here) and kind are what the path stands for."""
     is_checked = validation != "Ignore"
+    problems: Sequence[str] = ()
     if media_type == negotiation.YAML:
-        document, problems = _read_yaml(data, wanted), list[str]()
+        document, problems = _read_yaml(data, wanted)
     elif media_type == negotiation.PROTOBUF:
-        document, problems = _read_protobuf(data, wanted), list[str]()
+        document = _read_protobuf(data, wanted)
     else:
         document, problems = _read_json(data, wanted, is_checked=is_checked)
     if document.get("apiVersion") in also:
         document["apiVersion"] = wanted.api_version
-    _check_type(document, wanted)
+    _check_type(document, wanted, data)
     if is_checked:
         unknown = strictness.unknown_fields(document, schema.of(wanted.api_version, wanted.kind))
         problems = [*unknown, *problems]
-    return Given(document, problems)
+        return Given(document, problems)
+    return Given(document, ())
 
 
 def enforce(given: Given, *, wanted: Target, validation: options.FieldValidation) -> Sequence[str]:
@@ -122,34 +127,14 @@ def unfit(wanted: Target, problem: str) -> status.StatusError:
     return status.bad_request(f'{wanted.kind} in version "{version}" cannot be handled as a {wanted.kind}: {problem}')
 
 
-def delete_options(data: bytes, media_type: str) -> Any:
-    """The options in the body of a delete."""
-    if media_type != negotiation.PROTOBUF:
-        return plain_json(data)
-    try:
-        return protobuf.decode_delete_options(data)
-    except errors.DecodeError as error:
-        raise status.bad_request(str(error)) from None
+def not_an_object(value: Any) -> str:
+    """Go's words for a body that is something else than an object."""
+    return f"json: cannot unmarshal {typemismatch.describe(value)} into Go value of type {_TYPE_META}"
 
 
-def yaml_value(data: bytes) -> Any:
-    """The one document of a YAML text; a DecodeError where there are more, or texts that JSON cannot have."""
-    found = manifest.read(data)
-    if len(found) != 1:
-        raise errors.DecodeError(f"expected one document, found {len(found)}")
-    try:
-        msgspec.json.encode(found[0].content)
-    except (UnicodeEncodeError, OverflowError, TypeError) as error:
-        raise errors.DecodeError(f"not a JSON value: {error}") from None
-    return found[0].content
-
-
-def plain_json(data: bytes) -> Any:
-    """Any JSON value, for bodies that are no objects of a served kind; a 400 says what is wrong with it."""
-    try:
-        return _decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise status.bad_request(f"error decoding body: {jsonsyntax.explain(data) or error}") from None
+def not_text(value: Any, field: str) -> str:
+    """Go's words for an apiVersion or kind that is no text."""
+    return f"json: cannot unmarshal {typemismatch.describe(value)} into Go struct field .{field} of type string"
 
 
 def _read_json(data: bytes, wanted: Target, *, is_checked: bool) -> tuple[dict[str, Any], list[str]]:
@@ -157,14 +142,12 @@ def _read_json(data: bytes, wanted: Target, *, is_checked: bool) -> tuple[dict[s
         document = _decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         problem = jsonsyntax.explain(data) or str(error)
-        raise _unrecognized(data, wanted, f"couldn't get version/kind; json parse error: {problem}") from None
+        raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {problem}") from None
     if not isinstance(document, dict):
         if document is None:
             # Go reads null as an object without fields.
             return {}, []
-        found = typemismatch.describe(document)
-        problem = f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
-        raise _unrecognized(data, wanted, f"couldn't get version/kind; json parse error: {problem}")
+        raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {not_an_object(document)}")
     problems: list[str] = []
     if is_checked and jsonsyntax.may_repeat_keys(data, document):
         problems = [f"duplicate field {quotation.quote(path)}" for path in jsonsyntax.repeated_keys(data)]
@@ -178,30 +161,26 @@ def _read_protobuf(data: bytes, wanted: Target) -> dict[str, Any]:
         raise _unrecognized(data, wanted, str(error)) from None
 
 
-def _read_yaml(data: bytes, wanted: Target) -> dict[str, Any]:
+def _read_yaml(data: bytes, wanted: Target) -> tuple[dict[str, Any], Sequence[str]]:
     try:
-        content = yaml_value(data)
+        content, problems = yamlsyntax.read(data)
     except errors.DecodeError as error:
         raise _unrecognized(data, wanted, f"yaml: {error}") from None
     if not isinstance(content, dict):
-        raise _unrecognized(data, wanted, f"yaml: expected an object, found {typemismatch.describe(content)}")
-    return content
+        raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {not_an_object(content)}")
+    return content, problems
 
 
-def _check_type(document: dict[str, Any], wanted: Target) -> None:
+def _check_type(document: dict[str, Any], wanted: Target, data: bytes) -> None:
     """Fills in apiVersion and kind where they are absent, and refuses others."""
     for field in ("apiVersion", "kind"):
         value = document.get(field)
         if value is not None and not isinstance(value, str):
-            found = typemismatch.describe(value)
-            problem = f"json: cannot unmarshal {found} into Go struct field .{field} of type string"
-            problem = f"couldn't get version/kind; json parse error: {problem}"
-            raise status.bad_request(f"the object provided is unrecognized (must be of type {wanted.kind}): {problem}")
+            raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {not_text(value, field)}")
     api_version = document.get("apiVersion") or wanted.api_version
     kind = document.get("kind") or wanted.kind
     if api_version.count("/") > 1:
-        problem = f"unexpected GroupVersion string: {api_version}"
-        raise status.bad_request(f"the object provided is unrecognized (must be of type {wanted.kind}): {problem}")
+        raise _unrecognized(data, wanted, f"unexpected GroupVersion string: {api_version}")
     if kind != wanted.kind or api_version != wanted.api_version:
         _refuse_type(api_version, kind, wanted)
     document["apiVersion"], document["kind"] = api_version, kind

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, Final
 
-from drachma.server import bodies, deletion, listing, negotiation, options, responses, status
+from drachma.server import deletebody, deletion, listing, negotiation, options, responses, status
 from drachma.server.handling import Handler
 
 _AT_ONCE: Final = 100
@@ -56,7 +56,7 @@ async def _options(handler: Handler) -> options.DeleteOptions:
     content: Any = None
     if body:
         media_type = negotiation.body_type(handler.request.header(b"content-type"))
-        content = bodies.delete_options(body, media_type)
+        content = deletebody.read(body, media_type)
     return options.for_delete(handler.request.query, content)
 
 

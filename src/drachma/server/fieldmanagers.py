@@ -8,6 +8,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from drachma import errors
 from drachma.server import apply, fieldset, managedfields, options, ownership
 from drachma.server.strategy import Strategy, Write
 
@@ -37,6 +38,26 @@ def created(
         now=write.now,
     )
     return _with_entries(document, entries)
+
+
+def drop_unreadable(metadata: dict[str, Any], old: Mapping[str, Any]) -> None:
+    """Puts the entries of the stored object in place of entries that a client sent and nobody can make sense of.
+
+    A single empty entry means the same as none at all: ownership begins anew.
+    """
+    sent, known = metadata.get("managedFields"), old.get("managedFields")
+    if not sent or sent == known:
+        return
+    if sent == [{}]:
+        metadata["managedFields"] = []
+        return
+    try:
+        managedfields.decode(sent)
+    except errors.InvalidValueError:
+        if known:
+            metadata["managedFields"] = known
+        else:
+            del metadata["managedFields"]
 
 
 def updated(

@@ -6,14 +6,13 @@ upstream's meaning and messages.
 
 import asyncio
 import base64
-import binascii
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from drachma import errors
-from drachma.server import options, resources, status
+from drachma.server import continuation, options, resources, status
 from drachma.store import protocol, record
 from drachma.values import labels as label_values
 from drachma.values import names, quotation
@@ -40,14 +39,6 @@ class Listed(NamedTuple):
     revision: int
     token: str
     remaining: int | None
-
-
-class _Token(msgspec.Struct, frozen=True):
-    """What a continue token holds, in the form of upstream's."""
-
-    v: str = ""
-    rv: int = 0
-    start: str = ""
 
 
 class Scope(NamedTuple):
@@ -195,7 +186,7 @@ def _namespace(scope: Scope, wanted: options.ListOptions) -> str | None:
 def encode_token(after: record.Key, revision: int, *, scope: Scope) -> str:
     """Where a later request goes on; opaque to clients."""
     start = after.name if scope.namespace is not None or not after.namespace else f"{after.namespace}/{after.name}"
-    data = msgspec.json.encode(_Token(_TOKEN_VERSION, revision, f"{start}\0"))
+    data = msgspec.json.encode(continuation.Token(v=_TOKEN_VERSION, rv=revision, start=f"{start}\0")._asdict())
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
@@ -203,16 +194,15 @@ def _resume(scope: Scope, wanted: options.ListOptions) -> tuple[record.Key, int 
     token = _decode_token(wanted.continue_token)
     if wanted.resource_version not in ("", "0"):
         raise status.bad_request("specifying resource version is not allowed when using continue")
-    namespace, _, name = token.start.rstrip("\0").rpartition("/")
+    namespace, _, name = token.start.rpartition("/")
     key = record.Key(scope.resource.key, namespace or scope.namespace or "", name)
     return key, token.rv if token.rv > 0 else None
 
 
-def _decode_token(text: str) -> _Token:
+def _decode_token(text: str) -> continuation.Token:
     try:
-        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        token = msgspec.json.decode(data, type=_Token)
-    except (binascii.Error, ValueError, msgspec.DecodeError) as error:
+        token = continuation.read(text)
+    except errors.InvalidValueError as error:
         raise _bad_token(f"continue key is not valid: {error}") from None
     if token.v != _TOKEN_VERSION:
         raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {token.v}")
@@ -220,12 +210,12 @@ def _decode_token(text: str) -> _Token:
         raise _bad_token(
             f"continue key is not valid: incorrect encoded start resourceVersion (version {_TOKEN_VERSION})"
         )
-    start = token.start.rstrip("\0")
-    if not start:
+    if not token.start:
         raise _bad_token(f"continue key is not valid: encoded start key empty (version {_TOKEN_VERSION})")
+    start = token.start.removeprefix("/").rstrip("\0")
     if start.count("/") > 1 or any(part in ("", ".", "..") for part in start.split("/")):
         raise _bad_token(f"continue key is not valid: {token.start}")
-    return token
+    return token._replace(start=start)
 
 
 def _bad_token(problem: str) -> status.StatusError:

@@ -27,6 +27,7 @@ _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH: Final = 63
 _RANDOM_BITS: Final = ~(0xF << 76 | 0x3 << 62)
 _UUID_VERSION: Final = 0x4 << 76 | 0x2 << 62
+_TELLING_ZEROS: Final = frozenset({"deletionGracePeriodSeconds", "managedFields"})
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _DUPLICATE_OWNERS: Final = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
@@ -46,10 +47,12 @@ def time_text(moment: datetime) -> str:
 
 
 def normalized(metadata: meta.ObjectMeta) -> Metadata:
-    """Decoded metadata as a document of its own, in upstream's order of fields and without empty ones."""
+    """Decoded metadata as a document of its own, in upstream's order of fields and without empty ones.
+
+    Only an empty list of managers stays: it says that ownership begins anew.
+    """
     document: Metadata = _decode(_encode(metadata))
-    # The one field whose zero says something.
-    return {field: value for field, value in document.items() if value or field == "deletionGracePeriodSeconds"}
+    return {field: value for field, value in document.items() if value or field in _TELLING_ZEROS}
 
 
 def read(given: Any, known: Mapping[str, Any]) -> Metadata:

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 import msgspec
 
 from drachma import errors
-from drachma.api import struct
 from drachma.server import fieldselector, resources, status
 from drachma.validation import fielderror, metadata, printed
 from drachma.validation.path import Path
@@ -143,7 +142,7 @@ def for_list(query: Query, resource: resources.Resource, *, version: str) -> Lis
     return options
 
 
-def for_delete(query: Query, body: Any) -> DeleteOptions:
+def for_delete(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
     """Options of a delete: those in the body where there is one, else those in the query."""
     if body is None:
         return _delete_from_query(query) if query else _PLAIN_DELETE
@@ -156,21 +155,6 @@ def boolean(query: Query, name: str) -> bool:
 
 
 # Deletes
-
-
-class _Preconditions(struct.Struct, frozen=True, kw_only=True):
-    uid: str | None = None
-    resource_version: str | None = None
-
-
-class _DeleteBody(struct.Struct, frozen=True, kw_only=True):
-    kind: str | None = None
-    api_version: str | None = None
-    grace_period_seconds: struct.Int64 | None = None
-    preconditions: _Preconditions | None = None
-    orphan_dependents: bool | None = None
-    propagation_policy: str | None = None
-    dry_run: tuple[str, ...] | None = None
 
 
 def _delete_from_query(query: Query) -> DeleteOptions:
@@ -190,22 +174,16 @@ def _delete_from_query(query: Query) -> DeleteOptions:
     )
 
 
-def _delete_from_body(body: Any) -> DeleteOptions:
-    try:
-        given = msgspec.convert(body, _DeleteBody)
-    except msgspec.ValidationError as error:
-        raise status.bad_request(f"DeleteOptions: {error}") from None
-    if given.kind not in (None, "", "DeleteOptions"):
-        raise status.bad_request("decoded object cannot be converted to DeleteOptions")
-    preconditions = given.preconditions or _Preconditions()
+def _delete_from_body(body: Mapping[str, Any]) -> DeleteOptions:
+    preconditions = body.get("preconditions") or {}
     return _checked_delete(
-        given.dry_run or (),
+        body.get("dryRun") or (),
         DeleteOptions(
-            grace_period_seconds=given.grace_period_seconds,
-            orphan_dependents=given.orphan_dependents,
-            propagation_policy=given.propagation_policy,
-            uid=preconditions.uid,
-            resource_version=preconditions.resource_version,
+            grace_period_seconds=body.get("gracePeriodSeconds"),
+            orphan_dependents=body.get("orphanDependents"),
+            propagation_policy=body.get("propagationPolicy"),
+            uid=preconditions.get("uid"),
+            resource_version=preconditions.get("resourceVersion"),
         ),
     )
 

@@ -75,7 +75,7 @@ class Registry:
         objectmeta.wipe_system_fields(metadata)
         objectmeta.place(metadata, write.namespace)
         objectmeta.merge_owners(metadata, write.warnings)
-        self.admit_namespace(write)
+        self.admit_namespace(write, name=metadata.get("name", ""))
         strategy = self.strategy(write.resource)
         prefix = metadata.get("generateName", "")
         if not prefix or metadata.get("name"):
@@ -89,7 +89,7 @@ class Registry:
             except status.StatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
-                refusal = status.generated_name_taken(write.resource, candidate.metadata["name"])
+                refusal = error
         assert refusal is not None, "every attempt but a good one is refused"
         raise refusal
 
@@ -124,7 +124,7 @@ class Registry:
                 return outcome
         raise status.conflict(write.resource, write.name, detail=status.MODIFIED)
 
-    def admit_namespace(self, write: Write) -> None:
+    def admit_namespace(self, write: Write, *, name: str) -> None:
         """Refuses new objects in a namespace that does not exist or goes away."""
         if not write.namespace or not write.resource.namespaced:
             return
@@ -133,7 +133,7 @@ class Registry:
             raise status.not_found(_NAMESPACE_RESOURCE, write.namespace)
         if (namespace.value.get("status") or {}).get("phase") == _TERMINATING:
             detail = f"unable to create new content in namespace {write.namespace} because it is being terminated"
-            refusal = status.forbidden(write.resource, write.name, detail=detail)
+            refusal = status.forbidden(write.resource, name, detail=detail)
             cause = {
                 "reason": "NamespaceTerminating",
                 "message": f"namespace {write.namespace} is being terminated",
@@ -153,7 +153,7 @@ class Registry:
             raise status.conflict(write.resource, write.name, detail=detail)
         subject.metadata.pop("resourceVersion", None)
         objectmeta.wipe_system_fields(subject.metadata)
-        self.admit_namespace(write)
+        self.admit_namespace(write, name=write.name)
         return await self._create(subject, write, strategy=strategy, wanted=wanted)
 
     async def _create(
@@ -162,31 +162,37 @@ class Registry:
         metadata = subject.metadata
         uid = objectmeta.generate_uid(self._chance)
         objectmeta.fill_system_fields(metadata, uid=uid, now=write.now)
+        fieldmanagers.drop_unreadable(metadata, {})
         is_completed = strategy.traits.is_completed and not subject.is_owned
         if is_completed:
             draft = fieldmanagers.created(strategy.document(subject), write, strategy=strategy, wanted=wanted)
-            metadata["managedFields"] = draft["metadata"].get("managedFields", [])
+            metadata.pop("managedFields", None)
+            if "managedFields" in draft["metadata"]:
+                metadata["managedFields"] = draft["metadata"]["managedFields"]
         strategy.create(subject, write)
         name = subject.metadata.get("name", "")
         document = strategy.document(subject)
         if not subject.is_owned and not is_completed:
             document = fieldmanagers.created(document, write, strategy=strategy, wanted=wanted)
         key = record.Key(write.resource.key, write.namespace, name)
+        is_generated = bool(document["metadata"].get("generateName"))
         if wanted.is_dry_run:
             if self.store.get(key) is not None:
-                raise self._already_exists(key, write)
+                raise self._already_exists(key, write, is_generated=is_generated)
             return Outcome(None, document, is_created=True)
         # Differs from upstream: a resourceVersion that a client sends along is ignored and not answered with a 500.
         try:
             stored = await self.store.create(key, encoding.stamped(document), uid=uid)
         except errors.AlreadyExistsError:
-            raise self._already_exists(key, write) from None
+            raise self._already_exists(key, write, is_generated=is_generated) from None
         return Outcome(stored, document, is_created=True)
 
-    def _already_exists(self, key: record.Key, write: Write) -> status.StatusError:
+    def _already_exists(self, key: record.Key, write: Write, *, is_generated: bool) -> status.StatusError:
         found = self.store.get(key)
         is_being_deleted = found is not None and "deletionTimestamp" in found.value["metadata"]
-        return status.already_exists(write.resource, key.name, is_being_deleted=is_being_deleted)
+        return status.already_exists(
+            write.resource, key.name, is_being_deleted=is_being_deleted, is_generated=is_generated
+        )
 
     # Updating
 
@@ -198,6 +204,7 @@ class Registry:
         self._check_preconditions(metadata, stored, write, strategy=strategy)
         old = strategy.load(stored.value)
         objectmeta.carry_over(metadata, old.metadata)
+        fieldmanagers.drop_unreadable(metadata, old.metadata)
         # An update without a version is one of whatever version is there.
         metadata["resourceVersion"] = old.metadata["resourceVersion"]
         if write.subresource:

@@ -161,6 +161,7 @@ _DEVICE_STATUS = _status(("metadata",), ("spec",))
 _SCALE = Subresource(name="scale", verbs=verbs.STATUS, kind="Scale", api_version="autoscaling/v1")
 _BETA1 = Deprecation(deprecated=35, removed=38)
 _BETA2 = Deprecation(deprecated=36, removed=39)
+_BETA2_OF_RULES = Deprecation(deprecated=39, removed=42)
 _BOTH_BETAS = {"v1beta1": _BETA1, "v1beta2": _BETA2}
 
 # What the scheme does not say about its kinds: subresources, short names, categories, verbs.
@@ -172,7 +173,7 @@ _PARTICULARS: Final[Mapping[str, Mapping[str, object]]] = {
     "devicetaintrules": {
         "subresources": (_DEVICE_STATUS,),
         "storage_version": "v1beta2",
-        "deprecations": {"v1alpha3": _BETA2},
+        "deprecations": {"v1alpha3": _BETA2, "v1beta2": _BETA2_OF_RULES},
     },
     "pods": {
         "short_names": ("po",),

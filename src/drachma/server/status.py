@@ -104,20 +104,17 @@ def not_acceptable_route(media_types: Sequence[str]) -> StatusError:
     return failure(406, "NotAcceptable", message, details={})
 
 
-def already_exists(resource: resources.Resource, name: str, *, is_being_deleted: bool = False) -> StatusError:
-    """The name is taken."""
+def already_exists(
+    resource: resources.Resource, name: str, *, is_being_deleted: bool = False, is_generated: bool = False
+) -> StatusError:
+    """The name is taken. An object with a ``generateName`` counts as one whose name is generated, even if it is not."""
     message = f"{resource.qualified} {quotation.quote(name)} already exists"
     prefix = "object is being deleted: " if is_being_deleted else ""
-    return failure(409, "AlreadyExists", prefix + message, details=_details(resource, name))
-
-
-def generated_name_taken(resource: resources.Resource, name: str) -> StatusError:
-    """Names were generated again and again, and all of them were taken."""
-    message = (
-        f"{resource.qualified} {quotation.quote(name)} already exists, "
-        "the server was not able to generate a unique name for the object"
-    )
-    return failure(409, "AlreadyExists", message, details={**_details(resource, name), "retryAfterSeconds": 1})
+    details = _details(resource, name)
+    if is_generated:
+        message += ", the server was not able to generate a unique name for the object"
+        details["retryAfterSeconds"] = 1
+    return failure(409, "AlreadyExists", prefix + message, details=details)
 
 
 def conflict(resource: resources.Resource, name: str, *, detail: str) -> StatusError:

@@ -20,6 +20,7 @@ from drachma.server.schema import model
 from drachma.values import quantity
 
 _NAMED: Final = {
+    ("DeleteOptions", "propagationPolicy"): "DeletionPropagation",
     ("DeviceAllocationConfiguration", "source"): "AllocationConfigSource",
     ("DeviceConstraint", "distinctAttribute"): "FullyQualifiedName",
     ("DeviceConstraint", "matchAttribute"): "FullyQualifiedName",
@@ -36,6 +37,7 @@ _NAMED: Final = {
     ("OwnerReference", "uid"): "types.UID",
     ("PodSpec", "restartPolicy"): "RestartPolicy",
     ("PodStatus", "phase"): "PodPhase",
+    ("Preconditions", "uid"): "types.UID",
     ("ResourceClaimConsumerReference", "uid"): "types.UID",
     ("Toleration", "effect"): "TaintEffect",
     ("Toleration", "operator"): "TolerationOperator",

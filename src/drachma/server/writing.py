@@ -21,6 +21,7 @@ from drachma.server import (
     status,
     strictness,
     typemismatch,
+    yamlsyntax,
 )
 from drachma.server.handling import Handler
 from drachma.server.strategy import Subject, Write
@@ -174,7 +175,7 @@ class _Application:
 
 def _configuration(body: bytes) -> dict[str, Any]:
     try:
-        content = bodies.yaml_value(body)
+        content = yamlsyntax.read(body).content
     except errors.DecodeError as error:
         raise status.bad_request(f"error decoding patch: yaml: {error}") from None
     if not isinstance(content, dict):

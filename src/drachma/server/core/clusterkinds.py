@@ -43,7 +43,7 @@ def _key_problems(key: str) -> Iterator[str]:
 
 
 class NamespaceStrategy(DocumentStrategy):
-    traits = Traits(returns_deleted=True)
+    traits = Traits(returns_deleted=True, is_completed=True)
     name_rule = staticmethod(_label)
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:

@@ -85,7 +85,9 @@ def decode_delete_options(body: bytes) -> dict[str, Any]:
 
 def _open(body: bytes) -> tuple[str, str, bytes]:
     if not body.startswith(MAGIC):
-        raise errors.DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+        raise errors.DecodeError(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
     api_version = kind = ""
     message = b""
     for number, value in _fields(body[len(MAGIC) :]):

@@ -46,6 +46,8 @@ def empty(schema: model.Object) -> dict[str, Any]:
     for name, field in schema.fields.items():
         if field.filled and isinstance(field.type, model.Object):
             written[name] = empty(field.type)
+        elif field.nulled:
+            written[name] = None
         elif field.required:
             written[name] = field.default
     return written
