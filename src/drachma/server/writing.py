@@ -13,6 +13,7 @@ from drachma.server import (
     negotiation,
     objectmeta,
     options,
+    patchdump,
     patching,
     registry,
     resources,
@@ -128,7 +129,7 @@ class _Patch:
                 return
             problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{bodies.SCHEME}"'
         else:
-            problem = "Object 'Kind' is missing in '" + msgspec.json.encode(document).decode() + "'"
+            problem = f"Object 'Kind' is missing in '{self._shown(document)}'"
         raise self._refuse(document, problem)
 
     def _enforce(self, document: dict[str, Any], problems: tuple[str, ...]) -> None:
@@ -140,11 +141,14 @@ class _Patch:
         self._write.warnings.extend(found)
 
     def _refuse(self, document: Any, problem: str) -> status.StatusError:
+        return status.invalid_patch(self._shown(document), detail=problem)
+
+    def _shown(self, document: Any) -> str:
+        patch = msgspec.json.decode(self._body)
         if self._patch_type == negotiation.STRATEGIC_MERGE_PATCH:
-            shown = documents.printed(msgspec.json.decode(self._body))
-        else:
-            shown = msgspec.json.encode(document).decode()
-        return status.invalid_patch(shown, detail=problem)
+            return documents.printed(patch)
+        show = patchdump.after_merge if self._patch_type == negotiation.MERGE_PATCH else patchdump.after_operations
+        return show(document, patch)
 
 
 class _Application:
