@@ -152,7 +152,11 @@ def negotiate(request: Request) -> negotiation.Output:
 
 def negotiate_refusal(request: Request) -> negotiation.Output:
     """The form of a Status that refuses a request."""
-    accept, agent, pretty = _wishes(request)
+    try:
+        accept, agent, pretty = _wishes(request)
+    except status.StatusError:
+        # The query itself is what is refused.
+        return negotiation.PLAIN
     return negotiation.refusal_output(accept, agent, pretty=pretty)
 
 
