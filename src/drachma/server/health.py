@@ -24,7 +24,7 @@ class Health:
             return None
         checks = self._checks[root]
         name = path[len(root) + 1 :]
-        if name:
+        if path != root:
             check = checks.get(name)
             if check is None:
                 return responses.not_served()

@@ -12,7 +12,6 @@ import yaml
 
 from drachma import errors
 from drachma.api import manifest
-from drachma.values import quotation
 
 
 class Read(NamedTuple):

@@ -128,9 +128,9 @@ def test_the_first_apply_finds_the_owner_of_what_was_there() -> None:
         _apply(live, _config_map(a="2"), manager="one")
 
 
-def test_nulls_are_owned_and_not_kept() -> None:
+def test_nulls_are_owned_and_left_to_the_decoder() -> None:
     live = _apply(None, _config_map(a=None, b="1"), manager="one")
-    assert live["data"] == {"b": "1"}
+    assert live["data"] == {"a": None, "b": "1"}
     assert _owners(live) == {"one": {"f:data": {"f:a": {}, "f:b": {}}}}
 
 

@@ -36,10 +36,32 @@ async def test_paths_that_answer(server: Client, path: str) -> None:
     assert (await server.call("GET", path)).code == 200
 
 
-@pytest.mark.parametrize("path", ["/nope", "/readyz/nope", "/apis/nope.example.com", "/apis/batch/v9", "/api/v9"])
+@pytest.mark.parametrize("path", ["/nope", "/readyz/nope", "/healthz/", "//apis", "/apis/nope.example.com"])
 async def test_paths_that_do_not(server: Client, path: str) -> None:
     answer = await server.call("GET", path)
     assert (answer.code, answer.body) == (404, "404 page not found\n")
+
+
+@pytest.mark.parametrize("path", ["/apis/batch/v9", "/apis/batch/v9/jobs", "/api/v9", "/api/v9/pods"])
+async def test_unknown_versions_of_known_groups(server: Client, path: str) -> None:
+    answer = await server.call("GET", path)
+    assert (answer.code, answer.body["reason"], answer.body["details"]) == (404, "NotFound", {})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        pytest.param("HEAD", "/healthz", 200, id="health-answers-all"),
+        pytest.param("POST", "/apis", 200, id="groups-answer-all"),
+        pytest.param("HEAD", "/api", 405, id="versions-are-read"),
+        pytest.param("OPTIONS", "/version", 405, id="the-version-is-read"),
+        pytest.param("HEAD", "/apis/batch/v1", 405, id="resources-are-read"),
+        pytest.param("HEAD", CLAIMS, 405, id="no-head-of-a-collection"),
+        pytest.param("FOO", "/apis/nope", 404, id="nothing-there"),
+    ],
+)
+async def test_methods(server: Client, method: str, path: str, code: int) -> None:
+    assert (await server.call(method, path)).code == code
 
 
 async def test_readiness_ends_first(server: Client) -> None:

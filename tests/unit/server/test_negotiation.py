@@ -38,9 +38,8 @@ def test_output(accept: str, want: Output) -> None:
 @pytest.mark.parametrize(
     "accept",
     [
-        pytest.param("text/html", id="html"),
         pytest.param("application/vnd.kubernetes.protobuf", id="protobuf"),
-        pytest.param("application/json;as=Frame;g=meta.k8s.io;v=v1", id="unknown-form"),
+        pytest.param("application/vnd.kubernetes.protobuf;as=Table", id="protobuf-as-a-table"),
     ],
 )
 def test_not_acceptable(accept: str) -> None:

@@ -57,7 +57,12 @@ def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
             "resource.k8s.io/v1beta2 ResourceSlice is deprecated in v1.36+, unavailable in v1.39+",
             id="second-beta",
         ),
-        pytest.param("devicetaintrules", "v1beta2", None, id="taint-rules-came-late-to-beta"),
+        pytest.param(
+            "devicetaintrules",
+            "v1beta2",
+            "resource.k8s.io/v1beta2 DeviceTaintRule is deprecated in v1.39+, unavailable in v1.42+",
+            id="taint-rules-came-late-to-beta",
+        ),
         pytest.param(
             "devicetaintrules",
             "v1alpha3",

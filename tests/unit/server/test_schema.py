@@ -106,7 +106,10 @@ def _assert_known(info: inspect.Type, found: schema.Type) -> None:
     ("api_version", "kind", "want"),
     [
         pytest.param(
-            "resource.k8s.io/v1", "ResourceClaim", {"metadata": {}, "spec": {"devices": {}}, "status": {}}, id="claim"
+            "resource.k8s.io/v1",
+            "ResourceClaim",
+            {"metadata": {}, "spec": {"devices": {"requests": None}}, "status": {}},
+            id="claim",
         ),
         pytest.param(
             "v1", "Pod", {"metadata": {}, "spec": {"containers": None}, "status": {}}, id="pod-with-required-containers"

@@ -51,7 +51,7 @@ async def test_initial_events_end_with_a_bookmark(server: Client) -> None:
             "resourceVersion": str(server.store.revision),
             "annotations": {"k8s.io/initial-events-end": "true"},
         },
-        "spec": {"devices": {}},
+        "spec": {"devices": {"requests": None}},
         "status": {},
     }
 
