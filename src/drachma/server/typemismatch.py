@@ -71,6 +71,20 @@ def explained(document: Any, schema: model.Object) -> str:
     return ""
 
 
+def explain_value(value: Any, wanted: model.Type, *, owner: tuple[str, str]) -> str:
+    """The same for a value of any type, which is in a field of an object; ``owner`` names both."""
+    try:
+        _value(value, wanted, path=owner[1], owner=owner)
+    except _Mismatch as error:
+        return str(error)
+    return ""
+
+
+def type_name(wanted: model.Type, owner: tuple[str, str]) -> str:
+    """The name of the Go type of a field; ``owner`` is its object and its name."""
+    return _type(wanted, owner)
+
+
 def describe(value: Any) -> str:
     """Go's word for the type of a JSON value."""
     match value:

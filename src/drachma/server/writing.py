@@ -22,6 +22,7 @@ from drachma.server import (
     status,
     strictness,
     typemismatch,
+    unstructured,
     yamlsyntax,
 )
 from drachma.server.handling import Handler
@@ -94,6 +95,7 @@ class _Patch:
         self._write = write
         self._wanted = wanted
         self._patch_type = patch_type
+        self._is_strategic = patch_type == negotiation.STRATEGIC_MERGE_PATCH
         self._body = body
         self._schema = schema.of(write.api_version, write.resource.kind)
 
@@ -117,7 +119,8 @@ class _Patch:
         try:
             subject = self._handler.strategy.read(document, self._write, known=stored)
         except errors.DecodeError as error:
-            raise self._refuse(document, str(error)) from None
+            problem = unstructured.explain(document, self._schema) if self._is_strategic else ""
+            raise self._refuse(document, problem or str(error)) from None
         self._enforce(document, patched.problems)
         return subject
 
@@ -135,7 +138,8 @@ class _Patch:
     def _enforce(self, document: dict[str, Any], problems: tuple[str, ...]) -> None:
         if self._wanted.field_validation == "Ignore":
             return
-        found = [*problems, *strictness.unknown_fields(document, self._schema)]
+        find = unstructured.unknown_fields if self._is_strategic else strictness.unknown_fields
+        found = [*problems, *find(document, self._schema)]
         if found and self._wanted.field_validation == "Strict":
             raise self._refuse(document, f"strict decoding error: {', '.join(found)}")
         self._write.warnings.extend(found)
@@ -145,7 +149,7 @@ class _Patch:
 
     def _shown(self, document: Any) -> str:
         patch = msgspec.json.decode(self._body)
-        if self._patch_type == negotiation.STRATEGIC_MERGE_PATCH:
+        if self._is_strategic:
             return documents.printed(patch)
         show = patchdump.after_merge if self._patch_type == negotiation.MERGE_PATCH else patchdump.after_operations
         return show(document, patch)
