@@ -39,6 +39,7 @@ _NAMED: Final = {
     ("PodStatus", "phase"): "PodPhase",
     ("Preconditions", "uid"): "types.UID",
     ("ResourceClaimConsumerReference", "uid"): "types.UID",
+    ("ResourceSliceSpec", "skipNodeOperations"): "SkipNodeOperation",
     ("Toleration", "effect"): "TaintEffect",
     ("Toleration", "operator"): "TolerationOperator",
 }
@@ -48,6 +49,14 @@ _MAPS: Final = {
     ("Device", "attributes"): "QualifiedName",
     ("Device", "capacity"): "QualifiedName",
 }
+_EMBEDDED: Final = {
+    ("DeviceAllocationConfiguration", "opaque"): "DeviceConfiguration",
+    ("DeviceClaimConfiguration", "opaque"): "DeviceConfiguration",
+    ("DeviceClassConfiguration", "opaque"): "DeviceConfiguration",
+}
+"""Fields that Go's structs have from another one inside of them, which its messages name."""
+
+_SELF_READING: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
 _TIME_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_TIME_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
@@ -63,8 +72,12 @@ def explain(document: Any, schema: model.Object) -> str:
 
 
 def explained(document: Any, schema: model.Object) -> str:
-    """The same by looking at every value, which is the slow way to find that there is none."""
+    """The same by looking at every value, which is the slow way to find that there is none.
+
+    Go goes on after a wrong type, to the end or to a value whose type reads itself and fails; of that it speaks first.
+    """
     try:
+        _read_themselves(document, schema)
         _object(document, schema, path="", owner=("", ""))
     except _Mismatch as error:
         return str(error)
@@ -106,8 +119,27 @@ def _object(value: Any, schema: model.Object, *, path: str, owner: tuple[str, st
     for key, item in value.items():
         field = schema.fields.get(key)
         if field is not None and item is not None:
-            below = f"{path}.{key}" if path else key
+            embedded = _EMBEDDED.get((schema.name, key))
+            name = f"{embedded}.{key}" if embedded else key
+            below = f"{path}.{name}" if path else name
             _value(item, field.type, path=below, owner=(schema.name, key))
+
+
+def _read_themselves(value: Any, wanted: model.Type) -> None:
+    """Finds values whose types read themselves, and cannot."""
+    match wanted:
+        case model.Object(fields=fields) if isinstance(value, dict):
+            for key, item in value.items():
+                if key in fields:
+                    _read_themselves(item, fields[key].type)
+        case model.MapOf(element=element) if isinstance(value, dict):
+            for item in value.values():
+                _read_themselves(item, element)
+        case model.ListOf(element=element) if isinstance(value, list):
+            for item in value:
+                _read_themselves(item, element)
+        case model.Scalar(name=name) if name in _SELF_READING and value is not None:
+            _scalar(value, wanted, path="", owner=("", ""))
 
 
 def _value(value: Any, wanted: model.Type, *, path: str, owner: tuple[str, str]) -> None:

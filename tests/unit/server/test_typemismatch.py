@@ -35,6 +35,26 @@ SECRET = schema.of("v1", "Secret")
             id="named-string-type",
         ),
         pytest.param(
+            SLICE,
+            {"spec": {"allNodes": "x", "devices": [{"capacity": {"a": {"value": "1 Gi"}}}]}},
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="a-type-that-reads-itself-ends-it-all",
+        ),
+        pytest.param(
+            CLAIM,
+            {"spec": {"devices": {"config": [{"opaque": []}]}}},
+            "json: cannot unmarshal array into Go struct field "
+            "DeviceClaimConfiguration.spec.devices.config.DeviceConfiguration.opaque of type v1.OpaqueDeviceConfiguration",
+            id="embedded-struct",
+        ),
+        pytest.param(
+            SLICE,
+            {"spec": {"skipNodeOperations": "x"}},
+            "json: cannot unmarshal string into Go struct field ResourceSliceSpec.spec.skipNodeOperations "
+            "of type []v1.SkipNodeOperation",
+            id="list-of-a-named-string-type",
+        ),
+        pytest.param(
             CLAIM,
             {"metadata": {"labels": {"a": True}}},
             "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string",
