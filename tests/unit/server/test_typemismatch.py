@@ -44,7 +44,8 @@ SECRET = schema.of("v1", "Secret")
             CLAIM,
             {"spec": {"devices": {"config": [{"opaque": []}]}}},
             "json: cannot unmarshal array into Go struct field "
-            "DeviceClaimConfiguration.spec.devices.config.DeviceConfiguration.opaque of type v1.OpaqueDeviceConfiguration",
+            "DeviceClaimConfiguration.spec.devices.config.DeviceConfiguration.opaque "
+            "of type v1.OpaqueDeviceConfiguration",
             id="embedded-struct",
         ),
         pytest.param(
