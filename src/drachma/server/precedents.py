@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from drachma.server import comparison, fieldset, ownership
+from drachma.server import comparison, fieldset, ownership, schema
 from drachma.server.ownership import Document
 
 _REMEMBERED: Final = 2048
@@ -73,11 +73,12 @@ def case_of_new(document: Mapping[str, Any], *, manager: ownership.Manager, kind
 
     None for one that is too large to be like others, or that nobody can tell the owners of.
     """
-    rest = dict(document)
-    metadata = rest.pop("metadata")
+    metadata = document["metadata"]
     labels, annotations = metadata.get("labels"), metadata.get("annotations")
-    form = list(metadata), labels and list(labels), annotations and list(annotations), metadata.get("finalizers"), rest
-    text = _encode((form, kind.resets))
+    names = list(metadata), labels and list(labels), annotations and list(annotations), metadata.get("finalizers")
+    empty = schema.empty(kind.schema)
+    form = {name: _form(part, empty.get(name)) for name, part in document.items() if name != "metadata"}
+    text = _encode((names, form, kind.resets))
     if len(text) > _LARGE or _IN_A_NAME in text:
         return None
     found: list[bytes] = []
@@ -91,6 +92,21 @@ def case_of_new(document: Mapping[str, Any], *, manager: ownership.Manager, kind
     if len(identities) > _RANKED:
         return None
     return Case((manager, kind.name, text, *map(identities.index, found)), identities)
+
+
+def _form(part: Any, empty: Any) -> Any:
+    """A part without the values near its top; only whether a value is that of the empty object counts."""
+    if not isinstance(part, dict):
+        return _mark(part, empty)
+    if not isinstance(empty, dict):
+        empty = {}
+    return {name: _mark(value, empty.get(name)) for name, value in part.items()}
+
+
+def _mark(value: Any, empty: Any) -> Any:
+    if isinstance(value, dict | list) or value is None:
+        return value
+    return "" if value != empty else f"={value!r}"
 
 
 def case(

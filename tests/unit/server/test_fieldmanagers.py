@@ -58,10 +58,14 @@ async def test_references_to_owners_are_owned_one_by_one(server: Client) -> None
 
 
 async def test_values_do_not_tell_objects_apart(server: Client) -> None:
-    first, second, other = [
-        (await _entry(server, CONFIG_MAPS, {"metadata": {"name": name}, "data": data, "immutable": True}, "one/1"))
-        for name, data in (("a", {"x": "1"}), ("b", {"x": "2"}), ("c", {"x": "1", "y": "2"}))
-    ]
+    known = []
+    entries = []
+    for name, data in (("a", {"x": "1"}), ("b", {"x": "2"}), ("c", {"x": "1", "y": "2"})):
+        body = {"metadata": {"name": name}, "data": data, "immutable": True}
+        entries.append(await _entry(server, CONFIG_MAPS, body, "values/1"))
+        known.append(len(precedents._known))
+    first, second, other = entries
+    assert known[0] == known[1] < known[2]
     assert first["fieldsV1"] == {"f:data": {".": {}, "f:x": {}}, "f:immutable": {}}
     assert second == first
     assert other["fieldsV1"] == {"f:data": {".": {}, "f:x": {}, "f:y": {}}, "f:immutable": {}}
