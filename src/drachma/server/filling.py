@@ -1,62 +1,68 @@
 """Parts of a document that upstream writes even where they are empty, such as ``status: {}`` of a claim.
 
-Go writes a struct that is no pointer whatever is in it, and some empty lists as null; clients compare with that.
-Strategies call :func:`fill` on every document that goes into the store.
+Go writes a struct that is no pointer whatever is in it, some scalars although they are zero, and some empty lists and
+times as null; clients compare with that. Strategies call :func:`fill` on every document that goes into the store.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from drachma.server.schema import model
 
+_NESTED: Final = (model.ListOf, model.MapOf)
 
-class _Step(NamedTuple):
-    """A field to look into: made where it ``is_filled``, or just visited if there is something to fill below it."""
 
-    name: str
-    is_filled: bool
-    form: type[model.Object] | type[model.ListOf] | type[model.MapOf]
-    below: tuple["_Step", ...]
+class _Plan(NamedTuple):
+    """What to do to objects of a type: objects to make, values for missing fields, and fields to look into."""
+
+    made: tuple[str, ...]
+    values: tuple[tuple[str, Any], ...]
+    below: dict[str, tuple[bool, "_Plan"]]
+    """For each field whether it is a map, and the plan for what is in it."""
 
 
 def fill(document: dict[str, Any], schema: model.Object) -> None:
     """Adds the parts that are missing, in place."""
-    _fill(document, _steps(schema))
+    _fill(document, _plan(schema))
 
 
-def _fill(document: dict[str, Any], steps: tuple[_Step, ...]) -> None:
-    for name, is_filled, form, below in steps:
-        value = document.get(name)
-        if value is None:
-            if not is_filled:
-                continue
-            if form is not model.Object:
-                document[name] = None
-                continue
-            value = document[name] = {}
-        if not below:
+def _fill(document: dict[str, Any], plan: _Plan) -> None:
+    made, values, below = plan
+    for name in made:
+        if document.get(name) is None:
+            document[name] = {}
+    for name, value in values:
+        if name not in document:
+            document[name] = value
+    if not below:
+        return
+    for name, value in document.items():
+        found = below.get(name)
+        if found is None:
             continue
-        if form is model.Object:
-            if isinstance(value, dict):
-                _fill(value, below)
-            continue
-        for item in value.values() if isinstance(value, dict) else value:
-            if isinstance(item, dict):
-                _fill(item, below)
+        is_map, inner = found
+        if isinstance(value, list) or is_map:
+            for item in value.values() if isinstance(value, dict) else value or ():
+                if isinstance(item, dict):
+                    _fill(item, inner)
+        elif isinstance(value, dict):
+            _fill(value, inner)
 
 
 @functools.cache
-def _steps(schema: model.Object) -> tuple[_Step, ...]:
-    steps = []
+def _plan(schema: model.Object) -> _Plan:
+    values, made, below = [], [], {}
     for field in schema.fields.values():
         inner: model.Type = field.type
-        while isinstance(inner, model.ListOf | model.MapOf):
+        while isinstance(inner, _NESTED):
             inner = inner.element
-        if not isinstance(inner, model.Object):
-            continue
-        form = type(field.type)
-        assert issubclass(form, model.Object | model.ListOf | model.MapOf), "what has objects in it is a container"
-        step = _Step(field.name, (field.filled and form is model.Object) or field.nulled, form, _steps(inner))
-        if step.is_filled or step.below:
-            steps.append(step)
-    return tuple(steps)
+        if field.nulled:
+            values.append((field.name, None))
+        elif isinstance(field.type, model.Scalar):
+            if field.filled and field.type.name in model.ZEROS:
+                values.append((field.name, model.ZEROS[field.type.name]))
+        elif field.filled and isinstance(field.type, model.Object):
+            made.append(field.name)
+        if isinstance(inner, model.Object) and any(_plan(inner)):
+            below[field.name] = isinstance(field.type, model.MapOf), _plan(inner)
+    return _Plan(tuple(made), tuple(values), below)

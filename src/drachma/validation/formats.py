@@ -182,7 +182,7 @@ def _canonical_interface(text: str) -> str | None:
     """The canonical form of what upstream's lenient parser reads, which ignores leading zeros."""
     address, separator, length = text.partition("/")
     bits = _decimal(length)
-    parsed = _lenient_address(address)
+    parsed = lenient_address(address)
     if not separator or bits is None or parsed is None or bits > parsed.max_prefixlen:
         return None
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
@@ -191,7 +191,8 @@ def _canonical_interface(text: str) -> str | None:
     return f"{parsed}/{bits}"
 
 
-def _lenient_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def lenient_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that upstream's lenient parser reads, which ignores leading zeros; None if there is none."""
     *groups, last = text.split(":")
     if "." in last:
         octets = [_decimal(octet) for octet in last.split(".")]

@@ -1,12 +1,15 @@
 """Rules for the parts of a Pod that are about claims; the rest of a pod is not looked at."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
 
 from drachma.api import pod, struct
 from drachma.validation import fielderror, formats, metadata, nodeallocatable, printed
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS, Path
+from drachma.validation.podspec import claims
 from drachma.values import names
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
@@ -50,68 +53,17 @@ def _spec(given: pod.Pod) -> Errors:
     if spec.resource_claims and MIRROR_ANNOTATION in given.metadata.annotations:
         yield fielderror.forbidden(_NOWHERE, "static pods do not support resource claims")
     else:
-        yield from _resource_claims(spec.resource_claims, SPEC.child("resourceClaims"))
+        yield from claims.check(_documents(spec.resource_claims), SPEC.child("resourceClaims"))
     known = sorted({claim.name for claim in spec.resource_claims if claim.name})
     for wire_name, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for position, container in enumerate(containers):
             at = SPEC.child(wire_name).item(position).child("resources", "claims")
-            yield from _container_claims(container.resources.claims, at, known=known)
+            yield from claims.check_use(_documents(container.resources.claims), at, known=known)
     if spec.resources is not None:
         at = SPEC.child("resources", "claims")
         if not struct.is_absent(spec.resources.claims):
             yield fielderror.forbidden(at, "claims may not be set for Resources at pod-level")
-        yield from _container_claims(spec.resources.claims, at, known=known)
-
-
-def _resource_claims(claims: tuple[pod.PodResourceClaim, ...], at: Path) -> Errors:
-    seen = set()
-    for position, claim in enumerate(claims):
-        path = at.item(position)
-        if not claim.name:
-            yield fielderror.required(path.child("name"))
-        elif claim.name in seen:
-            yield fielderror.duplicate(path.child("name"), claim.name)
-        else:
-            yield from formats.short_name(claim.name, path.child("name"))
-            seen.add(claim.name)
-        by_name, by_template = claim.resource_claim_name, claim.resource_claim_template_name
-        if by_name is not None and by_template is not None:
-            detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            yield fielderror.invalid(path, printed.internal(claim), detail)
-        if by_name is None and by_template is None:
-            detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            yield fielderror.invalid(path, printed.internal(claim), detail)
-        if by_name is not None:
-            yield from formats.node_name(by_name, path.child("resourceClaimName"))
-        if by_template is not None:
-            yield from formats.node_name(by_template, path.child("resourceClaimTemplateName"))
-
-
-def _container_claims(claims: tuple[pod.ContainerClaim, ...], at: Path, *, known: list[str]) -> Errors:
-    """A container's claims: each claim whole, or some of its requests, and nothing twice."""
-    seen: set[str] = set()
-    for position, claim in enumerate(claims):
-        path = at.item(position)
-        if not claim.name:
-            yield fielderror.required(path)
-            continue
-        if claim.name in seen:
-            yield fielderror.duplicate(path, claim.name)
-        else:
-            key = claim.name
-            if claim.request:
-                yield from formats.short_name(claim.request, path.child("request"))
-                key = f"{claim.name}/{claim.request}"
-            if key in seen:
-                yield fielderror.duplicate(path, key)
-            elif not claim.request:
-                overlaps = sum(other.startswith(f"{claim.name}/") for other in seen)
-                yield from (fielderror.duplicate(path, claim.name) for _ in range(overlaps))
-            seen.add(key)
-        if claim.name not in known:
-            choice = f": {', '.join(known)}" if known else " which is empty"
-            detail = f"must be one of the names in pod.spec.resourceClaims{choice}"
-            yield fielderror.not_found(path, claim.name, detail)
+        yield from claims.check_use(_documents(spec.resources.claims), at, known=known)
 
 
 def _claim_statuses(given: pod.Pod, at: Path) -> Errors:
@@ -173,6 +125,10 @@ def _node_allocatable(given: pod.Pod, at: Path) -> Errors:
             detail = "no mapping found in pod reference"
             yield fielderror.invalid(path.child("resourceClaimName"), status.resource_claim_name, detail)
         yield from nodeallocatable.check_status(status, path)
+
+
+def _documents(parts: Sequence[struct.Struct]) -> list[dict[str, Any]]:
+    return [msgspec.to_builtins(part) for part in parts]
 
 
 def _containers(spec: pod.PodSpec) -> Iterator[pod.Container]:

@@ -9,6 +9,9 @@ from drachma.api.gates import Gate, Gates
 
 Document = dict[str, Any]
 
+LISTS = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
+"""Lists in a status that an empty one clears, while none at all leaves them as they were."""
+
 _STATUS_FIELDS = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses")
 
 

@@ -16,14 +16,12 @@ import msgspec
 from drachma import errors
 from drachma.api import meta
 from drachma.server import documents, filling, objectmeta, resources, schema, status, typemismatch
-from drachma.server.core import nulls
+from drachma.server.core import normalform
 from drachma.server.strategy import Subject, Traits, Write
 from drachma.validation import metadata
 from drachma.validation.fielderror import Errors, FieldError
 
 Document = dict[str, Any]
-
-_encode = msgspec.json.Encoder().encode
 
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 
@@ -69,6 +67,10 @@ class DocumentStrategy:
         """What is wrong with an object by itself."""
         yield from ()
 
+    def check_new(self, content: Document, subject: Subject) -> Errors:
+        """What is wrong with an object that would not be if it existed already."""
+        yield from ()
+
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         """What is wrong with a change."""
         yield from ()
@@ -98,8 +100,7 @@ class DocumentStrategy:
         problem = typemismatch.explain(new, self._schema)
         if problem:
             raise errors.DecodeError(problem)
-        if b"null" in _encode(new):
-            new = nulls.settled(new, self._schema)
+        new = normalform.settled(new, self._schema)
         if own is None:
             own = _read_metadata(new.pop("metadata", {}))
         new |= kept
@@ -109,17 +110,14 @@ class DocumentStrategy:
         return Subject(own, content)
 
     def _kept(self, document: Document, stored: Mapping[str, Any]) -> Document:
-        """The fields that have been read before: the very ones that are stored, or what the kind knows.
-
-        But for stored ones with nulls, which the server itself writes in some places and reading takes away.
-        """
+        """The fields that have been read before: the very ones that are stored, or what the kind knows."""
         kept: Document = {}
         for field, value in document.items():
             if isinstance(value, dict) and field != "metadata":
                 known = self.known(field, value)
                 if known is not None:
                     kept[field] = known
-                elif value is stored.get(field) and b"null" not in _encode(value):
+                elif value is stored.get(field):
                     kept[field] = value
         return kept
 
@@ -148,6 +146,7 @@ class DocumentStrategy:
         problems = list(metadata.check(decoded, namespaced=self.resource.namespaced, name_rule=type(self).name_rule))
         problems += metadata.check_finalizer_names(decoded)
         problems += self.check(content, subject)
+        problems += self.check_new(content, subject)
         self._refuse(problems, subject)
         write.warnings.extend(self.warnings(content, subject))
 

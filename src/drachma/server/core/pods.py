@@ -12,24 +12,21 @@ from drachma.server.core import podspec, qos
 from drachma.server.core.document import Document, DocumentStrategy, taken
 from drachma.server.strategy import Subject, Traits, Write
 from drachma.store import protocol, record
-from drachma.validation import fielderror, podfields
 from drachma.validation import metadata as metadata_rules
-from drachma.validation import pod as pod_rules
+from drachma.validation import pod as claim_rules
+from drachma.validation import podfields
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import SPEC
-from drachma.values import names
+from drachma.validation.path import METADATA, SPEC
+from drachma.validation.podspec import changes, oddities
+from drachma.validation.podspec import pod as pod_rules
+from drachma.validation.podspec import spec as spec_rules
+from drachma.validation.podspec import status as status_rules
+from drachma.values import names, quotation
 
 _PRIORITY_CLASSES: Final = "scheduling.k8s.io/priorityclasses"
 _PREEMPT: Final = "PreemptLowerPriority"
 _TOLERATED_SECONDS: Final = 300
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_CHANGEABLE: Final = frozenset({"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations"})
-_CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
-_UPDATABLE: Final = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-)
 _GATED: Final = {
     "type": "PodScheduled",
     "status": "False",
@@ -68,6 +65,15 @@ class PodStrategy(DocumentStrategy):
         self._listed = -1
         self._default_class: record.Record | None = None
 
+    def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
+        subject = super().read(document, write, known=known)
+        given = document.get("status") or {}
+        cleared = {field: [] for field in podfields.LISTS if given.get(field) == []}
+        if cleared:
+            # In a status, an empty list says more than none (see podfields.keep_status).
+            subject.content["status"] = {**(subject.content.get("status") or {}), **cleared}
+        return subject
+
     def known(self, field: str, value: Any) -> Any:
         if field != "spec":
             return None
@@ -76,6 +82,9 @@ class PodStrategy(DocumentStrategy):
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         given = content.get("spec", {})
         content["spec"] = self.known("spec", given) or self._settled(given)
+        current = content.get("status")
+        if current and (current.get("podIP") or current.get("podIPs")):
+            content["status"] = _with_address(current)
 
     def _settled(self, given: Document) -> Document:
         """A spec with its defaults. Many pods are made from the same template, so that theirs is one spec."""
@@ -110,6 +119,9 @@ class PodStrategy(DocumentStrategy):
             new = _New(chosen, *self._prepare(given, chosen, metadata))
             self._prepared.remember(given, new)
         content["spec"], content["status"] = new.spec, new.status
+        if new.spec.get("schedulingGates"):
+            gated = {**_GATED, "lastTransitionTime": objectmeta.time_text(write.now)}
+            content["status"] = {**new.status, "conditions": [gated]}
 
     def _prepare(
         self, given: Document, chosen: record.Record | None, metadata: objectmeta.Metadata
@@ -117,17 +129,21 @@ class PodStrategy(DocumentStrategy):
         """The spec and status of a new pod."""
         spec = dict(given)
         self._set_priority(spec, chosen, metadata)
+        self._refuse_runtime_class(spec, metadata)
+        podspec.default_whole(spec)
         spec["tolerations"] = _tolerations(spec)
         if not spec.get("serviceAccountName"):
             spec["serviceAccountName"] = spec["serviceAccount"] = "default"
         current: Document = {"phase": "Pending", "qosClass": qos.of(spec)}
-        if spec.get("schedulingGates"):
-            current["conditions"] = [dict(_GATED)]
         kept = podfields.drop_disabled({"spec": spec, "status": current}, old=None, gates=self._gates)
         return kept["spec"], kept["status"]
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         taken(content, old, "status")
+        spec = content["spec"]
+        tolerations = _tolerations(spec)
+        if len(tolerations) != len(spec.get("tolerations") or ()):
+            content["spec"] = {**spec, "tolerations": tolerations}
         self._drop_disabled(content, old)
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
@@ -143,6 +159,9 @@ class PodStrategy(DocumentStrategy):
         if not current.get("qosClass") and previous.get("qosClass"):
             current["qosClass"] = previous["qosClass"]
         content.update(podfields.keep_status(content, dict(old)))
+        for field in podfields.LISTS:
+            if content["status"].get(field) == []:
+                del content["status"][field]
         self._drop_disabled(content, old)
 
     def _drop_disabled(self, content: Document, old: Mapping[str, Any]) -> None:
@@ -154,27 +173,37 @@ class PodStrategy(DocumentStrategy):
 
     def check(self, content: Document, subject: Subject) -> Errors:
         """Like specs are looked at once; rules about metadata are those of all kinds, and of updates."""
-        spec, is_mirror = content["spec"], pod_rules.MIRROR_ANNOTATION in subject.metadata.get("annotations", ())
+        spec, annotations = content["spec"], subject.metadata.get("annotations") or {}
+        yield from pod_rules.check_annotations(annotations, spec)
+        is_mirror = pod_rules.MIRROR_ANNOTATION in annotations
         if not is_mirror and self._sound.find(spec):
             return
-        problems = [*podspec.check(spec, SPEC), *pod_rules.check(self._view(content, subject))]
+        problems = [*spec_rules.check(spec, SPEC, is_pod=True, is_mirror=is_mirror), *pod_rules.check(spec)]
         if not problems and not is_mirror:
             self._sound.remember(spec, True)  # noqa: FBT003 - there is nothing else to say
         yield from problems
+
+    def check_new(self, content: Document, subject: Subject) -> Errors:
+        yield from pod_rules.check_new(content["spec"])
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         own = _own(subject)
         yield from metadata_rules.check(own, namespaced=True, name_rule=metadata_rules.dns_subdomain)
         yield from metadata_rules.check_finalizer_names(own)
-        if content["spec"] is old["spec"]:
-            return
-        if not documents.same(_fixed(content["spec"], old["spec"]), _fixed(old["spec"], old["spec"])):
-            yield fielderror.forbidden(SPEC, _UPDATABLE)
-            return
-        yield from _check_tolerations(content["spec"], old["spec"])
+        if content["spec"] is not old["spec"]:
+            yield from changes.check(content["spec"], old["spec"])
 
     def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from pod_rules.check_status(self._view(content, subject), self._view(old, subject))
+        current, before = content.get("status") or {}, old.get("status") or {}
+        yield from status_rules.check(current, before, spec=content["spec"])
+        yield from claim_rules.check_status(self._view(content, subject), self._view(old, subject))
+        yield from status_rules.check_addresses(current, before)
+
+    def _check_metadata_update(self, subject: Subject, old: Subject) -> Errors:
+        yield from super()._check_metadata_update(subject, old)
+        annotations, before = subject.metadata.get("annotations"), old.metadata.get("annotations")
+        if annotations != before:
+            yield from pod_rules.check_changed_annotations(annotations or {}, before or {})
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         problems = names.dns1123_label(subject.metadata.get("name", ""))
@@ -184,6 +213,9 @@ class PodStrategy(DocumentStrategy):
                 "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
                 f"a DNS label is recommended: [{shown}]"
             )
+        annotations = subject.metadata.get("annotations") or {}
+        notes = METADATA.child("annotations")
+        yield from oddities.find(content["spec"], SPEC, annotations=annotations, notes=notes)
 
     def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
         spec = document.get("spec") or {}
@@ -218,6 +250,16 @@ class PodStrategy(DocumentStrategy):
             )
             raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
         spec["priority"], spec["preemptionPolicy"] = value, policy
+
+    def _refuse_runtime_class(self, spec: Document, metadata: objectmeta.Metadata) -> None:
+        """There are no runtime classes here, so that a pod can neither name one nor have the overhead of one."""
+        if spec.get("runtimeClassName"):
+            detail = f"pod rejected: RuntimeClass {quotation.quote(spec['runtimeClassName'])} not found"
+        elif spec.get("overhead"):
+            detail = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        else:
+            return
+        raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
 
     def _priority_class(self, name: str) -> record.Record | None:
         """The class of that name, or the one of pods that name none."""
@@ -263,6 +305,13 @@ def _own(subject: Subject) -> meta.ObjectMeta:
     return subject.checked
 
 
+def _with_address(given: Document) -> Document:
+    """A status whose single address is the first of all; the single one is what old kubelets know."""
+    single, every = given.get("podIP"), given.get("podIPs") or [{"ip": given.get("podIP")}]
+    first = every[0].get("ip", "")
+    return {**given, "podIP": single or first, "podIPs": every if single in (None, "", first) else [{"ip": single}]}
+
+
 def _tolerations(spec: Document) -> list[Document]:
     """Pods stay for a while on a node that is not ready; a pod that says something about it is left alone."""
     given = list(spec.get("tolerations") or ())
@@ -274,34 +323,3 @@ def _tolerations(spec: Document) -> list[Document]:
             toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
             given.append({**toleration, "tolerationSeconds": _TOLERATED_SECONDS})
     return given
-
-
-def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Document:
-    """A pod spec without what updates may change."""
-    fixed = {field: value for field, value in spec.items() if field not in _CHANGEABLE}
-    for field in _CONTAINERS:
-        if field in fixed:
-            fixed[field] = [
-                {name: value for name, value in container.items() if name != "image"} for container in fixed[field]
-            ]
-    if old.get("schedulingGates"):
-        # Gates can be taken away one by one, and while there are any, a pod can be steered to fewer nodes.
-        allowed = documents.copy(old["schedulingGates"])
-        gates = fixed.pop("schedulingGates", [])
-        if any(gate not in allowed for gate in gates):
-            fixed["schedulingGates"] = gates
-        fixed.pop("nodeSelector", None)
-        fixed.pop("affinity", None)
-    return fixed
-
-
-def _check_tolerations(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-    kept = [_identity(each) for each in spec.get("tolerations") or ()]
-    if any(_identity(each) not in kept for each in old.get("tolerations") or ()):
-        detail = "existing toleration can not be modified except its tolerationSeconds"
-        yield fielderror.forbidden(SPEC.child("tolerations"), detail)
-
-
-def _identity(toleration: Mapping[str, Any]) -> bytes:
-    fields = {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
-    return msgspec.json.encode(fields, order="deterministic")

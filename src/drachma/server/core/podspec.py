@@ -1,15 +1,10 @@
-"""Defaults and rules for what a pod runs, in pods and in the templates of workloads.
-
-Upstream's defaults, as far as they are part of what clients and components see. The rules are the ones without which
-a pod could not be scheduled or run; kubelet's finer ones are not repeated here.
-"""
+"""Defaults for what a pod runs, in pods and in the templates of workloads: what clients and components see of them."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats
-from drachma.validation.fielderror import Errors
-from drachma.validation.path import Path
+from drachma.validation.podspec import resources
+from drachma.values import names
 
 Document = dict[str, Any]
 
@@ -18,8 +13,6 @@ _FILE_MODE: Final = 0o644
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _VOLUMES_WITH_MODE: Final = ("configMap", "downwardAPI", "projected", "secret")
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
-_RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
-_DNS_POLICIES: Final = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
 
 
 def default(spec: Document) -> None:
@@ -47,8 +40,31 @@ def default_requests(spec: Document) -> None:
     for container in containers(spec):
         limits = (container.get("resources") or {}).get("limits")
         if limits:
-            resources = container["resources"]
-            resources["requests"] = {**limits, **(resources.get("requests") or {})}
+            wanted = container["resources"]
+            wanted["requests"] = {**limits, **(wanted.get("requests") or {})}
+
+
+def default_whole(spec: Document) -> None:
+    """What a pod asks for as a whole, as far as its containers and its limits decide it; only in new pods."""
+    whole = spec.get("resources")
+    if not whole or not (whole.get("limits") or whole.get("requests")):
+        return
+    requests, limits = dict(whole.get("requests") or {}), dict(whole.get("limits") or {})
+    for name, amount in resources.aggregate(spec, "limits").items():
+        if names.is_huge_page_resource(name) and name not in requests:
+            limits.setdefault(name, str(amount))
+    if limits:
+        for name, amount in resources.aggregate(spec, "requests").items():
+            if name in resources.POD_LEVEL:
+                requests.setdefault(name, str(amount))
+        for name, limit in limits.items():
+            if name in resources.POD_LEVEL or names.is_huge_page_resource(name):
+                requests.setdefault(name, limit)
+    spec["resources"] = {
+        **whole,
+        **({"limits": limits} if limits else {}),
+        **({"requests": requests} if requests else {}),
+    }
 
 
 def containers(spec: Document) -> Iterator[Document]:
@@ -57,52 +73,9 @@ def containers(spec: Document) -> Iterator[Document]:
         yield from spec.get(field) or ()
 
 
-def check(spec: Document, at: Path) -> Errors:
-    """What is wrong with a pod spec."""
-    if not spec.get("containers"):
-        yield fielderror.required(at.child("containers"))
-    seen: set[str] = set()
-    for field in ("initContainers", "containers"):
-        for position, container in enumerate(spec.get(field) or ()):
-            yield from _check_container(container, at.child(field).item(position), seen=seen)
-    restart = spec.get("restartPolicy", "")
-    if restart not in _RESTART_POLICIES:
-        yield fielderror.not_supported(at.child("restartPolicy"), restart, _RESTART_POLICIES)
-    policy = spec.get("dnsPolicy", "")
-    if policy not in _DNS_POLICIES:
-        yield fielderror.not_supported(at.child("dnsPolicy"), policy, _DNS_POLICIES)
-    grace = spec.get("terminationGracePeriodSeconds", GRACE_SECONDS)
-    if grace < 0:
-        yield fielderror.invalid(at.child("terminationGracePeriodSeconds"), grace, _NOT_NEGATIVE)
-    for key, value in (spec.get("nodeSelector") or {}).items():
-        yield from formats.label_key(key, at.child("nodeSelector"))
-        yield from formats.label_value(value, at.child("nodeSelector"))
-    if spec.get("nodeName"):
-        yield from formats.node_name(spec["nodeName"], at.child("nodeName"))
-
-
-_NOT_NEGATIVE: Final = "must be greater than or equal to 0"
-
-
-def _check_container(container: Document, at: Path, *, seen: set[str]) -> Errors:
-    name = container.get("name", "")
-    if not name:
-        yield fielderror.required(at.child("name"))
-    else:
-        yield from formats.short_name(name, at.child("name"))
-    if name and name in seen:
-        yield fielderror.duplicate(at.child("name"), name)
-    seen.add(name)
-    image = container.get("image", "")
-    if not image:
-        yield fielderror.required(at.child("image"))
-    elif image.strip() != image:
-        yield fielderror.invalid(at.child("image"), image, "must not have leading or trailing whitespace")
-
-
 def _default_container(container: Document) -> None:
     if not container.get("imagePullPolicy"):
-        container["imagePullPolicy"] = "Always" if _is_latest(container.get("image", "")) else "IfNotPresent"
+        container["imagePullPolicy"] = _pull_policy(container.get("image", ""))
     for field, value in (("terminationMessagePath", "/dev/termination-log"), ("terminationMessagePolicy", "File")):
         if not container.get(field):
             container[field] = value
@@ -110,11 +83,9 @@ def _default_container(container: Document) -> None:
         if not port.get("protocol"):
             port["protocol"] = "TCP"
     for variable in container.get("env") or ():
-        reference = (variable.get("valueFrom") or {}).get("fieldRef")
-        if reference is not None and not reference.get("apiVersion"):
-            reference["apiVersion"] = "v1"
+        _default_reference((variable.get("valueFrom") or {}).get("fieldRef"))
     for field in _PROBES:
-        if container.get(field):
+        if container.get(field) is not None:
             _default_probe(container[field])
 
 
@@ -140,10 +111,31 @@ def _default_volume(volume: Document) -> None:
         source = volume.get(field)
         if isinstance(source, dict):
             source.setdefault("defaultMode", _FILE_MODE)
+    if volume.get("hostPath") is not None:
+        volume["hostPath"].setdefault("type", "")
+    image = volume.get("image")
+    if image is not None and not image.get("pullPolicy"):
+        image["pullPolicy"] = _pull_policy(image.get("reference", ""))
+    _default_files(volume.get("downwardAPI") or {})
     for source in (volume.get("projected") or {}).get("sources") or ():
+        _default_files(source.get("downwardAPI") or {})
         token = source.get("serviceAccountToken")
         if token is not None:
             token.setdefault("expirationSeconds", 3600)
+
+
+def _default_files(source: Document) -> None:
+    for item in source.get("items") or ():
+        _default_reference(item.get("fieldRef"))
+
+
+def _default_reference(reference: Document | None) -> None:
+    if reference is not None and not reference.get("apiVersion"):
+        reference["apiVersion"] = "v1"
+
+
+def _pull_policy(image: str) -> str:
+    return "Always" if _is_latest(image) else "IfNotPresent"
 
 
 def _is_latest(image: str) -> bool:

@@ -11,6 +11,7 @@ from drachma.server.strategy import Subject, Traits, Write
 from drachma.validation import fielderror, metadata, printed
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
+from drachma.validation.podspec import spec as spec_rules
 from drachma.values import labels
 
 _JOB_RESTARTS: Final = ("OnFailure", "Never")
@@ -38,7 +39,7 @@ class WorkloadStrategy(DocumentStrategy):
             if (spec.get(field) or 0) < 0:
                 yield fielderror.invalid(SPEC.child(field), spec[field], metadata.MUST_NOT_BE_NEGATIVE)
         yield from self.check_selector(spec)
-        yield from podspec.check(spec["template"]["spec"], SPEC.child("template", "spec"))
+        yield from spec_rules.check(spec["template"]["spec"], SPEC.child("template", "spec"), is_pod=False)
 
     def check_selector(self, spec: Document) -> Errors:
         """The selector must be there and choose the pods of the template."""

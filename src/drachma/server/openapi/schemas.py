@@ -116,7 +116,7 @@ class Definitions:
     def _field(self, owner: model.Object, field: model.Field) -> Document:
         described = {"description": texts.of_field(owner, field)}
         entry = {key: value for key, value in described.items() if value} | self._type(field.type)
-        if field.filled:
+        if field.filled and isinstance(field.type, model.Object):
             entry = self._with_default(entry)
         strategies = [name for name, is_set in (("merge", field.merges), ("retainKeys", field.retains_keys)) if is_set]
         if field.merge_key:

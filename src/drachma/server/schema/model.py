@@ -45,7 +45,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     """A named part of an object.
 
     ``filled``: upstream's struct is not a pointer, so the field is written even where it is empty. ``nulled``: so is
-    this list, as null. ``default`` only matters for key fields of lists. ``merge_key``, ``merges`` and ``retains_keys``
+    this list or time, as null. ``optional``: a scalar that is a pointer upstream, so that zero is something else than
+    nothing. ``default`` only matters for key fields of lists. ``merge_key``, ``merges`` and ``retains_keys``
     are the strategic merge patch strategy, which for historical reasons is not always what server-side apply does.
     """
 
@@ -54,10 +55,15 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     required: bool = False
     filled: bool = False
     nulled: bool = False
+    optional: bool = False
     default: Any = None
     merges: bool = False
     merge_key: str = ""
     retains_keys: bool = False
+
+
+ZEROS: Mapping[str, Any] = {"str": "", "bool": False, "int32": 0, "int64": 0, "bytes": "", "Quantity": "0"}
+"""What Go has where a scalar is missing, and writes unless it leaves it out; times are null."""
 
 
 class Object(msgspec.Struct, frozen=True, eq=False):

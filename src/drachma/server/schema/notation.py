@@ -13,6 +13,7 @@
     *   required                     ~   patches merge it, by the first key field
     !   written even where empty     ~k  patches merge it by field k, although apply does not
     /x  default x (for key fields)   +   with ~: a patch names the keys to retain
+    ?   zero is not nothing: a pointer to a scalar
 
 Errors in a table are programming errors: KeyError for an unknown type, ValueError for a malformed line.
 """
@@ -24,7 +25,7 @@ from drachma.server.schema import model
 
 _FIELD = re.compile(
     r"(?P<name>[A-Za-z0-9]+)=(?P<type>[\[{<]*[A-Za-z0-9]+(?::[A-Za-z0-9,]+)?[\]}>]*)"
-    r"(?P<filled>!?)(?P<required>\*?)(?P<default>/[^~]*)?(?P<merges>~(?P<key>[A-Za-z0-9]*)(?P<retains>\+?))?"
+    r"(?P<filled>!?)(?P<optional>\??)(?P<required>\*?)(?P<default>/[^~]*)?(?P<merges>~(?P<key>[A-Za-z0-9]*)(?P<retains>\+?))?"
 )
 _ZERO: Mapping[str, object] = {"string": "", "integer": 0, "boolean": False}
 
@@ -67,7 +68,10 @@ class Table:
             name=match["name"],
             type=kind,
             required=required,
-            filled=bool(match["filled"]),
+            # What is required has no omitempty in Go, so that a scalar is written although it is zero.
+            filled=bool(match["filled"]) or (required and isinstance(kind, model.Scalar)),
+            nulled=bool(match["filled"]) and _is_null(kind),
+            optional=bool(match["optional"]),
             default=_default(kind, match["default"], required=required),
             merges=bool(match["merges"]) and isinstance(kind, model.ListOf),
             merge_key=match["key"] or (keys[0] if keys and match["merges"] else ""),
@@ -86,6 +90,11 @@ class Table:
             return model.MapOf(self._type(text[1:-1]))
         plain = model.PLAIN.get(text)
         return plain if plain is not None else self.object(text)
+
+
+def _is_null(kind: model.Type) -> bool:
+    """Whether Go writes null for an empty value of the type."""
+    return isinstance(kind, model.ListOf | model.MapOf) or kind in (model.TIME, model.MICRO_TIME)
 
 
 def _default(kind: model.Type, written: str | None, *, required: bool) -> object:

@@ -8,64 +8,64 @@ from typing import Final
 TYPES: Final = """\
 @io.k8s.api.core.v1
 AWSElasticBlockStoreVolumeSource: fsType=str partition=int32 readOnly=bool volumeID=str*
-AzureDiskVolumeSource: cachingMode=str/ReadWrite diskName=str* diskURI=str* fsType=str/ext4 kind=str/Shared
-    readOnly=bool/False
+AzureDiskVolumeSource: cachingMode=str?/ReadWrite diskName=str* diskURI=str* fsType=str?/ext4 kind=str?/Shared
+    readOnly=bool?/False
 AzureFileVolumeSource: readOnly=bool secretName=str* shareName=str*
-CSIVolumeSource: driver=str* fsType=str nodePublishSecretRef=LocalObjectReference readOnly=bool volumeAttributes=<str>
-CephFSVolumeSource: monitors=[str]* path=str readOnly=bool secretFile=str secretRef=LocalObjectReference user=str
+CSIVolumeSource: driver=str* fsType=str? nodePublishSecretRef=LocalObjectReference readOnly=bool? volumeAttributes=<str>
+CephFSVolumeSource: monitors=[str]!* path=str readOnly=bool secretFile=str secretRef=LocalObjectReference user=str
 CinderVolumeSource: fsType=str readOnly=bool secretRef=LocalObjectReference volumeID=str*
-ClusterTrustBundleProjection: labelSelector=LabelSelector name=str optional=bool path=str* signerName=str user=int64
-ConfigMapProjection: items=[KeyToPath] name=str/ optional=bool
-ConfigMapVolumeSource: defaultMode=int32 defaultUser=int64 items=[KeyToPath] name=str/ optional=bool
+ClusterTrustBundleProjection: labelSelector=LabelSelector name=str? optional=bool? path=str* signerName=str? user=int64?
+ConfigMapProjection: items=[KeyToPath] name=str/ optional=bool?
+ConfigMapVolumeSource: defaultMode=int32? defaultUser=int64? items=[KeyToPath] name=str/ optional=bool?
 DownwardAPIProjection: items=[DownwardAPIVolumeFile]
-DownwardAPIVolumeFile: fieldRef=ObjectFieldSelector mode=int32 path=str* resourceFieldRef=ResourceFieldSelector
-    user=int64
-DownwardAPIVolumeSource: defaultMode=int32 defaultUser=int64 items=[DownwardAPIVolumeFile]
-EmptyDirVolumeSource: medium=str mode=int32 sizeLimit=Quantity
+DownwardAPIVolumeFile: fieldRef=ObjectFieldSelector mode=int32? path=str* resourceFieldRef=ResourceFieldSelector
+    user=int64?
+DownwardAPIVolumeSource: defaultMode=int32? defaultUser=int64? items=[DownwardAPIVolumeFile]
+EmptyDirVolumeSource: medium=str mode=int32? sizeLimit=Quantity
 EphemeralVolumeSource: volumeClaimTemplate=PersistentVolumeClaimTemplate
-FCVolumeSource: fsType=str lun=int32 readOnly=bool targetWWNs=[str] wwids=[str]
+FCVolumeSource: fsType=str lun=int32? readOnly=bool targetWWNs=[str] wwids=[str]
 FlexVolumeSource: driver=str* fsType=str options=<str> readOnly=bool secretRef=LocalObjectReference
 FlockerVolumeSource: datasetName=str datasetUUID=str
 GCEPersistentDiskVolumeSource: fsType=str partition=int32 pdName=str* readOnly=bool
 GitRepoVolumeSource: directory=str repository=str* revision=str
 GlusterfsVolumeSource: endpoints=str* path=str* readOnly=bool
-HostPathVolumeSource: path=str* type=str
-ISCSIVolumeSource: chapAuthDiscovery=bool chapAuthSession=bool fsType=str initiatorName=str iqn=str*
+HostPathVolumeSource: path=str* type=str?
+ISCSIVolumeSource: chapAuthDiscovery=bool chapAuthSession=bool fsType=str initiatorName=str? iqn=str*
     iscsiInterface=str/default lun=int32* portals=[str] readOnly=bool secretRef=LocalObjectReference targetPortal=str*
 ImageVolumeSource: pullPolicy=str reference=str
-KeyToPath: key=str* mode=int32 path=str* user=int64
+KeyToPath: key=str* mode=int32? path=str* user=int64?
 NFSVolumeSource: path=str* readOnly=bool server=str*
 PersistentVolumeClaimSpec: accessModes=[str] dataSource=TypedLocalObjectReference dataSourceRef=TypedObjectReference
-    resources=VolumeResourceRequirements! selector=LabelSelector storageClassName=str volumeAttributesClassName=str
-    volumeMode=str volumeName=str
+    resources=VolumeResourceRequirements! selector=LabelSelector storageClassName=str? volumeAttributesClassName=str?
+    volumeMode=str? volumeName=str
 PersistentVolumeClaimTemplate: metadata=ObjectMeta! spec=PersistentVolumeClaimSpec!*
 PersistentVolumeClaimVolumeSource: claimName=str* readOnly=bool
 PhotonPersistentDiskVolumeSource: fsType=str pdID=str*
 PodCertificateProjection: certificateChainPath=str credentialBundlePath=str keyPath=str keyType=str*
-    maxExpirationSeconds=int32 signerName=str* user=int64 userAnnotations=<str>
+    maxExpirationSeconds=int32? signerName=str* user=int64? userAnnotations=<str>
 PortworxVolumeSource: fsType=str readOnly=bool volumeID=str*
-ProjectedVolumeSource: defaultMode=int32 defaultUser=int64 sources=[VolumeProjection]
+ProjectedVolumeSource: defaultMode=int32? defaultUser=int64? sources=[VolumeProjection]!
 QuobyteVolumeSource: group=str readOnly=bool registry=str* tenant=str user=str volume=str*
-RBDVolumeSource: fsType=str image=str* keyring=str//etc/ceph/keyring monitors=[str]* pool=str/rbd readOnly=bool
+RBDVolumeSource: fsType=str image=str* keyring=str//etc/ceph/keyring monitors=[str]!* pool=str/rbd readOnly=bool
     secretRef=LocalObjectReference user=str/admin
 ScaleIOVolumeSource: fsType=str/xfs gateway=str* protectionDomain=str readOnly=bool secretRef=LocalObjectReference*
     sslEnabled=bool storageMode=str/ThinProvisioned storagePool=str system=str* volumeName=str
-SecretProjection: items=[KeyToPath] name=str/ optional=bool
-SecretVolumeSource: defaultMode=int32 defaultUser=int64 items=[KeyToPath] optional=bool secretName=str
-ServiceAccountTokenProjection: audience=str expirationSeconds=int64 path=str* user=int64
+SecretProjection: items=[KeyToPath] name=str/ optional=bool?
+SecretVolumeSource: defaultMode=int32? defaultUser=int64? items=[KeyToPath] optional=bool? secretName=str
+ServiceAccountTokenProjection: audience=str expirationSeconds=int64? path=str* user=int64?
 StorageOSVolumeSource: fsType=str readOnly=bool secretRef=LocalObjectReference volumeName=str volumeNamespace=str
-TypedLocalObjectReference!: apiGroup=str kind=str* name=str*
-TypedObjectReference: apiGroup=str kind=str* name=str* namespace=str
+TypedLocalObjectReference!: apiGroup=str! kind=str* name=str*
+TypedObjectReference: apiGroup=str! kind=str* name=str* namespace=str?
 Volume: awsElasticBlockStore=AWSElasticBlockStoreVolumeSource azureDisk=AzureDiskVolumeSource
-    azureFile=AzureFileVolumeSource cephfs=CephFSVolumeSource cinder=CinderVolumeSource
-    configMap=ConfigMapVolumeSource csi=CSIVolumeSource downwardAPI=DownwardAPIVolumeSource
-    emptyDir=EmptyDirVolumeSource ephemeral=EphemeralVolumeSource fc=FCVolumeSource flexVolume=FlexVolumeSource
-    flocker=FlockerVolumeSource gcePersistentDisk=GCEPersistentDiskVolumeSource gitRepo=GitRepoVolumeSource
-    glusterfs=GlusterfsVolumeSource hostPath=HostPathVolumeSource image=ImageVolumeSource iscsi=ISCSIVolumeSource
-    name=str* nfs=NFSVolumeSource persistentVolumeClaim=PersistentVolumeClaimVolumeSource
-    photonPersistentDisk=PhotonPersistentDiskVolumeSource portworxVolume=PortworxVolumeSource
-    projected=ProjectedVolumeSource quobyte=QuobyteVolumeSource rbd=RBDVolumeSource scaleIO=ScaleIOVolumeSource
-    secret=SecretVolumeSource storageos=StorageOSVolumeSource vsphereVolume=VsphereVirtualDiskVolumeSource
+    azureFile=AzureFileVolumeSource cephfs=CephFSVolumeSource cinder=CinderVolumeSource configMap=ConfigMapVolumeSource
+    csi=CSIVolumeSource downwardAPI=DownwardAPIVolumeSource emptyDir=EmptyDirVolumeSource
+    ephemeral=EphemeralVolumeSource fc=FCVolumeSource flexVolume=FlexVolumeSource flocker=FlockerVolumeSource
+    gcePersistentDisk=GCEPersistentDiskVolumeSource gitRepo=GitRepoVolumeSource glusterfs=GlusterfsVolumeSource
+    hostPath=HostPathVolumeSource image=ImageVolumeSource iscsi=ISCSIVolumeSource name=str* nfs=NFSVolumeSource
+    persistentVolumeClaim=PersistentVolumeClaimVolumeSource photonPersistentDisk=PhotonPersistentDiskVolumeSource
+    portworxVolume=PortworxVolumeSource projected=ProjectedVolumeSource quobyte=QuobyteVolumeSource rbd=RBDVolumeSource
+    scaleIO=ScaleIOVolumeSource secret=SecretVolumeSource storageos=StorageOSVolumeSource
+    vsphereVolume=VsphereVirtualDiskVolumeSource
 VolumeProjection: clusterTrustBundle=ClusterTrustBundleProjection configMap=ConfigMapProjection
     downwardAPI=DownwardAPIProjection podCertificate=PodCertificateProjection secret=SecretProjection
     serviceAccountToken=ServiceAccountTokenProjection

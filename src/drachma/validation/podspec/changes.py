@@ -1,0 +1,143 @@
+"""Rules for what may change in the spec of a pod that exists.
+
+Upstream also prints what differs, in a notation of its own; we do not (see docs/differences.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from drachma.validation import fielderror, printed
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import SPEC, Path
+from drachma.validation.podspec import affinity, containers, tolerations
+
+UPDATABLE: Final = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+_LONGEST_DEADLINE: Final = 2**31 - 1
+_CHANGEABLE: Final = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
+
+
+def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
+    """What is wrong with a change of a pod's spec; both are in normal form."""
+    for field in ("containers", "initContainers"):
+        new, before = spec.get(field) or (), old.get(field) or ()
+        if len(new) != len(before):
+            yield fielderror.forbidden(SPEC.child(field), "pod updates may not add or remove containers")
+            return
+        for position, container in enumerate(new):
+            yield from _image(container, SPEC.child(field).item(position))
+    deadline = _deadline(spec.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
+    if deadline is not None:
+        yield deadline
+        if spec.get("activeDeadlineSeconds") is not None:
+            return
+    at, given = SPEC.child("tolerations"), spec.get("tolerations") or ()
+    yield from tolerations.check_only_added(given, old.get("tolerations") or (), at=at)
+    yield from _gates(spec.get("schedulingGates") or (), old.get("schedulingGates") or ())
+    if spec == old:
+        return
+    expected = dict(spec)
+    if old.get("schedulingGates"):
+        yield from _steering(expected, old)
+    if _fixed(expected, old) != _fixed(old, old):
+        yield fielderror.forbidden(SPEC, UPDATABLE)
+
+
+def _image(container: Mapping[str, Any], at: Path) -> Errors:
+    if not container.get("image"):
+        yield fielderror.required(at.child("image"))
+    yield from containers.check_image(container, at)
+
+
+def _deadline(new: int | None, old: int | None) -> fielderror.FieldError | None:
+    at = SPEC.child("activeDeadlineSeconds")
+    if new is None:
+        if old is None:
+            return None
+        return fielderror.invalid(at, None, "must not update from a positive integer to nil value")
+    if not 0 <= new <= _LONGEST_DEADLINE:
+        return fielderror.invalid(at, new, f"must be between 0 and {_LONGEST_DEADLINE}, inclusive")
+    if old is not None and old < new:
+        return fielderror.invalid(at, new, "must be less than or equal to previous value")
+    return None
+
+
+def _gates(gates: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]]) -> Errors:
+    """Gates can be taken away one by one."""
+    known = {gate.get("name", "") for gate in old}
+    for position, gate in enumerate(gates):
+        name = gate.get("name", "")
+        if name not in known:
+            at = SPEC.child("schedulingGates").item(position).child("name")
+            yield fielderror.forbidden(at, f"only deletion is allowed, but found new scheduling gate '{name}'")
+
+
+def _steering(spec: dict[str, Any], old: Mapping[str, Any]) -> Errors:
+    """While there are gates, a pod can be steered to fewer nodes. Takes what is decided here out of the spec."""
+    chosen, before = spec.get("nodeSelector") or {}, old.get("nodeSelector") or {}
+    if any(chosen.get(key) != value for key, value in before.items()):
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield fielderror.invalid(SPEC.child("nodeSelector"), printed.wire(chosen or None), detail)
+    spec.pop("nodeSelector", None)
+    if before:
+        spec["nodeSelector"] = before
+    whole, whole_before = spec.get("affinity"), old.get("affinity")
+    nodes, nodes_before = (whole or {}).get("nodeAffinity"), (whole_before or {}).get("nodeAffinity")
+    if nodes == nodes_before:
+        return
+    yield from _node_affinity(nodes or {}, nodes_before or {})
+    others = {field: value for field, value in (whole or {}).items() if field != "nodeAffinity"}
+    if nodes_before is not None:
+        spec["affinity"] = {**others, "nodeAffinity": nodes_before}
+    elif whole_before is None and not others:
+        spec.pop("affinity", None)
+    else:
+        spec["affinity"] = others
+
+
+def _node_affinity(new: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
+    terms = (old.get(affinity.REQUIRED) or {}).get("nodeSelectorTerms") or []
+    given = (new.get(affinity.REQUIRED) or {}).get("nodeSelectorTerms") or []
+    at = SPEC.child("affinity", "nodeAffinity", affinity.REQUIRED, "nodeSelectorTerms")
+    if terms and len(terms) != len(given):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        yield fielderror.invalid(at, printed.wire([_term(each) for each in given] or None), detail)
+        return
+    for position, term in enumerate(terms):
+        if not _only_adds(given[position], term):
+            detail = "only additions are allowed (no mutations or deletions)"
+            yield fielderror.invalid(at.item(position), printed.wire(_term(given[position])), detail)
+
+
+def _only_adds(term: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    fields = ("matchExpressions", "matchFields")
+    if not any(old.get(field) for field in fields):
+        return not any(term.get(field) for field in fields)
+    return all((term.get(field) or [])[: len(old.get(field) or [])] == (old.get(field) or []) for field in fields)
+
+
+def _term(term: Mapping[str, Any]) -> dict[str, Any]:
+    """A term as upstream's internal types print it."""
+    names = (("MatchExpressions", "matchExpressions"), ("MatchFields", "matchFields"))
+    return {go: [_requirement(each) for each in term[wire]] if term.get(wire) else None for go, wire in names}
+
+
+def _requirement(requirement: Mapping[str, Any]) -> dict[str, Any]:
+    fields = (("Key", "key", ""), ("Operator", "operator", ""), ("Values", "values", None))
+    return {go: requirement.get(wire, empty) for go, wire, empty in fields}
+
+
+def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec without what updates may change."""
+    fixed = {field: value for field, value in spec.items() if field not in _CHANGEABLE}
+    for field in ("containers", "initContainers"):
+        if fixed.get(field):
+            fixed[field] = [{**container, "image": ""} for container in fixed[field]]
+    grace = old.get("terminationGracePeriodSeconds")
+    if grace is not None and grace < 0 and fixed.get("terminationGracePeriodSeconds") == 1:
+        fixed["terminationGracePeriodSeconds"] = grace
+    return fixed

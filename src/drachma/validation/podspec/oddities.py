@@ -1,0 +1,152 @@
+"""What is allowed in a pod and most likely a mistake; clients are told of it in warnings when they create one."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from drachma.validation.path import Path
+from drachma.validation.podspec import affinity
+from drachma.values import quantity, quotation
+
+_RETIRED: Final = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+_RETIRED_ANNOTATIONS: Final = {
+    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+_PORT: Final[tuple[tuple[str, str, str | int], ...]] = (
+    ("Name", "name", ""), ("HostPort", "hostPort", 0), ("ContainerPort", "containerPort", 0),
+    ("Protocol", "protocol", ""), ("HostIP", "hostIP", ""),
+)  # fmt: skip
+_NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
+
+
+def find(spec: Mapping[str, Any], at: Path, *, annotations: Mapping[str, str], notes: Path) -> Iterator[str]:
+    """All oddities of a spec at ``at``, and of the annotations at ``notes`` that belong to it."""
+    for position, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        if constraint.get("labelSelector") is None:
+            yield f"{at.child('topologySpreadConstraints').item(position).child('labelSelector')}: {_NO_SELECTOR}"
+    for key, message in _RETIRED_ANNOTATIONS.items():
+        if key in annotations:
+            yield f"{notes.key(key)}: {message}"
+    for position, volume in enumerate(spec.get("volumes") or ()):
+        for field, message in _RETIRED.items():
+            if volume.get(field) is not None:
+                shown = "storageOS" if field == "storageos" else field
+                yield f"{at.child('volumes').item(position).child(shown)}: {message}"
+    yield from _repeated(spec, at, field="hostAliases", key="ip")
+    yield from _repeated(spec, at, field="imagePullSecrets", key="name")
+    for position, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if not secret.get("name"):
+            yield f'{at.child("imagePullSecrets").item(position).child("name")}: invalid empty name ""'
+    containers = list(_containers(spec, at))
+    for container, path in containers:
+        if container.get("resources"):
+            yield from _fractions(container["resources"], path.child("resources"))
+        if len(container.get("env") or ()) > 1:
+            yield from _hidden(container["env"], path.child("env"))
+    if any(container.get("ports") for container, _ in containers):
+        yield from _ports(containers)
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        detail = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{at.child('terminationGracePeriodSeconds')}: {detail}"
+    if spec.get("affinity"):
+        yield from _terms(spec["affinity"], at.child("affinity"))
+
+
+def _containers(spec: Mapping[str, Any], at: Path) -> Iterator[tuple[Mapping[str, Any], Path]]:
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        for position, container in enumerate(spec.get(field) or ()):
+            yield container, at.child(field).item(position)
+
+
+def _repeated(spec: Mapping[str, Any], at: Path, *, field: str, key: str) -> Iterator[str]:
+    seen = set()
+    for position, item in enumerate(spec.get(field) or ()):
+        value = item.get(key, "")
+        if value in seen:
+            yield f"{at.child(field).item(position).child(key)}: duplicate {key} {quotation.quote(value)}"
+        seen.add(value)
+
+
+def _fractions(resources: Mapping[str, Any], at: Path) -> Iterator[str]:
+    for name in ("memory", "ephemeral-storage"):
+        for field in ("limits", "requests"):
+            text = (resources.get(field) or {}).get(name)
+            if text is not None and text.endswith("m") and quantity.Quantity.parse(text).milli_value() % 1000:
+                shown = quotation.quote(text)
+                yield f"{at.child(field).key(name)}: fractional byte value {shown} is invalid, must be an integer"
+
+
+def _hidden(variables: Any, at: Path) -> Iterator[str]:
+    seen = set()
+    for position, variable in enumerate(variables):
+        name, value = variable.get("name", ""), variable.get("value", "")
+        reference = f"$({name})"
+        extends = variable.get("valueFrom") is None and value != reference and reference in value
+        if name in seen and not extends:
+            shown = quotation.quote(name)
+            yield f"{at.item(position)}: hides previous definition of {shown}, which may be dropped when using apply"
+        seen.add(name)
+
+
+def _ports(containers: list[tuple[Mapping[str, Any], Path]]) -> Iterator[str]:
+    every = [
+        (port, path.child("ports").item(position))
+        for container, path in containers
+        for position, port in enumerate(container.get("ports") or ())
+    ]
+    seen: dict[tuple[int, str], list[tuple[Mapping[str, Any], Path]]] = {}
+    for port, path in every:
+        if port.get("hostIP") and not port.get("hostPort"):
+            shown = " ".join(f"{go}:{port.get(wire, empty)}" for go, wire, empty in _PORT)
+            yield f"{path}: hostIP set without hostPort: {{{shown}}}"
+        others = seen.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
+        for other, where in others:
+            relation = _relation(port, other)
+            if relation:
+                yield f"{path}: {relation} port definition with {where}"
+        others.append((port, path))
+    named: dict[str, Path] = {}
+    for port, path in every:
+        name = port.get("name", "")
+        if name in named:
+            first = named[name]
+            yield (
+                f"{path}: duplicate port name {quotation.quote(name)} with {first}, services and probes that select "
+                f"ports by name will use {first}"
+            )
+        elif name:
+            named[name] = path
+
+
+def _relation(port: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    (address, number), (address2, number2) = (
+        (each.get("hostIP", ""), each.get("hostPort", 0)) for each in (port, other)
+    )
+    if (address, number) == (address2, number2):
+        return "duplicate"
+    if not number or not number2:
+        return "overlapping"
+    return "dangerously ambiguous" if number == number2 and bool(address) != bool(address2) else ""
+
+
+def _terms(given: Mapping[str, Any], at: Path) -> Iterator[str]:
+    for field in ("podAffinity", "podAntiAffinity"):
+        own = given.get(field) or {}
+        for position, term in enumerate(own.get(affinity.REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                yield f"{at.child(field, affinity.REQUIRED).item(position).child('labelSelector')}: {_NO_SELECTOR}"
+        for position, weighted in enumerate(own.get(affinity.PREFERRED) or ()):
+            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                path = at.child(field, affinity.PREFERRED).item(position).child("podAffinityTerm", "labelSelector")
+                yield f"{path}: {_NO_SELECTOR}"

@@ -1,0 +1,34 @@
+"""Rules for label selectors, which pods and workloads choose other pods by."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from drachma.validation import fielderror, formats, metadata, printed
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Path
+
+
+def check(selector: Mapping[str, Any] | None, at: Path) -> Errors:
+    """A selector, or none."""
+    if not selector:
+        return
+    yield from metadata.labels(selector.get("matchLabels") or {}, at.child("matchLabels"))
+    for position, requirement in enumerate(selector.get("matchExpressions") or ()):
+        yield from _requirement(requirement, at.child("matchExpressions").item(position))
+
+
+def _requirement(requirement: Mapping[str, Any], at: Path) -> Errors:
+    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
+    match operator:
+        case "In" | "NotIn":
+            if not values:
+                yield fielderror.required(at.child("values"), "must be specified when `operator` is 'In' or 'NotIn'")
+        case "Exists" | "DoesNotExist":
+            if values:
+                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                yield fielderror.forbidden(at.child("values"), detail)
+        case _:
+            yield fielderror.invalid(at.child("operator"), printed.named(operator), "not a valid selector operator")
+    yield from formats.label_key(requirement.get("key", ""), at.child("key"))
+    for position, value in enumerate(values):
+        yield from formats.label_value(value, at.child("values").item(position))
