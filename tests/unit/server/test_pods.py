@@ -180,7 +180,9 @@ async def test_eviction(server: Client) -> None:
 
 
 async def test_what_may_change(server: Client) -> None:
-    made = (await server.call("POST", PODS, client.pod())).body
+    given = client.pod()
+    given["spec"]["tolerations"] = [{"key": "k", "operator": "Exists"}]
+    made = (await server.call("POST", PODS, given)).body
     image = {"spec": {"containers": [{"name": "main", "image": "other:2"}]}}
     changed = await server.call("PATCH", f"{PODS}/p", image, content_type="application/strategic-merge-patch+json")
     assert (changed.code, changed.body["metadata"]["generation"]) == (200, 2)

@@ -68,7 +68,7 @@ class PodStrategy(DocumentStrategy):
     def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         subject = super().read(document, write, known=known)
         given = document.get("status") or {}
-        cleared = {field: [] for field in podfields.LISTS if given.get(field) == []}
+        cleared: Document = {field: [] for field in podfields.LISTS if given.get(field) == []}
         if cleared:
             # In a status, an empty list says more than none (see podfields.keep_status).
             subject.content["status"] = {**(subject.content.get("status") or {}), **cleared}
