@@ -17,6 +17,10 @@ IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-public", "kube-system"}
 """Namespaces that the cluster cannot do without."""
 
 _NAMESPACES: Final = "namespaces"
+_ORPHANED: Final = (
+    "child pods are preserved by default when jobs are deleted; "
+    "set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 class Deleted(NamedTuple):
@@ -42,6 +46,9 @@ class Deleter:
 
     async def delete(self, write: Write, wanted: options.DeleteOptions) -> Deleted:
         """Deletes one object, or marks it as being deleted."""
+        is_left_open = wanted.propagation_policy is None and wanted.orphan_dependents is None
+        if is_left_open and self._registry.strategy(write.resource).traits.orphans_dependents:
+            write.warnings.append(_ORPHANED)
         for _ in range(registry.ATTEMPTS):
             stored = self._registry.get(write.resource, write.namespace, name=write.name)
             if write.resource.key == _NAMESPACES:
@@ -128,7 +135,10 @@ def _plan(document: Mapping[str, Any], write: Write, wanted: options.DeleteOptio
     finalizers = before
     if strategy.traits.has_dependents:
         finalizers = objectmeta.with_dependents_finalizers(
-            before, orphan_dependents=wanted.orphan_dependents, policy=wanted.propagation_policy
+            before,
+            orphan_dependents=wanted.orphan_dependents,
+            policy=wanted.propagation_policy,
+            default_orphans=strategy.traits.orphans_dependents,
         )
         _set(metadata, "finalizers", finalizers)
     if finalizers and not is_graceful:

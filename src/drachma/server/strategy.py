@@ -66,14 +66,16 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """What distinguishes kinds in the semantics of verbs.
 
     ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
-    a time to end by. ``has_dependents``: the garbage collector looks after what the object owns. ``is_completed``: the
-    server adds to new objects what nobody owns, such as a pod's priority.
+    a time to end by. ``has_dependents``: the garbage collector looks after what the object owns, and, where it
+    ``orphans_dependents``, leaves it alone unless a delete says otherwise. ``is_completed``: the server adds to new
+    objects what nobody owns, such as a pod's priority.
     """
 
     returns_deleted: bool = False
     creates_on_update: bool = False
     dies_gracefully: bool = False
     has_dependents: bool = True
+    orphans_dependents: bool = False
     is_completed: bool = False
 
 

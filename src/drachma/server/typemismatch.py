@@ -8,6 +8,7 @@ Almost all documents are good, as :mod:`drachma.server.fit` knows; only others a
 
 import base64
 import binascii
+import re
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
@@ -59,6 +60,8 @@ _EMBEDDED: Final = {
 _SELF_READING: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
 _TIME_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_TIME_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+_SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_MICRO_SECONDS: Final = re.compile(_SECONDS.pattern + r"\.\d{6}(?!\d)")
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
 
@@ -196,7 +199,8 @@ def _base64(text: str) -> None:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-        stray = next((place for place, character in enumerate(text) if character not in alphabet), len(text))
+        whole = len(text) // 4 * 4
+        stray = next((place for place, character in enumerate(text) if character not in alphabet), whole)
         raise _Mismatch(f"illegal base64 data at input byte {stray}") from None
 
 
@@ -213,6 +217,10 @@ def _quantity(value: Any) -> None:
 def _time(value: Any, *, layout: str) -> None:
     if not isinstance(value, str):
         raise _Mismatch(f"json: cannot unmarshal {describe(value)} into Go value of type string")
+    if layout is _MICRO_TIME_LAYOUT and _SECONDS.match(value) and not _MICRO_SECONDS.match(value):
+        # Go leaves out no digit of what a layout asks for.
+        shown, rest = (msgspec.json.encode(text).decode() for text in (value, value[19:]))
+        raise _Mismatch(f'parsing time {shown} as "{layout}": cannot parse {rest} as ".000000"')
     try:
         msgspec.convert(value, datetime)
     except msgspec.ValidationError:

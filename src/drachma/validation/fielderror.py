@@ -103,6 +103,11 @@ def duplicate(at: Path, value: object) -> FieldError:
     return FieldError(Reason.DUPLICATE, str(at), value)
 
 
+def with_detail(error: FieldError, detail: str) -> FieldError:
+    """The same error, and what else there is to say."""
+    return structs.replace(error, detail=detail)
+
+
 def not_found(at: Path, value: object, detail: str = "") -> FieldError:
     """A reference to something that is not there."""
     return FieldError(Reason.NOT_FOUND, str(at), value, detail)

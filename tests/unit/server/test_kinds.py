@@ -128,7 +128,7 @@ async def test_a_selector_must_choose_its_own_pods(server: Client, plural: str) 
         pytest.param(
             "/api/v1/nodes",
             {"metadata": {"name": "n"}, "spec": {"taints": [{"key": "a", "effect": "Never"}]}},
-            'spec.taints[0].effect: Unsupported value: "Never"',
+            'metadata.taints[0].effect: Unsupported value: "Never"',
             id="taint",
         ),
         pytest.param(

@@ -10,7 +10,7 @@ from drachma.server.core.document import DocumentStrategy
 from drachma.store import protocol
 
 _BY_KIND: Final[Mapping[str, type[DocumentStrategy]]] = {
-    "ConfigMap": clusterkinds.ConfigStrategy,
+    "ConfigMap": clusterkinds.ConfigMapStrategy,
     "Deployment": workloads.DeploymentStrategy,
     "Event": clusterkinds.EventStrategy,
     "Job": workloads.JobStrategy,

@@ -1,45 +1,30 @@
 """Namespaces, nodes, priority classes and the small kinds that configure a cluster."""
 
 import base64
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.server import documents, objectmeta
+from drachma.server import objectmeta
 from drachma.server.core.document import Document, DocumentStrategy, taken
 from drachma.server.strategy import Subject, Traits, Write
-from drachma.validation import fielderror, metadata, printed
+from drachma.validation import configuration, event, fielderror, metadata, node, printed, quota
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, Path
 from drachma.values import names
 
 NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 NAMESPACE_FINALIZER: Final = "kubernetes"
+_STANDARD_FINALIZERS: Final = (NAMESPACE_FINALIZER, "orphan", "foregroundDeletion")
 
 _PREEMPTION_POLICIES: Final = ("Never", "PreemptLowerPriority")
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 _SYSTEM_PREFIX: Final = "system-"
-_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 
 
 def _label(name: str, *, is_prefix: bool) -> Sequence[str]:
     """The rule for names that become DNS labels; a prefix may end in a dash, because more follows."""
     return names.dns1123_label(name[:-1] + "a" if is_prefix and name.endswith("-") else name)
-
-
-def _key_problems(key: str) -> Iterator[str]:
-    """What keeps a key of a config map or secret from being a file name."""
-    if len(key) > names.SUBDOMAIN_LENGTH:
-        yield f"must be no more than {names.SUBDOMAIN_LENGTH} characters"
-    if not _CONFIG_KEY.fullmatch(key):
-        yield (
-            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
-            "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-        )
-    if key == ".":
-        yield "must not be '.'"
-    elif key.startswith(".."):
-        yield "must not be '..'" if key == ".." else "must not start with '..'"
 
 
 class NamespaceStrategy(DocumentStrategy):
@@ -67,18 +52,28 @@ class NamespaceStrategy(DocumentStrategy):
         else:
             taken(content, old, "spec")
 
-    def check(self, content: Document, subject: Subject) -> Errors:
-        for position, name in enumerate((content.get("spec") or {}).get("finalizers") or ()):
-            if "/" not in name and name != NAMESPACE_FINALIZER:
-                detail = "name is neither a standard finalizer name nor is it fully qualified"
-                yield fielderror.invalid(SPEC.child("finalizers").item(position), printed.named(name), detail)
+    def check_new(self, content: Document, subject: Subject) -> Errors:
+        for name in (content.get("spec") or {}).get("finalizers") or ():
+            yield from _finalizer(name, SPEC.child("finalizers"))
 
     def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from self.check(content, subject)
-        phase = (content.get("status") or {}).get("phase")
-        if subject.metadata.get("deletionTimestamp") and phase != "Terminating":
-            detail = "may only be 'Terminating' if `deletionTimestamp` is not empty"
-            yield fielderror.invalid(Path("status").child("Phase"), printed.named(phase or ""), detail)
+        if content.get("spec") != old.get("spec"):
+            for position, name in enumerate((content.get("spec") or {}).get("finalizers") or ()):
+                yield from _finalizer(name, SPEC.child("finalizers").item(position))
+            return
+        phase = (content.get("status") or {}).get("phase", "")
+        wanted, when = (
+            ("Terminating", "not empty") if subject.metadata.get("deletionTimestamp") else ("Active", "empty")
+        )
+        if phase != wanted:
+            detail = f"may only be '{wanted}' if `deletionTimestamp` is {when}"
+            yield fielderror.invalid(Path("status").child("Phase"), printed.named(phase), detail)
+
+
+def _finalizer(name: str, at: Path) -> Errors:
+    yield from fielderror.problems(at, name, names.label_key(name))
+    if "/" not in name and name not in _STANDARD_FINALIZERS:
+        yield fielderror.invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")
 
 
 class NodeStrategy(DocumentStrategy):
@@ -89,25 +84,33 @@ class NodeStrategy(DocumentStrategy):
         if current.get("capacity") and not current.get("allocatable"):
             content["status"] = {**current, "allocatable": dict(current["capacity"])}
 
+        spec = content["spec"] = {
+            name: value for name, value in content.get("spec", {}).items() if name != "configSource"
+        }
+        if spec.get("podCIDR") and spec.get("podCIDR") not in (spec.get("podCIDRs") or ())[:1]:
+            content["spec"] = {**spec, "podCIDRs": [spec["podCIDR"]]}
+        elif spec.get("podCIDRs") and not spec.get("podCIDR"):
+            content["spec"] = {**spec, "podCIDR": spec["podCIDRs"][0]}
+
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content.setdefault("spec", {})
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
         taken(content, old, "spec")
 
-    def check(self, content: Document, subject: Subject) -> Errors:
-        seen = set()
-        for position, taint in enumerate((content.get("spec") or {}).get("taints") or ()):
-            at = SPEC.child("taints").item(position)
-            for message in names.label_key(taint.get("key", "")):
-                yield fielderror.invalid(at.child("key"), taint.get("key", ""), message)
-            if taint.get("effect") not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
-                allowed = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-                yield fielderror.not_supported(at.child("effect"), printed.named(taint.get("effect", "")), allowed)
-            identity = (taint.get("key"), taint.get("effect"))
-            if identity in seen:
-                yield fielderror.duplicate(at, printed.wire(taint))
-            seen.add(identity)
+    def check_new(self, content: Document, subject: Subject) -> Errors:
+        yield from node.check(content.get("spec") or {}, content.get("status") or {})
+
+    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        spec, status = content.get("spec") or {}, content.get("status") or {}
+        yield from node.check_update(spec, status, old=old.get("spec") or {})
+
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from self.check_update(content, old, subject)
+
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        if (content.get("spec") or {}).get("externalID"):
+            yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
 
 
 class PriorityClassStrategy(DocumentStrategy):
@@ -120,7 +123,9 @@ class PriorityClassStrategy(DocumentStrategy):
 
     def check(self, content: Document, subject: Subject) -> Errors:
         value, name = content["value"], subject.metadata.get("name", "")
-        if value > _HIGHEST_USER_PRIORITY and not name.startswith(_SYSTEM_PREFIX):
+        if name.startswith(_SYSTEM_PREFIX):
+            yield from _system_class(name, value)
+        elif value > _HIGHEST_USER_PRIORITY:
             detail = f"maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}"
             yield fielderror.forbidden(Path("value"), detail)
         policy = content["preemptionPolicy"]
@@ -140,35 +145,26 @@ class PriorityClassStrategy(DocumentStrategy):
         return False
 
 
-class ConfigStrategy(DocumentStrategy):
-    """Config maps and secrets: keys that can be file names, and no change once they are immutable."""
+def _system_class(name: str, value: int) -> Errors:
+    if _SYSTEM_CLASSES.get(name) == value:
+        return
+    problem = "is not a known system priority class"
+    if name in _SYSTEM_CLASSES:
+        problem = f"value of {name} PriorityClass must be {_SYSTEM_CLASSES[name]}"
+    shown = problem if name in _SYSTEM_CLASSES else f"{name} {problem}"
+    detail = f"priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for system use only. error: {shown}"
+    yield fielderror.forbidden(Path("metadata").child("name"), detail)
 
-    fields: tuple[str, ...] = ("data", "binaryData")
 
+class ConfigMapStrategy(DocumentStrategy):
     def check(self, content: Document, subject: Subject) -> Errors:
-        seen: set[str] = set()
-        for field in self.fields:
-            for key in content.get(field) or {}:
-                for message in _key_problems(key):
-                    yield fielderror.invalid(Path(field).key(key), key, message)
-                if key in seen:
-                    detail = f"duplicate of key present in {self.fields[0]}"
-                    yield fielderror.invalid(Path(field).key(key), key, detail)
-                seen.add(key)
+        yield from configuration.check_config_map(content)
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        if not old.get("immutable"):
-            return
-        if not content.get("immutable"):
-            yield fielderror.forbidden(Path("immutable"), "field is immutable when `immutable` is set")
-        for field in self.fields:
-            if not documents.same(content.get(field) or {}, old.get(field) or {}):
-                yield fielderror.forbidden(Path(field), "field is immutable when `immutable` is set")
+        yield from configuration.check_update(content, old, fields=("data", "binaryData"))
 
 
-class SecretStrategy(ConfigStrategy):
-    fields = ("data",)
-
+class SecretStrategy(DocumentStrategy):
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         if not content.get("type"):
             content["type"] = "Opaque"
@@ -177,10 +173,13 @@ class SecretStrategy(ConfigStrategy):
             encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}
             content["data"] = {**(content.get("data") or {}), **encoded}
 
+    def check(self, content: Document, subject: Subject) -> Errors:
+        yield from configuration.check_secret(content, subject.metadata.get("annotations") or {})
+
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         if content["type"] != old.get("type"):
             yield fielderror.invalid(Path("type"), printed.named(content["type"]), metadata.IMMUTABLE)
-        yield from super().check_update(content, old, subject)
+        yield from configuration.check_update(content, old, fields=("data",))
 
 
 class ServiceAccountStrategy(DocumentStrategy):
@@ -190,21 +189,34 @@ class ServiceAccountStrategy(DocumentStrategy):
 class ResourceQuotaStrategy(DocumentStrategy):
     traits = Traits(returns_deleted=True)
 
+    def check(self, content: Document, subject: Subject) -> Errors:
+        yield from quota.check(content.get("spec") or {})
+
+    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from quota.check_update(content.get("spec") or {}, old.get("spec") or {})
+
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from quota.check_status(content.get("status") or {})
+
 
 class EventStrategy(DocumentStrategy):
+    """Events come in masses and are soon forgotten; any name will do that fits into a URL."""
+
     traits = Traits(creates_on_update=True, has_dependents=False)
+    name_rule = staticmethod(metadata.path_segment)
 
     def check(self, content: Document, subject: Subject) -> Errors:
-        about = (content.get("involvedObject") or {}).get("namespace", "")
-        own = subject.metadata.get("namespace", "")
-        # Events about objects of cluster scope are kept in the default namespace.
-        if about != own and not (not about and own == "default"):
-            at = Path("involvedObject").child("namespace")
-            yield fielderror.invalid(at, about, "does not match event.namespace")
+        yield from event.check(content, namespace=subject.metadata.get("namespace", ""))
 
 
 class LeaseStrategy(DocumentStrategy):
     traits = Traits(creates_on_update=True)
+
+    def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
+        """Leaders are not elected by the server: the gate CoordinatedLeaderElection is off, and its fields go."""
+        spec = content.get("spec")
+        if spec and ("strategy" in spec or "preferredHolder" in spec):
+            content["spec"] = {name: spec[name] for name in spec if name not in ("strategy", "preferredHolder")}
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False

@@ -1,22 +1,16 @@
 """Jobs, deployments and replica sets: their defaults, the labels that tie pods to a job, and what may change."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from drachma import errors
-from drachma.server import documents, objectmeta
+from drachma.server import documents, filling, objectmeta
 from drachma.server.core import podspec
 from drachma.server.core.document import Document, DocumentStrategy
 from drachma.server.strategy import Subject, Traits, Write
-from drachma.validation import fielderror, metadata, printed
+from drachma.validation import job, workload
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import SPEC
-from drachma.validation.podspec import spec as spec_rules
-from drachma.values import labels
-
-_JOB_RESTARTS: Final = ("OnFailure", "Never")
-_CONTROLLER_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
-_JOB_NAME: Final = ("batch.kubernetes.io/job-name", "job-name")
+from drachma.validation.podspec import oddities
+from drachma.values import names
 
 
 class WorkloadStrategy(DocumentStrategy):
@@ -29,38 +23,19 @@ class WorkloadStrategy(DocumentStrategy):
         template = spec.setdefault("template", {})
         podspec.default(template.setdefault("spec", {}))
         self.default_workload(spec, metadata)
+        filling.fill({"spec": spec}, self._schema)
 
     def default_workload(self, spec: Document, metadata: objectmeta.Metadata) -> None:
         """The defaults of the workload itself, in place."""
 
-    def check(self, content: Document, subject: Subject) -> Errors:
-        spec = content["spec"]
-        for field in ("replicas", "minReadySeconds", "parallelism", "completions", "backoffLimit"):
-            if (spec.get(field) or 0) < 0:
-                yield fielderror.invalid(SPEC.child(field), spec[field], metadata.MUST_NOT_BE_NEGATIVE)
-        yield from self.check_selector(spec)
-        yield from spec_rules.check(spec["template"]["spec"], SPEC.child("template", "spec"), is_pod=False)
-
-    def check_selector(self, spec: Document) -> Errors:
-        """The selector must be there and choose the pods of the template."""
-        at, selector = SPEC.child("selector"), spec.get("selector")
-        if not selector:
-            yield fielderror.required(at)
-            return
-        try:
-            chosen = _selector(selector)
-        except errors.InvalidValueError as error:
-            yield fielderror.invalid(at, printed.wire(selector), str(error))
-            return
-        own = (spec["template"].get("metadata") or {}).get("labels") or {}
-        if not chosen.matches(own):
-            detail = "`selector` does not match template `labels`"
-            yield fielderror.invalid(SPEC.child("template", "metadata", "labels"), printed.wire(own), detail)
-
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        if not documents.same(content["spec"].get("selector"), old["spec"].get("selector")):
-            shown = printed.wire(content["spec"].get("selector"))
-            yield fielderror.invalid(SPEC.child("selector"), shown, metadata.IMMUTABLE)
+        yield from workload.check_selector_update(content["spec"], old["spec"])
+
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        template = content["spec"]["template"]
+        annotations = (template.get("metadata") or {}).get("annotations") or {}
+        at, notes = workload.TEMPLATE.child("spec"), workload.TEMPLATE.child("metadata", "annotations")
+        yield from oddities.find(template["spec"], at, annotations=annotations, notes=notes)
 
 
 class ReplicaSetStrategy(WorkloadStrategy):
@@ -69,6 +44,12 @@ class ReplicaSetStrategy(WorkloadStrategy):
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {"replicas": 0}
+
+    def check(self, content: Document, subject: Subject) -> Errors:
+        yield from workload.check_replica_set(content["spec"])
+
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from workload.check_replica_set_status(content.get("status") or {})
 
 
 class DeploymentStrategy(WorkloadStrategy):
@@ -86,9 +67,17 @@ class DeploymentStrategy(WorkloadStrategy):
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {}
 
+    def check(self, content: Document, subject: Subject) -> Errors:
+        yield from workload.check_deployment(content["spec"])
+
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from workload.check_deployment_status(content.get("status") or {}, old.get("status") or {})
+
 
 class JobStrategy(WorkloadStrategy):
-    traits = Traits(is_completed=True)
+    """Jobs leave their pods behind by default, as they did before there was a garbage collector."""
+
+    traits = Traits(is_completed=True, orphans_dependents=True)
 
     def default_workload(self, spec: Document, metadata: objectmeta.Metadata) -> None:
         if spec.get("completions") is None and spec.get("parallelism") is None:
@@ -101,48 +90,46 @@ class JobStrategy(WorkloadStrategy):
         spec.setdefault("manualSelector", False)
         own = (spec["template"].get("metadata") or {}).get("labels")
         if own and not metadata.get("labels"):
-            metadata["labels"] = dict(own)
+            metadata["labels"] = own
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {}
+        given = (content["spec"]["template"].get("metadata") or {}).get("labels")
         spec = content["spec"] = documents.copy(content["spec"])
         if spec.get("manualSelector"):
             return
         # Pods must belong to this job and no other of the same name, so its uid is among their labels.
         template = spec["template"].setdefault("metadata", {})
         own = template.setdefault("labels", {})
-        own.update(dict.fromkeys(_JOB_NAME, metadata.get("name", "")))
-        own.update(dict.fromkeys(_CONTROLLER_UID, metadata["uid"]))
+        for key in job.JOB_NAME:
+            own.setdefault(key, metadata.get("name", ""))
+        for key in job.CONTROLLER_UID:
+            own.setdefault(key, metadata["uid"])
         selector = spec.setdefault("selector", {})
-        selector.setdefault("matchLabels", {})[_CONTROLLER_UID[0]] = metadata["uid"]
+        selector.setdefault("matchLabels", {}).setdefault(job.CONTROLLER_UID[1], metadata["uid"])
+        if not metadata.get("labels") or metadata["labels"] is given:
+            # A job without labels has those of its pods, also the ones that tie them to it.
+            metadata["labels"] = dict(own)
 
     def check(self, content: Document, subject: Subject) -> Errors:
-        yield from super().check(content, subject)
-        policy = content["spec"]["template"]["spec"].get("restartPolicy")
-        if policy not in _JOB_RESTARTS:
-            at = SPEC.child("template", "spec", "restartPolicy")
-            if policy == "Always":
-                yield fielderror.required(at, 'valid values: "OnFailure", "Never"')
-            else:
-                yield fielderror.not_supported(at, printed.named(policy), _JOB_RESTARTS)
+        yield from ()
+
+    def check_new(self, content: Document, subject: Subject) -> Errors:
+        yield from job.check(content, subject.metadata)
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from super().check_update(content, old, subject)
-        spec, before = content["spec"], old["spec"]
-        is_on_hold = bool(before.get("suspend")) and not (old.get("status") or {}).get("startTime")
-        fixed = ["completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
-        if not is_on_hold:
-            fixed.append("template")
-        if spec.get("completionMode") != "Indexed":
-            fixed.append("completions")
-        for field in fixed:
-            if not documents.same(spec.get(field), before.get(field)):
-                yield fielderror.invalid(SPEC.child(field), printed.wire(spec.get(field)), metadata.IMMUTABLE)
+        yield from job.check_spec(content["spec"])
+        yield from job.check_update(content, old)
+        yield from job.check_name(content["spec"], subject.metadata)
 
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from job.check_status(content, old)
 
-def _selector(selector: Mapping[str, Any]) -> labels.Selector:
-    expressions = [
-        (each.get("key", ""), each.get("operator", ""), each.get("values") or [])
-        for each in selector.get("matchExpressions") or ()
-    ]
-    return labels.Selector.from_parts(selector.get("matchLabels") or {}, expressions)
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        problems = names.dns1123_label(subject.metadata.get("name", ""))
+        if problems:
+            yield (
+                "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
+                f"a DNS label is recommended: [{' '.join(problems)}]"
+            )
+        yield from super().warnings(content, subject)
