@@ -1,0 +1,64 @@
+"""Where and for how long pods may run: gates, deadlines, node names, node selectors."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.validation.podspec import specs
+
+
+@pytest.mark.parametrize(
+    ("fields", "want"),
+    [
+        pytest.param(
+            {"schedulingGates": [{"name": "a b"}]},
+            ['spec.schedulingGates[0]: Invalid value: "a b": name part must consist of alphanumeric charac'],
+            id="scheduling-gates-0-invalid-value",
+        ),
+        pytest.param(
+            {"schedulingGates": [{"name": ""}]},
+            [
+                'spec.schedulingGates[0]: Invalid value: "": name part must be non-empty',
+                'spec.schedulingGates[0]: Invalid value: "": name part must consist of alphanumeric character',
+            ],
+            id="scheduling-gates-0-invalid-value-2",
+        ),
+        pytest.param(
+            {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/a"}]},
+            ['spec.schedulingGates[1]: Duplicate value: "example.com/a"'],
+            id="scheduling-gates-1-duplicate-value",
+        ),
+        pytest.param(
+            {"activeDeadlineSeconds": -1},
+            ["spec.activeDeadlineSeconds: Invalid value: -1: must be between 1 and 2147483647, inclusive"],
+            id="active-deadline-seconds-invalid-value",
+        ),
+        pytest.param(
+            {"activeDeadlineSeconds": 2147483648},
+            ["spec.activeDeadlineSeconds: Invalid value: 2147483648: must be between 1 and 2147483647, inc"],
+            id="active-deadline-seconds-invalid-value-2",
+        ),
+        pytest.param(
+            {"nodeSelector": {"a": "b b"}},
+            ['spec.nodeSelector: Invalid value: "b b": a valid label must be an empty string or consist of'],
+            id="node-selector-invalid-value",
+        ),
+        pytest.param(
+            {"nodeSelector": {"a b": "c", "x": "y z"}},
+            [
+                'spec.nodeSelector: Invalid value: "a b": name part must consist of alphanumeric characters,',
+                'spec.nodeSelector: Invalid value: "y z": a valid label must be an empty string or consist of',
+            ],
+            id="node-selector-invalid-value-2",
+        ),
+        pytest.param(
+            {"nodeName": "Bad_"},
+            ['spec.nodeName: Invalid value: "Bad_": a lowercase RFC 1123 subdomain must consist of lower c'],
+            id="node-name-invalid-value",
+        ),
+    ],
+)
+def test_refused(fields: dict[str, Any], want: list[str]) -> None:
+    found = specs.errors(**fields)
+    assert len(found) == len(want), found
+    assert all(error.startswith(start) for error, start in zip(found, want, strict=True)), found
