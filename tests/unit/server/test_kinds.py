@@ -82,7 +82,7 @@ async def test_a_job_ties_its_pods_to_itself(server: Client) -> None:
     }
     wanted = {"completions": 1, "parallelism": 1, "backoffLimit": 6, "suspend": False, "completionMode": "NonIndexed"}
     assert {field: spec[field] for field in wanted} == wanted
-    assert made["metadata"]["labels"] == {"a": "b"}
+    assert made["metadata"]["labels"] == spec["template"]["metadata"]["labels"]
     path = "/apis/batch/v1/namespaces/default/jobs/j"
     fixed = await server.call("PATCH", path, {"spec": {"completions": 5}}, content_type=MERGE)
     assert "spec.completions: Invalid value: 5: field is immutable" in fixed.body["message"]

@@ -124,7 +124,7 @@ def _condition(kind: str) -> dict[str, str]:
             },
             [
                 "status.completionTime: Required value: completionTime is required for Complete jobs",
-                "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true",
+                "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet",
                 "status.active: Invalid value: 1: active>0 is invalid for finished job",
             ],
             id="complete-too-soon",

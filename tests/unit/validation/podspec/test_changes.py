@@ -84,8 +84,10 @@ GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x"
             {**GATED, "affinity": _affinity(TERM)},
             {**GATED, "affinity": _affinity(TERM, TERM)},
             [
-                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: "
-                "Invalid value: [{",
+                (
+                    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: "
+                    "Invalid value: [{"
+                ),
             ],
             id="more-terms-while-gated",
         ),
@@ -93,8 +95,10 @@ GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x"
             {**GATED, "affinity": _affinity(TERM)},
             {**GATED, "affinity": _affinity({"matchExpressions": [{"key": "q", "operator": "Exists"}]})},
             [
-                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]: "
-                'Invalid value: {"MatchExpressions":[{"Key":"q","Operator":"Exists","Values":null}],"MatchFields":null}',
+                (
+                    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]: "
+                    'Invalid value: {"MatchExpressions":[{"Key":"q","Operator":"Exists","Values":null}],"MatchFields":null}'
+                ),
             ],
             id="another-term-while-gated",
         ),

@@ -22,8 +22,10 @@ PORT = {"containerPort": 80, "protocol": "TCP"}
         pytest.param(
             _with(resources={"requests": {"memory": "1500m", "cpu": "1500m"}}),
             [
-                "spec.containers[0].resources.requests[memory]: "
-                'fractional byte value "1500m" is invalid, must be an integer'
+                (
+                    "spec.containers[0].resources.requests[memory]: "
+                    'fractional byte value "1500m" is invalid, must be an integer'
+                )
             ],
             id="half-a-byte",
         ),
@@ -35,8 +37,10 @@ PORT = {"containerPort": 80, "protocol": "TCP"}
         pytest.param(
             _with(ports=[{**PORT, "hostIP": "1.2.3.4"}]),
             [
-                "spec.containers[0].ports[0]: hostIP set without hostPort: "
-                "{Name: HostPort:0 ContainerPort:80 Protocol:TCP HostIP:1.2.3.4}"
+                (
+                    "spec.containers[0].ports[0]: hostIP set without hostPort: "
+                    "{Name: HostPort:0 ContainerPort:80 Protocol:TCP HostIP:1.2.3.4}"
+                )
             ],
             id="an-address-without-a-port",
         ),
