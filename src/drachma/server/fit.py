@@ -6,6 +6,7 @@ be wrong about a few of them: :mod:`drachma.server.typemismatch` and :mod:`drach
 
 import base64
 import functools
+import re
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,6 +21,11 @@ class _Base64:
     """Stands for text that must be base64."""
 
 
+class _MicroTime:
+    """Stands for a time with all six digits of its fraction of a second."""
+
+
+_has_micros: Final = re.compile(r"[^.]{19}\.\d{6}(?!\d)").match
 _SCALARS: Final[dict[str, Any]] = {
     "str": str,
     "bool": bool,
@@ -28,7 +34,7 @@ _SCALARS: Final[dict[str, Any]] = {
     "bytes": _Base64,
     "Quantity": quantity.Quantity,
     "Time": datetime,
-    "MicroTime": datetime,
+    "MicroTime": _MicroTime,
     "IntOrString": str | int,
 }
 
@@ -52,7 +58,13 @@ def _fits(document: Any, wanted: type[msgspec.Struct]) -> bool:
 
 
 def _decode(wanted: type, value: Any) -> Any:
-    return base64.b64decode(value, validate=True) if wanted is _Base64 else hooks.decode(wanted, value)
+    if wanted is _Base64:
+        return base64.b64decode(value, validate=True)
+    if wanted is _MicroTime:
+        if not isinstance(value, str) or not _has_micros(value):
+            raise ValueError(f"not a time to the microsecond: {value!r}")
+        return msgspec.convert(value, datetime)
+    return hooks.decode(wanted, value)
 
 
 class _Mirror:

@@ -1,4 +1,4 @@
-"""The strategy of kinds that are kept as documents: what the client sent, with defaults, less what is null.
+"""The strategy of kinds that are kept as documents: what the client sent, in normal form and with defaults.
 
 Each kind derives from :class:`DocumentStrategy` and says what is particular to it. Values of the wrong type are
 refused by the schema, so that the rest of the server can rely on the form of what is stored; fields that the schema

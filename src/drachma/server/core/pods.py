@@ -74,6 +74,13 @@ class PodStrategy(DocumentStrategy):
             subject.content["status"] = {**(subject.content.get("status") or {}), **cleared}
         return subject
 
+    def document(self, subject: Subject) -> Document:
+        spec = subject.content["spec"]
+        # A spec is filled once, when it gets its defaults.
+        document = super().document(Subject(subject.metadata, {**subject.content, "spec": {}}))
+        document["spec"] = spec
+        return document
+
     def known(self, field: str, value: Any) -> Any:
         if field != "spec":
             return None
