@@ -63,7 +63,8 @@ def test_types_are_those_of_the_real_server(api_version: str, kind: str) -> None
 
 def _assert_field(field: schema.Field, want: dict[str, Any], required: list[str]) -> None:
     assert field.required == (field.name in required), field.name
-    assert field.filled == (want.get("default") == {}), field.name
+    if isinstance(field.type, schema.Object):
+        assert field.filled == (want.get("default") == {}), field.name
     strategies = want.get("x-kubernetes-patch-strategy", "").split(",")
     assert field.merges == ("merge" in strategies), field.name
     assert field.retains_keys == ("retainKeys" in strategies), field.name

@@ -9,22 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.server import apply, fieldset, managedfields, options, ownership
+from drachma.server import apply, managedfields, options, ownership
 from drachma.server.strategy import Strategy, Write
 
 _NAME_BYTES: Final = 128
-
-_STATUS: Final = fieldset.of_paths([("f:status",)])
-_ALL_BUT_STATUS: Final = fieldset.of_paths(
-    [
-        ("f:spec",),
-        ("f:metadata", "f:labels"),
-        ("f:metadata", "f:annotations"),
-        ("f:metadata", "f:finalizers"),
-        ("f:metadata", "f:ownerReferences"),
-        ("f:metadata", "f:deletionTimestamp"),
-    ]
-)
 
 
 def created(
@@ -121,11 +109,7 @@ def _kind(write: Write, strategy: Strategy) -> ownership.Kind:
             raise LookupError(api_version)
         return dict(strategy.convert(document, version))
 
-    resets = fieldset.EMPTY
-    for each in resource.subresources:
-        if each.name == "status":
-            resets = _ALL_BUT_STATUS if write.subresource else _STATUS
-    return ownership.Kind(write.api_version, resource.kind, convert, write.subresource, resets)
+    return ownership.Kind.of(resource, write.version, convert=convert, subresource=write.subresource)
 
 
 @functools.lru_cache(maxsize=256)
