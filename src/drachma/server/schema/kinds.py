@@ -50,10 +50,8 @@ def empty(schema: model.Object) -> dict[str, Any]:
             written[name] = None
         elif field.required:
             written[name] = field.default
-        elif field.filled and not field.nulled and isinstance(field.type, model.Scalar):
+        elif field.filled and isinstance(field.type, model.Scalar):
             written[name] = model.ZEROS[field.type.name]
-        elif field.nulled and isinstance(field.type, model.Scalar):
-            written[name] = None
     return written
 
 
