@@ -76,8 +76,9 @@ def _until_serving(process: subprocess.Popen[str]) -> str:
         while "serving on" not in said:
             if not selector.select(START_SECONDS):
                 break
-            line = process.stdout.readline()
-            if not line:
+            # Past the buffer of the stream: lines that wait there would not be seen by the selector.
+            more = os.read(process.stdout.fileno(), 65_536)
+            if not more:
                 break
-            said += line
+            said += more.decode()
     return said
