@@ -22,6 +22,9 @@ _REMEMBERED: Final = 2048
 _RANKED: Final = 4
 """How many identities a case may have; with more of them hardly two cases would be alike."""
 
+_TEMPLATED: Final = "spec"
+"""The part that new objects have in common to the last value, as most are made from a template."""
+
 _LARGE: Final = 4096
 """From how many bytes on a new object is taken to be unlike any other."""
 
@@ -77,7 +80,11 @@ def case_of_new(document: Mapping[str, Any], *, manager: ownership.Manager, kind
     labels, annotations = metadata.get("labels"), metadata.get("annotations")
     names = list(metadata), labels and list(labels), annotations and list(annotations), metadata.get("finalizers")
     empty = schema.empty(kind.schema)
-    form = {name: _form(part, empty.get(name)) for name, part in document.items() if name != "metadata"}
+    form = {
+        name: part if name == _TEMPLATED else _form(part, empty.get(name))
+        for name, part in document.items()
+        if name != "metadata"
+    }
     text = _encode((names, form, kind.resets))
     if len(text) > _LARGE or _IN_A_NAME in text:
         return None
