@@ -22,6 +22,9 @@ _REMEMBERED: Final = 2048
 _RANKED: Final = 4
 """How many identities a case may have; with more of them hardly two cases would be alike."""
 
+_ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
+"""What every object has; nobody owns the first two."""
+
 _TEMPLATED: Final = "spec"
 """The part that new objects have in common to the last value, as most are made from a template."""
 
@@ -83,7 +86,7 @@ def case_of_new(document: Mapping[str, Any], *, manager: ownership.Manager, kind
     form = {
         name: part if name == _TEMPLATED else _form(part, empty.get(name))
         for name, part in document.items()
-        if name != "metadata"
+        if name not in _ENVELOPE
     }
     text = _encode((names, form, kind.resets))
     if len(text) > _LARGE or _IN_A_NAME in text:
