@@ -98,7 +98,7 @@ class Application:
         started = time.perf_counter()
         try:
             route = self._admit(request)
-            handler = Handler(self.services, request, route) if route is not None else None
+            handler = handling.admitted(self.services, request, route) if route is not None else None
             if handler is not None and reading.wants_watch(handler):
                 await self._watch(handler, send)
                 return

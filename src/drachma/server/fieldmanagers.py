@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.server import apply, managedfields, options, ownership
+from drachma.server import apply, managedfields, options, ownership, resources
 from drachma.server.strategy import Strategy, Write
 
 _NAME_BYTES: Final = 128
+
+_KINDS: Final = 512
+"""How many kinds, in their versions and subresources, are known at once; there are about a hundred."""
 
 
 def created(
@@ -101,15 +104,20 @@ def _with_entries(document: dict[str, Any], entries: Sequence[dict[str, Any]]) -
 
 
 def _kind(write: Write, strategy: Strategy) -> ownership.Kind:
-    resource = write.resource
+    return _written_kind(write.resource, write.version, write.subresource, strategy=strategy)
 
+
+@functools.lru_cache(maxsize=_KINDS)
+def _written_kind(
+    resource: resources.Resource, version: str, subresource: str, *, strategy: Strategy
+) -> ownership.Kind:
     def convert(document: dict[str, Any], api_version: str) -> dict[str, Any]:
-        group, _, version = api_version.rpartition("/")
-        if group != resource.group or version not in resource.versions:
+        group, _, wanted = api_version.rpartition("/")
+        if group != resource.group or wanted not in resource.versions:
             raise LookupError(api_version)
-        return dict(strategy.convert(document, version))
+        return dict(strategy.convert(document, wanted))
 
-    return ownership.Kind.of(resource, write.version, convert=convert, subresource=write.subresource)
+    return ownership.Kind.of(resource, version, convert=convert, subresource=subresource)
 
 
 @functools.lru_cache(maxsize=256)

@@ -50,22 +50,18 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Handler:
-    """One request for a resource: where it goes, what it wants back, and the kind's strategy."""
+    """One request for a resource: where it goes, the form of its answer, and the kind's strategy."""
 
-    def __init__(self, services: Services, request: Request, route: routes.Route) -> None:
+    def __init__(
+        self, services: Services, request: Request, route: routes.Route, *, output: negotiation.Output
+    ) -> None:
         self.services: Final = services
         self.request: Final = request
         self.route: Final = route
         self.resource: Final[resources.Resource] = route.resource
         self.strategy: Final[Strategy] = services.registry.strategy(route.resource)
         self.encoder: Final[encoding.Encoder] = services.registry.encoder(route.resource)
-        if route.verb == verbs.PATCH:
-            negotiation.admit_body(request.header(b"content-type"), negotiation.PATCH_TYPES)
-        negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else negotiation.BODY_TYPES)
-        self.output: Final = negotiate(request)
-        warning = resources.deprecation(route.resource, route.version)
-        if warning:
-            request.warnings.append(warning)
+        self.output: Final = output
 
     @property
     def scope(self) -> listing.Scope:
@@ -140,6 +136,18 @@ class Handler:
 
     def _forms(self) -> forms.Context:
         return forms.Context.of(self.request.query, now=self.services.registry.clock())
+
+
+def admitted(services: Services, request: Request, route: routes.Route) -> Handler:
+    """The handler of a request from the wire, if it can be read and answered in the media types that it names."""
+    if route.verb == verbs.PATCH:
+        negotiation.admit_body(request.header(b"content-type"), negotiation.PATCH_TYPES)
+    negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else negotiation.BODY_TYPES)
+    handler = Handler(services, request, route, output=negotiate(request))
+    warning = resources.deprecation(route.resource, route.version)
+    if warning:
+        request.warnings.append(warning)
+    return handler
 
 
 def negotiate(request: Request) -> negotiation.Output:

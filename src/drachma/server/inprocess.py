@@ -19,6 +19,7 @@ from drachma.server import (
     authentication,
     deleting,
     listing,
+    negotiation,
     options,
     pods,
     requests,
@@ -116,7 +117,7 @@ class InProcess:
         request = _Request(verb, body, headers=headers, query=_query_string(tuple(query.items())))
         request.user = self._user
         route = routes.Route(resource, place.version, verb, place.namespace, place.name, subresource)
-        return Handler(self._services, request, route)
+        return Handler(self._services, request, route, output=negotiation.PLAIN)
 
 
 class _Answer(msgspec.Struct, frozen=True, eq=False):

@@ -8,6 +8,7 @@ Public: ``Resource``, ``Subresource``, ``Catalog`` (``find``, ``of_kind``, ``gro
 and ``deprecation``.
 """
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -40,8 +41,11 @@ class Deprecation(msgspec.Struct, frozen=True, kw_only=True):
     removed: int
 
 
-class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """One served resource. ``versions`` has the preferred one first; ``storage_version`` only shows in discovery."""
+class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
+    """One served resource. ``versions`` has the preferred one first; ``storage_version`` only shows in discovery.
+
+    There is one of each, so it is equal to itself only, and what follows from its fields is worked out once.
+    """
 
     group: str
     versions: tuple[str, ...]
@@ -64,7 +68,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     def list_kind(self) -> str:
         return f"{self.kind}List"
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """The resource's name in the store and in error messages of the store: ``resource.k8s.io/resourceclaims``."""
         return f"{self.group}/{self.plural}" if self.group else self.plural
@@ -77,7 +81,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
 
-    @property
+    @functools.cached_property
     def resets(self) -> tuple[tuple[str, ...], ...]:
         """The fields that a write to the object itself cannot change: its status, where that is written apart."""
         return (("status",),) if self.subresource("status") else ()
@@ -86,7 +90,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return verb in self.verbs
 
     def subresource(self, name: str) -> Subresource | None:
-        return next((each for each in self.subresources if each.name == name), None)
+        return self._below.get(name)
+
+    @functools.cached_property
+    def _below(self) -> Mapping[str, Subresource]:
+        return {each.name: each for each in self.subresources}
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

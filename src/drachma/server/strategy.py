@@ -85,6 +85,10 @@ class Strategy(Protocol):
     @property
     def traits(self) -> Traits: ...
 
+    def __hash__(self) -> int:
+        """Strategies are told apart by identity."""
+        ...
+
     def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         """A client's document in the version it was written in, with defaults.
 
