@@ -17,23 +17,29 @@ async def test_what_takes_too_long_is_a_timeout() -> None:
     assert task.cancelling() == 0
 
 
-async def test_every_deadline_has_its_own_time() -> None:
-    limits = deadlines.Deadlines(0.01)
+async def test_deadlines_end_one_after_another() -> None:
+    limits = deadlines.Deadlines(0.001)
+    late: list[int] = []
 
-    async def wait() -> str:
+    async def wait(number: int) -> None:
         try:
             with limits.start():
                 await asyncio.Event().wait()
         except TimeoutError:
-            return "late"
-        return "never"
+            late.append(number)
 
-    first = asyncio.ensure_future(wait())
-    await asyncio.sleep(0.005)
-    second = asyncio.ensure_future(wait())
-    assert await first == "late"
-    assert not second.done()
-    assert await second == "late"
+    await asyncio.gather(*map(wait, range(5)))
+    assert late == list(range(5))
+    assert len(limits) == 0
+
+
+async def test_a_later_deadline_outlives_an_earlier_one() -> None:
+    limits = deadlines.Deadlines(60)
+    with limits.start() as first:
+        while (second := limits.start()).expires <= first.expires:
+            limits.discard(second)
+        limits.discard(second)
+    assert second.expires > first.expires
 
 
 async def test_what_is_done_in_time_is_forgotten() -> None:
