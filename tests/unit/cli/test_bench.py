@@ -126,6 +126,15 @@ async def test_the_meter_counts_each_pod_of_its_namespace_once() -> None:
     assert measured.figures().bound == 2
 
 
+async def test_pods_that_do_not_fit_end_the_measurement() -> None:
+    pods = _Pods()
+    measured = meter.Meter("test", pods, patience=0.001)  # type: ignore[arg-type]
+    measured.begin()
+    pods.bind("a")
+    with pytest.raises(errors.InvalidValueError, match=r"1 of 2 pods were bound, and none for 0\.001 seconds"):
+        await measured.until(2)
+
+
 def test_figures_without_a_single_sample_are_the_overall_rate() -> None:
     pods = _Pods()
     measured = meter.Meter("test", pods)  # type: ignore[arg-type]

@@ -10,10 +10,13 @@ from typing import Final
 
 import msgspec
 
+from drachma import errors
 from drachma.api import pod
 from drachma.client import informer
 
 SAMPLE_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 90.0
+"""After how long without any pod bound those that are left are taken not to fit."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,8 +48,9 @@ def percentile(values: Sequence[float], percent: float) -> float:
 class Meter:
     """Watches the pods of one namespace become bound."""
 
-    def __init__(self, place: str, pods: informer.Informer[pod.Pod]) -> None:
+    def __init__(self, place: str, pods: informer.Informer[pod.Pod], *, patience: float = PATIENCE_SECONDS) -> None:
         self._place: Final = place
+        self._patience: Final = patience
         self._created: Final[dict[str, float]] = {}
         self._latencies: Final[list[float]] = []
         self._rates: Final[list[float]] = []
@@ -69,10 +73,22 @@ class Meter:
         self._created.setdefault(name, moment)
 
     async def until(self, count: int) -> None:
-        """Returns when so many pods are bound."""
+        """Returns when so many pods are bound.
+
+        Raises:
+            errors.InvalidValueError: none of those that are left has been bound for a long time.
+        """
         self._wanted = count
-        if len(self._latencies) < count:
-            await self._reached.wait()
+        while (bound := len(self._latencies)) < count:
+            try:
+                async with asyncio.timeout(self._patience):
+                    await self._reached.wait()
+            except TimeoutError:
+                if len(self._latencies) == bound:
+                    raise errors.InvalidValueError(
+                        f"{bound} of {count} pods were bound, and none for {self._patience:g} seconds: "
+                        "the others do not fit"
+                    ) from None
 
     async def sample(self) -> None:
         """Takes a sample every second until cancelled; the first one that has pods only begins the count."""
