@@ -37,22 +37,29 @@ class _Index(Generic[ObjectT]):
         self._buckets: Final[dict[str, dict[Key, ObjectT]]] = {}
         self._values: Final[dict[Key, tuple[str, ...]]] = {}
 
-    def replace(self, key: Key, new: ObjectT | None) -> None:
-        before = self._values.get(key, ())
-        after = tuple(self._function(new)) if new is not None else ()
-        if before != after:
-            for value in before:
-                bucket = self._buckets.get(value, {})
-                bucket.pop(key, None)
-                if not bucket:
-                    self._buckets.pop(value, None)
-            if after:
-                self._values[key] = after
-            else:
-                del self._values[key]
-        if new is not None:
+    def put(self, key: Key, new: ObjectT) -> None:
+        after = tuple(self._function(new))
+        if key in self._values:
+            if self._values[key] == after:
+                # Most changes leave an object where it is.
+                for value in after:
+                    self._buckets[value][key] = new
+                return
+            self.drop(key)
+        if after:
+            self._values[key] = after
             for value in after:
                 self._buckets.setdefault(value, {})[key] = new
+
+    def drop(self, key: Key) -> None:
+        if key not in self._values:
+            return
+        # A value may be there twice.
+        for value in set(self._values.pop(key)):
+            bucket = self._buckets[value]
+            del bucket[key]
+            if not bucket:
+                del self._buckets[value]
 
     def bucket(self, value: str) -> Mapping[Key, ObjectT]:
         return self._buckets.get(value, {})
@@ -71,14 +78,20 @@ class Cache(Generic[ObjectT]):
     def __len__(self) -> int:
         return sum(map(len, self._namespaces.values()))
 
+    def __bool__(self) -> bool:
+        """Whether there is any object."""
+        return bool(self._namespaces)
+
     def __iter__(self) -> Iterator[ObjectT]:
         """All objects as they are now, in no particular order; the cache may change meanwhile."""
         return iter([known for objects in self._namespaces.values() for known in objects.values()])
 
     def get(self, name: str, *, namespace: str = "") -> ObjectT | None:
         """One object, or None where it is not known."""
-        objects = self._namespaces.get(namespace)
-        return objects.get(name) if objects is not None else None
+        try:
+            return self._namespaces[namespace][name]
+        except KeyError:
+            return None
 
     def in_namespace(self, namespace: str) -> tuple[ObjectT, ...]:
         """All objects of a namespace."""
@@ -98,16 +111,22 @@ class Cache(Generic[ObjectT]):
             raise errors.InvalidValueError(f"index {name!r} exists already")
         made = _Index(function)
         for known in self:
-            made.replace(key_of(known), known)
+            made.put(key_of(known), known)
         self._indexes[name] = made
 
     def put(self, new: ObjectT) -> ObjectT | None:
         """Remembers an object; returns what was known before."""
         metadata = new.metadata
-        objects = self._namespaces.setdefault(metadata.namespace, {})
-        old = objects.get(metadata.name)
-        objects[metadata.name] = new
-        self._reindex(metadata, new)
+        namespace, name = metadata.namespace, metadata.name
+        if namespace not in self._namespaces:
+            self._namespaces[namespace] = {}
+        objects = self._namespaces[namespace]
+        old = objects.get(name)
+        objects[name] = new
+        if self._indexes:
+            key = Key(namespace, name)
+            for index in self._indexes.values():
+                index.put(key, new)
         return old
 
     def drop(self, gone: ObjectT) -> ObjectT | None:
@@ -118,14 +137,10 @@ class Cache(Generic[ObjectT]):
         if old is not None:
             if not objects:
                 del self._namespaces[metadata.namespace]
-            self._reindex(metadata, None)
-        return old
-
-    def _reindex(self, metadata: meta.ObjectMeta, new: ObjectT | None) -> None:
-        if self._indexes:
-            key = Key(metadata.namespace, metadata.name)
+            key = key_of(gone)
             for index in self._indexes.values():
-                index.replace(key, new)
+                index.drop(key)
+        return old
 
     def _index(self, name: str) -> _Index[ObjectT]:
         found = self._indexes.get(name)

@@ -22,8 +22,7 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clock."""
 
-    def monotonic(self) -> float:
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
 
     def utc(self) -> dt.datetime:
         return dt.datetime.now(dt.UTC)

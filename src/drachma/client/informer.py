@@ -110,7 +110,7 @@ class Informer(Generic[ObjectT]):
     async def _list(self) -> None:
         """Replaces what is known by what there is, and tells handlers the difference."""
         listed, resource_version = await _asked(self._everything())
-        if len(self.cache):
+        if self.cache:
             keys = set(map(cache.key_of, listed))
             for known in self.cache:
                 if cache.key_of(known) not in keys:
@@ -157,13 +157,10 @@ class Informer(Generic[ObjectT]):
             await self._clock.sleep(self._pauses.next())
 
     def _handle(self, event: protocol.Event[ObjectT]) -> None:
-        match event.change:
-            case protocol.Change.BOOKMARK:
-                pass
-            case protocol.Change.DELETED:
-                self._drop(event.object)
-            case _:
-                self._put(event.object)
+        if event.change is protocol.Change.DELETED:
+            self._drop(event.object)
+        elif event.change is not protocol.Change.BOOKMARK:
+            self._put(event.object)
         self._resource_version = event.object.metadata.resource_version
 
     def _put(self, new: ObjectT) -> None:
