@@ -30,11 +30,16 @@ class _Write:
 
     __slots__ = ("acknowledged", "event", "onlookers")
 
-    def __init__(self, event: record.Event) -> None:
+    def __init__(self, event: record.Event, acknowledged: asyncio.Future[record.Record]) -> None:
         self.event = event
-        self.acknowledged: asyncio.Future[record.Record] = asyncio.get_running_loop().create_future()
+        self.acknowledged = acknowledged
         # Others wait apart from the writer, who may be cancelled while the write goes on.
         self.onlookers: list[asyncio.Future[None]] = []
+
+    @property
+    def left(self) -> record.Record | None:
+        """The object as the next write of it finds it."""
+        return None if self.event.change is record.Change.DELETED else self.event.record
 
 
 class Engine:
@@ -87,9 +92,10 @@ class Engine:
     async def create(self, key: record.Key, draft: record.Draft, *, uid: str = "") -> record.Record:
         _check_key(key, uid)
         while True:
-            self._check_open(key)
+            if self._closing is not None:
+                raise _closed(key)
             waiting = self._newest.get(key)
-            if self._current(key, waiting) is None:
+            if (self._state.get(key) if waiting is None else waiting.left) is None:
                 break
             if waiting is None:
                 raise errors.AlreadyExistsError(f"{key}: already exists")
@@ -100,9 +106,10 @@ class Engine:
 
     async def update(self, key: record.Key, draft: record.Draft, *, revision: int) -> record.Record:
         while True:
-            self._check_open(key)
+            if self._closing is not None:
+                raise _closed(key)
             waiting = self._newest.get(key)
-            current = self._current(key, waiting)
+            current = self._state.get(key) if waiting is None else waiting.left
             if current is not None and current.revision == revision:
                 break
             if waiting is None:
@@ -126,9 +133,10 @@ class Engine:
         draft: Callable[[record.Record, int], record.Body] | None = None,
     ) -> record.Record:
         while True:
-            self._check_open(key)
+            if self._closing is not None:
+                raise _closed(key)
             waiting = self._newest.get(key)
-            current = self._current(key, waiting)
+            current = self._state.get(key) if waiting is None else waiting.left
             if current is not None and revision in (None, current.revision) and uid in (None, current.uid):
                 break
             if waiting is None:
@@ -144,7 +152,8 @@ class Engine:
             raise errors.FutureRevisionError(
                 f"compaction: revision {revision} has not been reached, the newest is {self._state.revision}"
             )
-        self._check_open("compaction")
+        if self._closing is not None:
+            raise _closed("compaction")
         if revision > self._state.compacted:
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._compactions.append((revision, done))
@@ -168,18 +177,6 @@ class Engine:
         self._hub.close()
         await self._journal.close()
 
-    def _check_open(self, subject: object) -> None:
-        if self._closing is not None:
-            raise errors.StoreClosedError(f"{subject}: the store is closed")
-
-    def _current(self, key: record.Key, waiting: _Write | None) -> record.Record | None:
-        """The object as the next write finds it: the one that waits for its commit, or the committed one."""
-        if waiting is None:
-            return self._state.get(key)
-        if waiting.event.change is record.Change.DELETED:
-            return None
-        return waiting.event.record
-
     async def _settled(self, write: _Write) -> None:
         """Waits until a write is committed or failed.
 
@@ -190,26 +187,30 @@ class Engine:
         write.onlookers.append(onlooker)
         await onlooker
 
-    async def _submit(self, event: record.Event) -> record.Record:
-        write = _Write(event)
+    def _submit(self, event: record.Event) -> asyncio.Future[record.Record]:
+        """Puts a write into the next batch; what is returned is done once it is committed or failed."""
+        loop = asyncio.get_running_loop()
+        acknowledged: asyncio.Future[record.Record] = loop.create_future()
+        write = _Write(event, acknowledged)
         self._assigned = event.record.revision
         self._newest[event.record.key] = write
-        if not self._queue:
-            self._due = asyncio.get_running_loop().time() + self._journal.patience
+        patience = self._journal.patience
+        if patience and not self._queue:
+            self._due = loop.time() + patience
         self._queue.append(write)
         self._plan_flush()
-        return await write.acknowledged
+        return acknowledged
 
     def _plan_flush(self) -> None:
         """Flushes soon but not now, so that writes of one turn of the event loop, or of several, share a batch."""
-        self._idle.clear()
         if self._in_flight is None and not self._flush_planned:
+            self._idle.clear()
             self._flush_planned = True
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flush_planned = False
-        if self._is_filling():
+        if self._journal.patience and self._is_filling():
             self._plan_flush()
             return
         compaction = self._due_compaction()
@@ -233,8 +234,10 @@ class Engine:
 
     def _due_compaction(self) -> state.Compaction | None:
         committed = self._state
-        asked = max((revision for revision, _ in self._compactions), default=0)
         excess = committed.excess(self._limits, most=_COMPACTION_STEP)
+        if not excess and not self._compactions:
+            return None
+        asked = max((revision for revision, _ in self._compactions), default=0)
         target = max(committed.compacted + excess, min(asked, committed.compacted + _COMPACTION_STEP))
         return committed.plan_compaction(target) if target > committed.compacted else None
 
@@ -247,7 +250,8 @@ class Engine:
             return
         if batch.compaction is not None:
             self._hub.compact(batch.compaction)
-        self._finish_compactions()
+        if self._compactions:
+            self._finish_compactions()
         # The journal gets its next batch first and works on it while this one is published.
         self._flush()
         self._hub.publish(batch.events)
@@ -257,7 +261,8 @@ class Engine:
                 del self._newest[key]
             if not write.acknowledged.done():
                 write.acknowledged.set_result(write.event.record)
-            _release(write)
+            if write.onlookers:
+                _release(write)
 
     def _finish_compactions(self) -> None:
         left = []
@@ -283,6 +288,10 @@ class Engine:
         self._idle.set()
 
 
+def _closed(subject: object) -> errors.StoreClosedError:
+    return errors.StoreClosedError(f"{subject}: the store is closed")
+
+
 def _release(write: _Write) -> None:
     for onlooker in write.onlookers:
         if not onlooker.done():
@@ -306,9 +315,9 @@ def _record(key: record.Key, body: record.Body, *, uid: str, create_revision: in
         raise errors.InvalidValueError(f"{key}: the body must be bytes, not {type(body.data).__name__}")
     if len(body.data) > MAX_BODY:
         raise errors.InvalidValueError(f"{key}: the body has {len(body.data)} bytes, more than the limit of {MAX_BODY}")
-    made = record.Record(key, uid, create_revision, revision, body.data)
+    made = record.Record(key, uid, create_revision, revision, body.data, body.value)
     if body.value is not msgspec.UNSET:
-        made.remember(body.value)
+        record.DECODED.add(made)
     return made
 
 

@@ -7,7 +7,7 @@ value of a record is shared as well and must not be modified; copy it before cha
 import collections
 import enum
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -95,10 +95,10 @@ class Record(msgspec.Struct, frozen=True, eq=False, gc=False):
     def remember(self, value: Any) -> None:
         """Keeps the decoded form that a writer or reader has at hand, at the cost of the oldest kept ones."""
         msgspec.structs.force_setattr(self, "_value", value)
-        _decoded.add(self)
+        DECODED.add(self)
 
 
-class _Decoded:
+class Decoded:
     """The records of this process that carry their decoded value, oldest first, within a bound on memory."""
 
     def __init__(self) -> None:
@@ -114,7 +114,8 @@ class _Decoded:
             msgspec.structs.force_setattr(oldest, "_value", msgspec.UNSET)
 
 
-_decoded = _Decoded()
+DECODED: Final = Decoded()
+"""Those of this process; the engine adds what it makes."""
 
 
 class Change(enum.StrEnum):
