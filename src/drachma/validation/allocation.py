@@ -48,10 +48,14 @@ def check(
 
 def _result(result: resourceclaim.DeviceRequestAllocationResult, at: Path, *, known: deviceclaim.RequestNames) -> Found:
     found = [
-        *known.check(result.request, at.child("request")),
-        *fielderror.covered(formats.driver_name(result.driver, at.child("driver"))),
-        *fielderror.covered(formats.pool_name(result.pool, at.child("pool"))),
-        *formats.short_name(result.device, at.child("device")),
+        *known.check(result.request, Path("request", at)),
+        *fielderror.covered(
+            [
+                *formats.driver_name(result.driver, Path("driver", at)),
+                *formats.pool_name(result.pool, Path("pool", at)),
+            ]
+        ),
+        *formats.short_name(result.device, Path("device", at)),
         *binding.check(result.binding_conditions, result.binding_failure_conditions, at),
     ]
     if result.tolerations:

@@ -26,7 +26,7 @@ def check_list(
         return fielderror.covered([error]) if size_covered else [error]
     found: list[FieldError] = []
     for position, item in enumerate(items):
-        found += check(item, at.item(position))
+        found += check(item, Path(position, at, is_inside=True))
     return found
 
 
@@ -43,7 +43,7 @@ def check_set(
 ) -> Found:
     """The same for a list whose keys must differ; ``show`` is how messages print a key."""
     found = check_list(items, check, at=at, limit=limit, size_covered=size_covered)
-    if limit is not None and len(items) > limit:
+    if len(items) < 2 or (limit is not None and len(items) > limit):
         return found
     repeated = [
         fielderror.duplicate(at.item(position), show(repeated_key))

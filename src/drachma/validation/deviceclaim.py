@@ -36,6 +36,8 @@ class RequestNames(msgspec.Struct, frozen=True):
 
     def check(self, name: str, at: Path) -> Found:
         """A reference to one of them."""
+        if name in self.subrequests and "/" not in name:
+            return formats.short_name(name, at)
         segments = name.split("/")
         if len(segments) > 2:
             return [fielderror.invalid(at, name, _UNKNOWN_REQUEST)]

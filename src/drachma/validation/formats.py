@@ -24,24 +24,28 @@ _HEX: Final = frozenset("0123456789abcdefABCDEF")
 
 def short_name(text: str, at: Path) -> Found:
     """A DNS label: devices, requests, counters."""
-    return fielderror.problems(at, text, names.dns1123_label(text), origin="format=k8s-short-name")
+    details = names.dns1123_label(text)
+    return fielderror.problems(at, text, details, origin="format=k8s-short-name") if details else ()
 
 
 def long_name(text: str, at: Path) -> Found:
     """A DNS subdomain: classes, claims, parts of pool names."""
-    return fielderror.problems(at, text, names.dns1123_subdomain(text), origin="format=k8s-long-name")
+    details = names.dns1123_subdomain(text)
+    return fielderror.problems(at, text, details, origin="format=k8s-long-name") if details else ()
 
 
 def node_name(text: str, at: Path) -> Found:
     """A node's name."""
-    return fielderror.problems(at, text, names.dns1123_subdomain(text))
+    details = names.dns1123_subdomain(text)
+    return fielderror.problems(at, text, details) if details else ()
 
 
 def driver_name(text: str, at: Path) -> Found:
     """A driver's name: a short DNS subdomain in any case."""
     if not text:
         return [fielderror.required(at)]
-    found = fielderror.problems(at, text, names.driver_name(text), origin="format=k8s-long-name-caseless")
+    details = names.driver_name(text)
+    found = fielderror.problems(at, text, details, origin="format=k8s-long-name-caseless") if details else ()
     if names.byte_length(text) > limits.DRIVER_NAME:
         return [fielderror.too_long(at, limits.DRIVER_NAME, origin="maxLength"), *found]
     return found
@@ -55,7 +59,9 @@ def pool_name(text: str, at: Path) -> Found:
     is_too_long = names.byte_length(text) > limits.POOL_NAME
     found = [fielderror.too_long(at, limits.POOL_NAME, origin=origin)] if is_too_long else []
     for part in text.split("/"):
-        found += fielderror.problems(at, part, names.dns1123_subdomain(part), origin=origin)
+        details = names.dns1123_subdomain(part)
+        if details:
+            found += fielderror.problems(at, part, details, origin=origin)
     return found
 
 
@@ -93,7 +99,8 @@ def fully_qualified_name(text: str, at: Path) -> Errors:
 
 def label_key(text: str, at: Path) -> Found:
     """The key of a label, a taint or a binding condition."""
-    return fielderror.problems(at, text, names.label_key(text), origin="format=k8s-label-key")
+    details = names.label_key(text)
+    return fielderror.problems(at, text, details, origin="format=k8s-label-key") if details else ()
 
 
 def label_value(text: str, at: Path) -> Found:

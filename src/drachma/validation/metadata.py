@@ -3,6 +3,7 @@
 A write asks for them up to four times: for its kind, for every kind, and for each of both what an update may do.
 """
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -45,6 +46,12 @@ _UNCHANGEABLE: Final = (
 )
 
 
+_unchangeable_of: Final = operator.attrgetter(*(name for name, _ in _UNCHANGEABLE))
+
+_COMMON_SUBRESOURCES: Final = frozenset({"", "status"})
+_LONGEST_LETTER: Final = 4
+"""How many bytes a character can have, so that most texts are known to be short enough without encoding them."""
+
 _sound: Final = memory.Sound(limit=8)
 """Metadata that only its name, its namespace or an update can make bad."""
 
@@ -78,14 +85,13 @@ def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
         found += _new_finalizers(metadata, old)
     if not metadata.resource_version:
         found.append(fielderror.invalid(METADATA.child("resourceVersion"), "", "must be specified for an update"))
-    found += _generation(metadata)
+    if metadata.generation < 0:
+        found += _generation(metadata)
     if metadata.generation < old.generation:
         at = METADATA.child("generation")
         found.append(fielderror.invalid(at, metadata.generation, "must not be decremented"))
-    for name, at in _UNCHANGEABLE:
-        new = getattr(metadata, name)
-        if new != getattr(old, name):
-            found.append(fielderror.invalid(at, printed.named(new) if name == "uid" else new, IMMUTABLE))
+    if _unchangeable_of(metadata) != _unchangeable_of(old):
+        found += _changed(metadata, old)
     if not _sound.has(metadata):
         found += _descriptions(metadata)
         found += _managed_fields(metadata.managed_fields)
@@ -94,6 +100,8 @@ def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
 
 def check_finalizer_names(metadata: meta.ObjectMeta) -> Found:
     """Finalizers without a domain must be Kubernetes' own; built-in kinds check this beside :func:`check`."""
+    if not metadata.finalizers:
+        return ()
     detail = "name is neither a standard finalizer name nor is it fully qualified"
     return [
         fielderror.invalid(_FINALIZERS.item(position), name, detail)
@@ -124,20 +132,27 @@ def labels(given: Mapping[str, str], at: Path) -> Found:
     for key in sorted(given):
         found += formats.label_key(key, at)
         details = names.label_value(given[key])
-        found += fielderror.problems(at, given[key], details, origin="format=k8s-label-value")
+        if details:
+            found += fielderror.problems(at, given[key], details, origin="format=k8s-label-value")
     return found
 
 
 def annotations(given: Mapping[str, str], at: Path) -> Found:
     """All annotations: keys like labels but in any case, any values, so much in total."""
     found: list[FieldError] = []
-    size = 0
+    length = 0
     for key in sorted(given):
-        found += fielderror.problems(at, key, names.label_key(key.lower()), origin="format=k8s-label-key")
-        size += names.byte_length(key) + names.byte_length(given[key])
-    if size > limits.ANNOTATIONS_BYTES:
+        details = names.label_key(key.lower())
+        if details:
+            found += fielderror.problems(at, key, details, origin="format=k8s-label-key")
+        length += len(key) + len(given[key])
+    if length * _LONGEST_LETTER > limits.ANNOTATIONS_BYTES and _size(given) > limits.ANNOTATIONS_BYTES:
         found.append(fielderror.too_long(at, limits.ANNOTATIONS_BYTES))
     return found
+
+
+def _size(texts: Mapping[str, str]) -> int:
+    return sum(names.byte_length(key) + names.byte_length(text) for key, text in texts.items())
 
 
 def unchanged(new: object, old: object, at: Path) -> Found:
@@ -173,8 +188,10 @@ def _names(metadata: meta.ObjectMeta, rule: NameRule, *, name_origin: str) -> Fo
     if not metadata.name:
         found.append(fielderror.required(_NAME, "name or generateName is required"))
         return found
-    of_name = fielderror.problems(_NAME, metadata.name, rule(metadata.name, is_prefix=False), origin=name_origin)
-    found += fielderror.covered(of_name) if name_origin else of_name
+    details = rule(metadata.name, is_prefix=False)
+    if details:
+        of_name = fielderror.problems(_NAME, metadata.name, details, origin=name_origin)
+        found += fielderror.covered(of_name) if name_origin else of_name
     return found
 
 
@@ -183,13 +200,21 @@ def _namespace(given: str, *, namespaced: bool) -> Found:
         return [fielderror.forbidden(_NAMESPACE, "not allowed on this type")] if given else ()
     if not given:
         return [fielderror.required(_NAMESPACE)]
-    return fielderror.problems(_NAMESPACE, given, names.dns1123_label(given))
+    details = names.dns1123_label(given)
+    return fielderror.problems(_NAMESPACE, given, details) if details else ()
 
 
 def _generation(metadata: meta.ObjectMeta) -> Found:
     if metadata.generation >= 0:
         return ()
     return [fielderror.invalid(METADATA.child("generation"), metadata.generation, MUST_NOT_BE_NEGATIVE)]
+
+
+def _changed(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Errors:
+    for name, at in _UNCHANGEABLE:
+        new = getattr(metadata, name)
+        if new != getattr(old, name):
+            yield fielderror.invalid(at, printed.named(new) if name == "uid" else new, IMMUTABLE)
 
 
 def _new_finalizers(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
@@ -257,7 +282,7 @@ def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
 def _finalizers(finalizers: Sequence[str]) -> Found:
     if not finalizers:
         return ()
-    found = [error for name in finalizers for error in fielderror.problems(_FINALIZERS, name, names.label_key(name))]
+    found = [fielderror.invalid(_FINALIZERS, name, detail) for name in finalizers for detail in names.label_key(name)]
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
         found.append(fielderror.invalid(_FINALIZERS, printed.wire(tuple(finalizers)), detail))
@@ -267,6 +292,8 @@ def _finalizers(finalizers: Sequence[str]) -> Found:
 def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
     found: list[FieldError] = []
     for position, entry in enumerate(entries):
+        if _is_plain_entry(entry):
+            continue
         at = _MANAGED_FIELDS.item(position)
         if not entry.operation:
             found.append(fielderror.required(at.child("operation"), "must not be empty"))
@@ -279,6 +306,17 @@ def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
         if names.byte_length(entry.subresource) > limits.SUBRESOURCE_BYTES:
             found.append(fielderror.too_long(at.child("subresource"), limits.SUBRESOURCE_BYTES))
     return found
+
+
+def _is_plain_entry(entry: meta.ManagedFieldsEntry) -> bool:
+    """The same for an entry of a manager."""
+    return (
+        entry.operation in _OPERATIONS
+        and entry.fields_type == "FieldsV1"
+        and entry.subresource in _COMMON_SUBRESOURCES
+        and len(entry.manager) * _LONGEST_LETTER <= limits.FIELD_MANAGER_BYTES
+        and entry.manager.isprintable()
+    )
 
 
 def field_manager(name: str, at: Path) -> Found:

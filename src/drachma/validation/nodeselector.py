@@ -4,7 +4,7 @@ from typing import Final
 
 from drachma.api import nodeselector
 from drachma.validation import collection, fielderror, formats, printed
-from drachma.validation.fielderror import Errors, Found
+from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
 from drachma.values import names
 
@@ -20,10 +20,12 @@ def check(selector: nodeselector.NodeSelector, at: Path) -> Found:
 
 
 def _term(term: nodeselector.NodeSelectorTerm, at: Path) -> Found:
-    return [
-        *collection.check_list(term.match_expressions, _label_requirement, at=at.child("matchExpressions")),
-        *collection.check_list(term.match_fields, _field_requirement, at=at.child("matchFields")),
-    ]
+    found: list[FieldError] = []
+    if term.match_expressions:
+        found += collection.check_list(term.match_expressions, _label_requirement, at=at.child("matchExpressions"))
+    if term.match_fields:
+        found += collection.check_list(term.match_fields, _field_requirement, at=at.child("matchFields"))
+    return found
 
 
 def _label_requirement(requirement: nodeselector.NodeSelectorRequirement, at: Path) -> Errors:
@@ -56,8 +58,9 @@ def _field_requirement(requirement: nodeselector.NodeSelectorRequirement, at: Pa
     if requirement.key != _NAME_FIELD:
         yield fielderror.invalid(at.child("key"), requirement.key, "not a valid field selector key")
         return
+    values = at.child("values")
     for position, value in enumerate(requirement.values):
-        yield from formats.node_name(value, at.child("values").item(position))
+        yield from formats.node_name(value, values.item(position))
 
 
 def _unknown_operator(requirement: nodeselector.NodeSelectorRequirement, at: Path) -> fielderror.FieldError:

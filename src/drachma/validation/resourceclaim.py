@@ -66,6 +66,8 @@ def _allocation(
 
 
 def _consumer(consumer: resourceclaim.ResourceClaimConsumerReference, at: Path) -> Found:
+    if consumer.resource and consumer.name and consumer.uid:
+        return ()
     return [fielderror.required(at.child(name)) for name in ("resource", "name", "uid") if not getattr(consumer, name)]
 
 
