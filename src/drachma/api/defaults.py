@@ -24,6 +24,11 @@ _ALWAYS_QUANTITIES: Final = frozenset({(resourceslice.DeviceCapacity, "value"), 
 _NO_AMOUNT: Final = quantity.Quantity.parse("0")
 
 _Form: TypeAlias = Callable[[Any], Any]
+_Step: TypeAlias = tuple[str, Any, Any, _Form | None]
+"""A field that may have to change: name, default, what zero and absence become, form of the rest.
+
+A field whose default is None has no zero: what is written there stays.
+"""
 _Request = TypeVar("_Request", resourceclaim.ExactDeviceRequest, resourceclaim.DeviceSubRequest)
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 _StructT = TypeVar("_StructT", bound=Struct)
@@ -70,7 +75,7 @@ def _claim_spec(spec: resourceclaim.ResourceClaimSpec) -> resourceclaim.Resource
 
 
 def _claim_status(status: resourceclaim.ResourceClaimStatus) -> resourceclaim.ResourceClaimStatus:
-    if status.allocation is None or not status.allocation.devices.results:
+    if status.allocation is None or not any(result.tolerations for result in status.allocation.devices.results):
         return status
     results = tuple(
         structs.replace(result, tolerations=_each(result.tolerations, _toleration))
@@ -113,8 +118,10 @@ def _each(items: tuple[Any, ...], change: Any) -> tuple[Any, ...]:
 
 def _canonical_struct(given: Any) -> Any:
     changed: dict[str, Any] | None = None
-    for name, default, zero, form in _plan(given.__class__):
-        value = getattr(given, name)
+    for step, value in zip(_plan(given.__class__), structs.astuple(given), strict=True):
+        if step is None:
+            continue
+        name, default, zero, form = step
         if value is default or (not value and default is not None):
             current = zero
         elif form is None:
@@ -130,12 +137,9 @@ def _canonical_struct(given: Any) -> Any:
 
 
 @functools.cache
-def _plan(model: type[Struct]) -> tuple[tuple[str, Any, Any, _Form | None], ...]:
-    """The fields of a struct that may have to change: name, default, what zero and absence become, form of the rest.
-
-    A field whose default is None has no zero: what is written there stays.
-    """
-    plan = []
+def _plan(model: type[Struct]) -> tuple[_Step | None, ...]:
+    """What to do to each field of a struct; None where nothing has to change."""
+    plan: list[_Step | None] = []
     for field in structs.fields(model):
         default: Any = field.default
         is_optional = default is None or not is_absent(default)
@@ -143,8 +147,8 @@ def _plan(model: type[Struct]) -> tuple[tuple[str, Any, Any, _Form | None], ...]
         if (model, field.name) in _ALWAYS_QUANTITIES:
             zero = _NO_AMOUNT
         form = _form(inspect.type_info(field.type))
-        if not is_optional or zero is not default or form is not None:
-            plan.append((field.name, None if is_optional else default, zero, form))
+        may_change = not is_optional or zero is not default or form is not None
+        plan.append((field.name, None if is_optional else default, zero, form) if may_change else None)
     return tuple(plan)
 
 
@@ -172,7 +176,7 @@ def _canonical_quantity(amount: quantity.Quantity) -> quantity.Quantity:
 
 
 def _canonical_items(form: _Form, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    items = tuple([form(item) for item in given])
+    items = tuple(map(form, given))
     return given if all(map(operator.is_, items, given)) else items
 
 

@@ -29,7 +29,7 @@ def fill(document: dict[str, Any], schema: model.Object) -> None:
 def _fill(document: dict[str, Any], plan: _Plan) -> None:
     made, values, below = plan
     for name in made:
-        if document.get(name) is None:
+        if name not in document or document[name] is None:
             document[name] = {}
     for name, value in values:
         if name not in document:
@@ -37,16 +37,15 @@ def _fill(document: dict[str, Any], plan: _Plan) -> None:
     if not below:
         return
     for name, value in document.items():
-        found = below.get(name)
-        if found is None:
+        if name not in below:
             continue
-        is_map, inner = found
-        if isinstance(value, list) or is_map:
+        is_map, inner = below[name]
+        if isinstance(value, dict) and not is_map:
+            _fill(value, inner)
+        elif is_map or isinstance(value, list):
             for item in value.values() if isinstance(value, dict) else value or ():
                 if isinstance(item, dict):
                     _fill(item, inner)
-        elif isinstance(value, dict):
-            _fill(value, inner)
 
 
 @functools.cache

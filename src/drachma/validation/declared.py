@@ -9,6 +9,7 @@ the API kinds are in :mod:`drachma.validation.shapes`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
@@ -46,7 +47,7 @@ class Field:
     Most fields are optional and not written. A shape passes over those, before anything is made for them.
     """
 
-    __slots__ = ("_rules", "_stops", "attribute", "passes_empty", "passes_none", "wire_name")
+    __slots__ = ("_rules", "_stops", "_stops_if_written", "attribute", "passes_empty", "passes_none", "wire_name")
 
     def __init__(
         self, attribute: str, wire_name: str, stops: tuple[Stop, ...] = (), rules: tuple[Rule, ...] = ()
@@ -56,13 +57,14 @@ class Field:
         self.passes_empty: Final = optional in stops
         self.passes_none: Final = optional_pointer in stops
         self._stops = tuple(stop for stop in stops if stop not in (optional, optional_pointer))
+        self._stops_if_written = tuple(stop for stop in self._stops if stop is not required)
         self._rules = rules
 
     def check(self, values: Values, at: Path) -> Found:
         """What stops or rules object to in a field that is written, or must be."""
         found: list[FieldError] = []
         is_done = False
-        for stop in self._stops:
+        for stop in self._stops_if_written if values.new else self._stops:
             answer = stop(values, at)
             if answer is not None:
                 found += answer
@@ -73,25 +75,37 @@ class Field:
         return found
 
 
-class Shape(msgspec.Struct, frozen=True):
+class Shape:
     """The rules of a struct: those of the whole, then those of its fields."""
 
-    fields: tuple[Field, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    __slots__ = ("_fields", "_nothing", "_rules", "_values_of")
+
+    def __init__(self, fields: tuple[Field, ...] = (), rules: tuple[Rule, ...] = ()) -> None:
+        self._fields = fields
+        self._rules = rules
+        self._values_of = _values_of([field.attribute for field in fields])
+        self._nothing = (None,) * len(fields)
 
     def __call__(self, values: Values, at: Path) -> Found:
         found: list[FieldError] = []
-        for rule in self.rules:
+        for rule in self._rules:
             found += rule(values, at)
-        owner, before, is_update = values.new, values.old, values.is_update
-        for field in self.fields:
-            new = getattr(owner, field.attribute)
+        before, is_update = values.old, values.is_update
+        new_values = self._values_of(values.new)
+        old_values = self._values_of(before) if before is not None else self._nothing
+        for field, new, old in zip(self._fields, new_values, old_values, strict=True):
             if not new and (field.passes_empty or (field.passes_none and new is None)):
                 continue
-            old = getattr(before, field.attribute) if before is not None else None
             if not (is_update and before is not None and new == old):
-                found += field.check(Values(new, old, is_update), at.child(field.wire_name))
+                found += field.check(Values(new, old, is_update), Path(field.wire_name, at))
         return found
+
+
+def _values_of(attributes: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What takes all these values from a struct at once, which costs less than one after the other."""
+    if len(attributes) > 1:
+        return operator.attrgetter(*attributes)
+    return lambda owner: tuple(getattr(owner, attribute) for attribute in attributes)
 
 
 def optional(values: Values, _at: Path) -> list[FieldError] | None:
@@ -146,7 +160,8 @@ def text_format(problems: Callable[[str], Sequence[str]], *, origin: str) -> Rul
     full_origin = f"format={origin}"
 
     def rule(values: Values, at: Path) -> Found:
-        return fielderror.problems(at, values.new, problems(values.new), origin=full_origin)
+        details = problems(values.new)
+        return fielderror.problems(at, values.new, details, origin=full_origin) if details else ()
 
     return rule
 
@@ -177,6 +192,8 @@ def unique(key: Callable[[Any], Hashable]) -> Rule:
     """No two items with the same key; the repeated item is shown whole."""
 
     def rule(values: Values, at: Path) -> Found:
+        if len(values.new) < 2:
+            return ()
         found = []
         for position, _ in collection.repetitions([key(item) for item in values.new]):
             item = values.new[position]
@@ -198,7 +215,7 @@ def each(rule: Rule, *, key: Callable[[Any], Hashable] | None = None) -> Rule:
         for position, item in enumerate(values.new):
             old = before.get(key(item)) if key is not None and before else None
             if not (is_update and old is not None and item == old):
-                found += rule(Values(item, old, is_update), at.item(position))
+                found += rule(Values(item, old, is_update), Path(position, at, is_inside=True))
         return found
 
     return rule_for_all
