@@ -7,7 +7,7 @@ them; writes take the same way through the server as those that come over the wi
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
 
@@ -242,17 +242,19 @@ class LocalClient:
 
     # Both
 
-    async def _post(self, wanted: target.Target[Any], namespace: str, body: bytes) -> Stored:
-        bodies.check_create(wanted, namespace)
-        return await self._write("create", self._collection(wanted, namespace), body)
+    # Plain functions: a commit resumes every coroutine between the caller and the store.
 
-    async def _post_below(self, about: pod.Pod, subresource: str, *, body: protocol.Document) -> None:
+    def _post(self, wanted: target.Target[Any], namespace: str, body: bytes) -> Awaitable[Stored]:
+        bodies.check_create(wanted, namespace)
+        return self._write("create", self._place(wanted, namespace), body)
+
+    def _post_below(self, about: pod.Pod, subresource: str, *, body: protocol.Document) -> Awaitable[Stored]:
         place = self._object(
             target.of(pod.Pod), about.metadata.namespace, name=about.metadata.name, subresource=subresource
         )
-        await self._write("create", place, bodies.encode(body))
+        return self._write("create", place, bodies.encode(body))
 
-    async def _write(
+    def _write(
         self,
         verb: str,
         place: Place,
@@ -260,9 +262,9 @@ class LocalClient:
         *,
         media_type: str = _JSON,
         query: Mapping[str, str] | None = None,
-    ) -> Stored:
+    ) -> Awaitable[Stored]:
         options = self._managed if query is None else query
-        return await self._backend.write(verb, place, body=body, media_type=media_type, query=options)
+        return self._backend.write(verb, place, body=body, media_type=media_type, query=options)
 
     def _object(self, wanted: target.Target[Any], namespace: str, *, name: str, subresource: str = "") -> Place:
         wanted.check_place(name, namespace)

@@ -5,6 +5,7 @@ type, and under ``fieldValidation=Strict`` fields that are unknown or written tw
 warnings).
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -57,6 +58,7 @@ class Given(NamedTuple):
     problems: Sequence[str]
 
 
+@functools.cache
 def target(resource: resources.Resource, version: str) -> Target:
     """The target of a write to the resource itself or its status."""
     return Target(resource, version, resource.kind, resource.api_version(version))
@@ -173,6 +175,8 @@ def _read_yaml(data: bytes, wanted: Target) -> tuple[dict[str, Any], Sequence[st
 
 def _check_type(document: dict[str, Any], wanted: Target, data: bytes) -> None:
     """Fills in apiVersion and kind where they are absent, and refuses others."""
+    if document.get("apiVersion") == wanted.api_version and document.get("kind") == wanted.kind:
+        return
     for field in ("apiVersion", "kind"):
         value = document.get(field)
         if value is not None and not isinstance(value, str):

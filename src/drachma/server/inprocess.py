@@ -7,7 +7,6 @@ that never were HTTP. There are no limits here and no authentication: whoever ha
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
-from urllib import parse
 
 import msgspec
 
@@ -47,7 +46,7 @@ _SUBRESOURCES: Final[Mapping[str, Callable[[Handler], Awaitable[responses.Respon
     "binding": pods.bind,
     "eviction": pods.evict,
 }
-_Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
+_Query: TypeAlias = tuple[tuple[str, str], ...]
 _NEEDED: Final = (verbs.DELETE, verbs.LIST, verbs.WATCH)
 
 
@@ -57,7 +56,7 @@ class InProcess:
     def __init__(self, services: Services, *, user: User = authentication.ADMIN, user_agent: str = "drachma") -> None:
         self._services: Final = services
         self._user: Final = user
-        self._user_agent: Final = user_agent.encode()
+        self._user_agent: Final = user_agent
 
     def get(self, place: local.Place) -> record.Record:
         try:
@@ -114,7 +113,7 @@ class InProcess:
         if resource.namespaced and not place.namespace:
             raise status.method_not_allowed()
         headers = _headers(media_type, self._user_agent)
-        request = _Request(verb, body, headers=headers, query=_query_string(tuple(query.items())))
+        request = _Request(verb, body, headers=headers, query=tuple(query.items()))
         request.user = self._user
         route = routes.Route(resource, place.version, verb, place.namespace, place.name, subresource)
         return Handler(self._services, request, route, output=negotiation.PLAIN)
@@ -127,13 +126,25 @@ class _Answer(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Request(requests.Request):
-    """A request that never was HTTP: its body is there."""
+    """A request that never was HTTP: its body is there, and its query and headers are texts."""
 
-    __slots__ = ("_body",)
+    __slots__ = ("_body", "_given", "_texts")
 
-    def __init__(self, verb: str, body: bytes, *, headers: _Headers, query: bytes) -> None:
-        super().__init__({"method": verb, "path": "", "headers": headers, "query_string": query}, _receive)
+    def __init__(self, verb: str, body: bytes, *, headers: Mapping[bytes, str], query: _Query) -> None:
+        super().__init__({"method": verb, "path": "", "headers": ()}, _receive)
         self._body = body
+        self._texts = headers
+        self._given = query
+
+    @property
+    def query(self) -> options.Query:
+        return _query(self._given)
+
+    def write_options(self, kind: str, *, patch_type: str = "") -> options.WriteOptions:
+        return _write_options(self._given, kind, patch_type)
+
+    def header(self, name: bytes) -> str:
+        return self._texts.get(name, "")
 
     async def body(self) -> bytes:
         return self._within_limit(self._body)
@@ -144,13 +155,19 @@ async def _receive() -> requests.Message:
 
 
 @functools.lru_cache(maxsize=256)
-def _headers(media_type: str, user_agent: bytes) -> _Headers:
-    return ((b"content-type", media_type.encode()), (b"user-agent", user_agent))
+def _headers(media_type: str, user_agent: str) -> Mapping[bytes, str]:
+    return {b"content-type": media_type, b"user-agent": user_agent}
 
 
 @functools.lru_cache(maxsize=256)
-def _query_string(query: tuple[tuple[str, str], ...]) -> bytes:
-    return parse.urlencode(query).encode()
+def _query(given: _Query) -> options.Query:
+    return {name: (text,) for name, text in given}
+
+
+@functools.lru_cache(maxsize=256)
+def _write_options(given: _Query, kind: str, patch_type: str) -> options.WriteOptions:
+    """The options that a client gives again and again; what is refused is not remembered."""
+    return options.for_write(_query(given), kind, patch_type=patch_type)
 
 
 @functools.lru_cache(maxsize=1024)

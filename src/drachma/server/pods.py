@@ -14,6 +14,7 @@ from drachma.validation import status as validation_status
 from drachma.validation.path import Path
 
 _EVICTIONS: Final = ("policy/v1", "policy/v1beta1")
+_DONE: Final = responses.document(201, status.success(201), negotiation.PLAIN)
 
 
 class _Target(struct.Struct, frozen=True, kw_only=True):
@@ -53,7 +54,7 @@ async def bind(handler: Handler) -> responses.Response:
         break
     else:
         raise status.conflict(handler.resource, name, detail=status.MODIFIED)
-    return responses.document(201, status.success(201), negotiation.PLAIN)
+    return _DONE
 
 
 async def evict(handler: Handler) -> responses.Response:
@@ -70,20 +71,20 @@ async def evict(handler: Handler) -> responses.Response:
     if not how.is_dry_run and (how.uid in (None, stored.uid)) and how.resource_version is None:
         await _mark_evicted(handler, write)
     await handler.services.deleter.delete(write, how)
-    return responses.document(201, status.success(201), negotiation.PLAIN)
+    return _DONE
 
 
 async def _read(handler: Handler, *, api_versions: tuple[str, ...]) -> tuple[dict[str, Any], options.WriteOptions]:
     media_type = negotiation.body_type(handler.request.header(b"content-type"))
     body = await handler.request.body()
-    wanted = options.for_write(handler.request.query, "CreateOptions")
+    wanted = handler.request.write_options("CreateOptions")
     subresource = handler.route.subresource
     assert subresource is not None, "routed as a subresource"
     target = bodies.Target(handler.resource, handler.route.version, subresource.kind, api_versions[0])
     given = bodies.read(body, media_type, wanted=target, validation=wanted.field_validation, also=api_versions[1:])
     handler.request.warnings.extend(bodies.enforce(given, wanted=target, validation=wanted.field_validation))
-    document = given.document
-    return documents.without_nulls(document) if b"null" in encoding.encode(document) else document, wanted
+    has_nulls = media_type != negotiation.JSON or b"null" in body
+    return documents.without_nulls(given.document) if has_nulls else given.document, wanted
 
 
 def _convert(document: dict[str, Any], model: Any) -> Any:

@@ -49,6 +49,10 @@ class Request:
                 self._query = _remembered(raw) if len(raw) <= _COMMON_QUERY else _parse(raw)
         return self._query
 
+    def write_options(self, kind: str, *, patch_type: str = "") -> options.WriteOptions:
+        """What the query says of a write; ``kind`` is the name of the options in messages."""
+        return options.for_write(self.query, kind, patch_type=patch_type)
+
     def header(self, name: bytes) -> str:
         """A header's value, or the empty text."""
         found = self.headers.get(name)

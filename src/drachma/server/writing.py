@@ -51,7 +51,7 @@ async def patch(handler: Handler) -> responses.Response:
     patch_type = negotiation.patch_type(handler.request.header(b"content-type"))
     handler.check_name()
     body = await handler.request.body()
-    wanted = options.for_write(handler.request.query, "PatchOptions", patch_type=patch_type)
+    wanted = handler.request.write_options("PatchOptions", patch_type=patch_type)
     write = handler.write()
     is_apply = patch_type == negotiation.APPLY_PATCH
     change: registry.Change
@@ -68,12 +68,12 @@ async def _read(handler: Handler, kind: str) -> tuple[Subject, Write, options.Wr
     content_type = handler.request.header(b"content-type")
     if kind == "UpdateOptions":
         body = await handler.request.body()
-        wanted = options.for_write(handler.request.query, kind)
+        wanted = handler.request.write_options(kind)
         media_type = negotiation.body_type(content_type)
     else:
         media_type = negotiation.body_type(content_type)
         body = await handler.request.body()
-        wanted = options.for_write(handler.request.query, kind)
+        wanted = handler.request.write_options(kind)
     target = handler.target
     given = bodies.read(body, media_type, wanted=target, validation=wanted.field_validation)
     write = handler.write()
