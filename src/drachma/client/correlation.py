@@ -47,8 +47,9 @@ class _Recent(Generic[_ValueT]):
         return found
 
     def put(self, key: _Key, value: _ValueT) -> None:
+        if key in self._values:
+            self._values.move_to_end(key)
         self._values[key] = value
-        self._values.move_to_end(key)
         if len(self._values) > _REMEMBERED:
             self._values.popitem(last=False)
 

@@ -63,10 +63,9 @@ class Counters(registry.Collector):
 
     def of(self, *values: str) -> Counter:
         """The counter with these values of the labels, which shows up from now on."""
-        found = self._children.get(values)
-        if found is None:
-            found = self._children[values] = Counter()
-        return found
+        if values not in self._children:
+            self._children[values] = Counter()
+        return self._children[values]
 
     def describe(self) -> Iterable[core.Metric]:
         return (core.CounterMetricFamily(self._name, self._about, labels=self._labels),)
@@ -99,10 +98,9 @@ class Histograms(registry.Collector):
 
     def of(self, *values: str) -> Histogram:
         """The histogram with these values of the labels, which shows up from now on."""
-        found = self._children.get(values)
-        if found is None:
-            found = self._children[values] = Histogram(self._bounds)
-        return found
+        if values not in self._children:
+            self._children[values] = Histogram(self._bounds)
+        return self._children[values]
 
     def describe(self) -> Iterable[core.Metric]:
         return (core.HistogramMetricFamily(self._name, self._about, labels=self._labels),)

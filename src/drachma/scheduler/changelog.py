@@ -17,24 +17,22 @@ EVERYTHING: Final = -1
 class ChangeLog:
     """The changes of one aspect of nodes."""
 
-    __slots__ = ("_changes", "_first")
+    __slots__ = ("_changes", "_first", "position")
 
     def __init__(self) -> None:
         self._changes: list[int] = []
         self._first = 0
-
-    @property
-    def position(self) -> int:
+        self.position = 0
         """Where the log is now."""
-        return self._first + len(self._changes)
 
     def append(self, nodes: int) -> None:
         """Note that these nodes changed."""
-        if len(self._changes) >= _REMEMBERED:
+        if self.position - self._first >= _REMEMBERED:
             dropped = _REMEMBERED // 2
             del self._changes[:dropped]
             self._first += dropped
         self._changes.append(nodes)
+        self.position += 1
 
     def since(self, position: int) -> int:
         """The nodes that changed since a position, or EVERYTHING where that is too long ago to tell."""

@@ -24,20 +24,17 @@ _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 class NodeState:
     """One node and its ledger."""
 
-    __slots__ = ("ledger", "name", "node", "place", "slot")
+    __slots__ = ("bit", "ledger", "name", "node", "place", "slot")
 
     def __init__(self, name: str, slot: int, account: ledger.Ledger) -> None:
         self.name = name
         self.slot = slot
+        self.bit = 1 << slot
+        """The set of this node alone."""
         self.ledger = account
         self.node = nodes.Node()
         self.place = placement.Node(name)
         """The node as the allocator sees it."""
-
-    @property
-    def bit(self) -> int:
-        """The set of this node alone."""
-        return 1 << self.slot
 
 
 class Cluster:

@@ -49,10 +49,9 @@ class NodeClasses(Generic[NodeT, AnswerT]):
 
     def settle(self, nodes: Sequence[NodeT], among: int) -> dict[AnswerT, int]:
         """The classes, brought up to date for the nodes of ``among``; ``nodes`` are all nodes by slot."""
-        changed = self._log.since(self._position)
-        self._position = self._log.position
-        if changed:
-            self._forget(changed)
+        if self._position != self._log.position:
+            self._forget(self._log.since(self._position))
+            self._position = self._log.position
         todo = self._pending & among
         if todo:
             groups = self._alike(todo) if self._alike is not None else ((nodes[s], 1 << s) for s in slots(todo))
@@ -63,6 +62,8 @@ class NodeClasses(Generic[NodeT, AnswerT]):
         return self.masks
 
     def _forget(self, changed: int) -> None:
+        if not changed:
+            return
         self._pending |= changed
         for answer, nodes in tuple(self.masks.items()):
             left = nodes & ~changed

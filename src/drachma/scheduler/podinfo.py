@@ -10,10 +10,11 @@ from drachma.scheduler import ledger
 class PodInfo:
     """A pod that wants a node."""
 
-    __slots__ = ("_demand", "key", "pod", "priority")
+    __slots__ = ("_demand", "key", "pod", "priority", "uid")
 
     def __init__(self, waiting: pod.Pod) -> None:
         self.pod = waiting
+        self.uid = waiting.metadata.uid
         self.key = cache.key_of(waiting)
         self.priority = waiting.spec.priority or 0
         self._demand: ledger.Demand | None = None
@@ -24,7 +25,3 @@ class PodInfo:
         if self._demand is None:
             self._demand = ledger.demand(self.pod)
         return self._demand
-
-    @property
-    def uid(self) -> str:
-        return self.pod.metadata.uid

@@ -60,8 +60,8 @@ class QueuedPod:
     """A pod and what became of it so far."""
 
     __slots__ = (
-        "added", "attempts", "failures", "first_attempt", "info", "is_error", "parked", "ready", "rejectors", "ticket",
-        "was_flushed", "where",
+        "added", "attempts", "claims", "failures", "first_attempt", "info", "is_error", "parked", "ready", "rejectors",
+        "ticket", "was_flushed", "where",
     )  # fmt: skip
 
     def __init__(self, info: podinfo.PodInfo, now: float) -> None:
@@ -69,6 +69,8 @@ class QueuedPod:
         self.added = now
         """When it came to where it is; among equally important pods the first goes first."""
         self.attempts = 0
+        self.claims: list[cache.Key] = []
+        """The claims under which it is found while it is parked."""
         self.failures = 0
         """Failed attempts that count for the next pause."""
         self.first_attempt: float | None = None
@@ -151,13 +153,13 @@ class Queue:
         entry.info = podinfo.PodInfo(new)
         if entry.info.key not in self._parked:
             return
-        if self._claim_keys(old) != self._claim_keys(new):
-            self._unindex(entry, old)
-            self._index(entry)
         for change in changes.of_waiting_pod(old, new):
             if self._helps(entry, change):
                 self._move(entry, event=change.label)
-                break
+                return
+        if entry.claims != _claims(entry.info):
+            self._unindex(entry)
+            self._index(entry)
 
     def delete(self, gone: pod.Pod) -> None:
         """Forget a pod that is gone, or no longer waits."""
@@ -205,14 +207,11 @@ class Queue:
 
         ``but`` is the uid of a pod that stays where it is.
         """
-        listeners = self._listeners.get(change.resource)
-        if not listeners or not self._by_plugin:
+        if not self._by_plugin or (claim is not None and claim not in self._by_claim):
             return
-        narrowed = None if claim is None else self._by_claim.get(claim)
-        if claim is not None and not narrowed:
-            return
-        for plugin, hint in listeners:
-            if not hint.actions & change.action:
+        narrowed = None if claim is None else self._by_claim[claim]
+        for plugin, hint in self._listeners.get(change.resource, ()):
+            if change.action not in hint.actions:
                 continue
             rejected = self._by_plugin.get(plugin)
             if not rejected:
@@ -253,7 +252,7 @@ class Queue:
     def _helps(self, entry: QueuedPod, change: hints.Change) -> bool:
         return any(
             plugin in entry.rejectors
-            and hint.actions & change.action
+            and change.action in hint.actions
             and hint.helps(entry.info.pod, change.old, change.new)
             for plugin, hint in self._listeners.get(change.resource, ())
         )
@@ -306,7 +305,7 @@ class Queue:
         del self._entries[entry.info.key]
         self._sizes[entry.where] -= 1
         if self._parked.pop(entry.info.key, None) is not None:
-            self._unindex(entry, entry.info.pod)
+            self._unindex(entry)
         # Its place in a heap is recognised as stale by the ticket.
         entry.ticket = 0
         entry.where = Where.OUT
@@ -315,19 +314,20 @@ class Queue:
         key = entry.info.key
         for plugin in entry.rejectors:
             self._by_plugin.setdefault(plugin, {})[key] = entry
-        for claim in self._claim_keys(entry.info.pod):
+        entry.claims = _claims(entry.info)
+        for claim in entry.claims:
             self._by_claim.setdefault(claim, {})[key] = entry
 
-    def _unindex(self, entry: QueuedPod, indexed: pod.Pod) -> None:
+    def _unindex(self, entry: QueuedPod) -> None:
         key = entry.info.key
         for plugin in entry.rejectors:
             _drop(self._by_plugin, plugin, key=key)
-        for claim in self._claim_keys(indexed):
+        for claim in entry.claims:
             _drop(self._by_claim, claim, key=key)
 
-    @staticmethod
-    def _claim_keys(of: pod.Pod) -> list[cache.Key]:
-        return [cache.Key(of.metadata.namespace, name) for name in podclaims.names(of)]
+
+def _claims(of: podinfo.PodInfo) -> list[cache.Key]:
+    return [cache.Key(of.key.namespace, name) for name in podclaims.names(of.pod)]
 
 
 def _first(heap: _Heap) -> QueuedPod | None:
@@ -341,8 +341,7 @@ def _first(heap: _Heap) -> QueuedPod | None:
 
 
 def _drop(index: dict[IndexT, dict[cache.Key, QueuedPod]], value: IndexT, *, key: cache.Key) -> None:
-    entries = index.get(value)
-    if entries is not None:
-        entries.pop(key, None)
-        if not entries:
+    if value in index and key in index[value]:
+        del index[value][key]
+        if not index[value]:
             del index[value]

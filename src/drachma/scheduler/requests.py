@@ -32,8 +32,7 @@ _NOTHING: Final[resources.Nanos] = {}
 def total(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resources.Nanos:
     """All that the pod needs of a node; ``claims`` is what its claims add."""
     found = containers(requesting, claims=claims)
-    _take_budget(requesting, found)
-    _add(found, _nanos(requesting.spec.overhead))
+    _take_whole(requesting, found)
     return found
 
 
@@ -44,16 +43,17 @@ def for_scoring(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resources
         stated = total(requesting, claims=claims)
         defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in stated}
     found = _together(requesting, field="requests", defaults=defaults)
-    _add(found, of_claims(claims))
-    _take_budget(requesting, found)
-    _add(found, _nanos(requesting.spec.overhead))
+    if claims:
+        _add(found, of_claims(claims))
+    _take_whole(requesting, found)
     return found
 
 
 def containers(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resources.Nanos:
     """What the containers request together, with what claims add; without budget and overhead."""
     found = _together(requesting, field="requests", defaults=_NOTHING)
-    _add(found, of_claims(claims))
+    if claims:
+        _add(found, of_claims(claims))
     return found
 
 
@@ -135,10 +135,13 @@ def _of(container: pod.Container, *, field: str, defaults: resources.Nanos) -> r
     return {**defaults, **_nanos(stated)} if defaults else _nanos(stated)
 
 
-def _take_budget(requesting: pod.Pod, found: resources.Nanos) -> None:
+def _take_whole(requesting: pod.Pod, found: resources.Nanos) -> None:
+    """Take over what is stated for the pod as a whole: its budget, and its overhead on top."""
     whole = requesting.spec.resources
     if whole is not None:
         found.update((name, amount.nanos) for name, amount in whole.requests.items() if is_budgeted(name))
+    if requesting.spec.overhead:
+        _add(found, _nanos(requesting.spec.overhead))
 
 
 def _nanos(stated: Mapping[str, quantity.Quantity]) -> resources.Nanos:

@@ -22,8 +22,8 @@ _encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
 _ANSWERS_REMEMBERED: Final = 8192
 
 
-class Outcome(enum.Enum):
-    """What allocating on a node comes to."""
+class Outcome(enum.IntEnum):
+    """What allocating on a node comes to; answers are kept by it, and numbers are found fast."""
 
     FITS = enum.auto()
     DOES_NOT_FIT = enum.auto()

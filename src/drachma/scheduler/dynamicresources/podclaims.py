@@ -6,7 +6,6 @@ with upstream's words: the pod waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from drachma.api import meta, pod, resourceclaim
@@ -29,15 +28,13 @@ class MissingError(Exception):
     """A claim does not exist, or is not to be used by the pod; the text says which and why."""
 
 
-def names(of: pod.Pod) -> Iterator[str]:
+def names(of: pod.Pod) -> list[str]:
     """The names of the claims that a pod refers to, as far as they are known."""
     if not of.spec.resource_claims:
-        return
+        return []
     generated = {status.name: status.resource_claim_name for status in of.status.resource_claim_statuses}
-    for entry in of.spec.resource_claims:
-        name = entry.resource_claim_name or generated.get(entry.name)
-        if name:
-            yield name
+    known = (entry.resource_claim_name or generated.get(entry.name) for entry in of.spec.resource_claims)
+    return [name for name in known if name]
 
 
 def resolve(of: pod.Pod, claims: Claims) -> list[PodClaim]:
@@ -68,22 +65,27 @@ def resolve(of: pod.Pod, claims: Claims) -> list[PodClaim]:
 
 def is_controlled_by(metadata: meta.ObjectMeta, uid: str) -> bool:
     """Whether the object with this uid controls another."""
-    return any(owner.controller and owner.uid == uid for owner in metadata.owner_references)
+    for owner in metadata.owner_references:  # noqa: SIM110 - asked for every pod, again and again
+        if owner.controller and owner.uid == uid:
+            return True
+    return False
 
 
 def is_reserved_for(claim: resourceclaim.ResourceClaim, of: pod.Pod) -> bool:
     """Whether the pod is among the consumers of a claim."""
-    return any(consumer.uid == of.metadata.uid for consumer in claim.status.reserved_for)
+    reserved = claim.status.reserved_for
+    return bool(reserved) and any(consumer.uid == of.metadata.uid for consumer in reserved)
 
 
 def _name(of: pod.Pod, entry: pod.PodResourceClaim) -> tuple[str | None, bool]:
     """The name of a claim, and whether it was generated for the pod."""
     if entry.resource_claim_name is not None:
         return entry.resource_claim_name, False
+    if entry.resource_claim_template_name is not None:
+        for status in of.status.resource_claim_statuses:
+            if status.name == entry.name:
+                return status.resource_claim_name, True
     label = f'pod "{of.metadata.namespace}/{of.metadata.name}"'
     if entry.resource_claim_template_name is None:
         raise MissingError(f'{label}, spec.resourceClaim "{entry.name}": none of the supported fields are set')
-    for status in of.status.resource_claim_statuses:
-        if status.name == entry.name:
-            return status.resource_claim_name, True
     raise MissingError(f"{label}: ResourceClaim not created yet")

@@ -64,22 +64,21 @@ class ClaimTracker:
         known = self._claims.get(key)
         if known is not None and known.metadata.uid != claim.metadata.uid:
             known = None
-        version = _version(claim)
         # An own write is known before the informer shows it.
-        if known is not None and (_version(known) > version or (version and _version(known) == version)):
+        if known is not None and _is_newer(known.metadata.resource_version, claim.metadata.resource_version):
             return
         self._claims[key] = claim
         if claim.status.allocation is None:
-            self._since.pop(key, None)
+            if key in self._since:
+                del self._since[key]
         elif known is None or known.status.allocation is None:
-            self._since[key] = version if is_exact and known is not None else 0
+            self._since[key] = int(claim.metadata.resource_version or 0) if is_exact and known is not None else 0
         if claim.metadata.annotations and claim.metadata.annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true":
             for owner in claim.metadata.owner_references:
                 if owner.controller:
                     self._special[owner.uid] = key
-        self._count(claim.metadata)
-        for watcher in tuple(self._watchers.get(claim.metadata.uid, ())):
-            watcher()
+        self._count(key, claim.metadata)
+        self._tell_watchers(claim.metadata.uid)
 
     def remove(self, claim: resourceclaim.ResourceClaim) -> None:
         """Forget a claim that is gone; an allocation of it that is in flight stays until its writer gives up."""
@@ -92,9 +91,8 @@ class ClaimTracker:
         for owner in claim.metadata.owner_references:
             if self._special.get(owner.uid) == key:
                 del self._special[owner.uid]
-        self._count(claim.metadata)
-        for watcher in tuple(self._watchers.get(claim.metadata.uid, ())):
-            watcher()
+        self._count(key, claim.metadata)
+        self._tell_watchers(claim.metadata.uid)
 
     def watch(self, uid: str, heard: Callable[[], None]) -> Callable[[], None]:
         """Calls ``heard`` whenever the claim with this uid changes or goes; the result ends that."""
@@ -108,6 +106,11 @@ class ClaimTracker:
 
         return stop
 
+    def _tell_watchers(self, uid: str) -> None:
+        if uid in self._watchers:
+            for watcher in tuple(self._watchers[uid]):
+                watcher()
+
     # In flight
 
     def pending(self, uid: str) -> resourceclaim.AllocationResult | None:
@@ -118,21 +121,20 @@ class ClaimTracker:
     def reserve(self, owner: meta.ObjectMeta, allocation: resourceclaim.AllocationResult) -> None:
         """Note that an allocation of a claim is about to be written."""
         self._in_flight[owner.uid] = _InFlight(owner, allocation)
-        self._count(owner)
+        self._count(cache.Key(owner.namespace, owner.name), owner)
 
     def settle(self, uid: str) -> None:
         """Note that an allocation is no longer in flight: it was written, or it will not be."""
         found = self._in_flight.pop(uid, None)
         if found is not None:
-            self._count(found.owner)
+            self._count(cache.Key(found.owner.namespace, found.owner.name), found.owner)
 
-    def _count(self, owner: meta.ObjectMeta) -> None:
-        key = cache.Key(owner.namespace, owner.name)
+    def _count(self, key: cache.Key, owner: meta.ObjectMeta) -> None:
         claim = self._claims.get(key)
         effective = None if claim is None else claim.status.allocation
         if effective is None:
             in_flight = self._in_flight.get(owner.uid)
-            if in_flight is None and claim is not None:
+            if in_flight is None and claim is not None and claim.metadata.uid != owner.uid:
                 in_flight = self._in_flight.get(claim.metadata.uid)
             effective = None if in_flight is None else in_flight.allocation
         before = self._counted.get(key)
@@ -154,5 +156,6 @@ def _pools(allocation: resourceclaim.AllocationResult | None) -> set[identity.Po
     return {identity.PoolID(result.driver, result.pool) for result in allocation.devices.results}
 
 
-def _version(claim: resourceclaim.ResourceClaim) -> int:
-    return int(claim.metadata.resource_version or 0)
+def _is_newer(known: str, told: str) -> bool:
+    """Whether a resource version is as new as another one or newer; without versions nothing is."""
+    return known == told != "" or int(known or 0) > int(told or 0)
