@@ -29,6 +29,8 @@ class Collection:
         # Upstream sorts by "namespace/name" as one text: "a-b/x" comes before "a/x". Namespaces that carry
         # their slash sort that way.
         self._order: list[str] = []
+        self.changed = 0
+        """The revision of the newest write."""
         self._revisions: list[int] = []
         self._events: list[record.Event] = []
 
@@ -39,12 +41,14 @@ class Collection:
     def restore(self, item: record.Record) -> None:
         """Puts in an object whose history is compacted."""
         self._put(item)
+        self.changed = max(self.changed, item.revision)
 
     def apply(self, event: record.Event) -> None:
         if event.change is record.Change.DELETED:
             self._remove(event.record.key)
         else:
             self._put(event.record)
+        self.changed = event.record.revision
         self._revisions.append(event.record.revision)
         self._events.append(event)
 

@@ -74,6 +74,9 @@ class Engine:
     def get(self, key: record.Key) -> record.Record | None:
         return self._state.get(key)
 
+    def changed(self, resource: str) -> int:
+        return self._state.changed(resource)
+
     def list(
         self,
         resource: str,

@@ -89,6 +89,12 @@ class Store(Protocol):
     def get(self, key: record.Key) -> record.Record | None:
         """The committed object under ``key``."""
 
+    def changed(self, resource: str) -> int:
+        """The revision of the newest committed write of a resource that this process knows of, 0 for none.
+
+        What was listed at this revision or a later one is still so.
+        """
+
     def list(
         self,
         resource: str,

@@ -40,6 +40,10 @@ class State:
         found = self._collections.get(key.resource)
         return None if found is None else found.get(key.namespace, key.name)
 
+    def changed(self, resource: str) -> int:
+        found = self._collections.get(resource)
+        return 0 if found is None else found.changed
+
     def page(
         self,
         resource: str,

@@ -37,6 +37,16 @@ async def test_writes_count_up_one_sequence_over_all_resources(objects: store.St
     assert objects.get(claim("a")) is None
 
 
+async def test_the_newest_write_of_a_resource_is_known_beyond_its_history(objects: store.Store) -> None:
+    assert objects.changed(CLAIMS) == 0
+    await objects.create(claim("a"), store.fixed(b"1"))
+    await objects.delete(claim("a"))
+    assert (objects.changed(CLAIMS), objects.changed(PODS)) == (3, 0)
+    await objects.create(store.Key(PODS, "default", "p"), store.fixed(b"2"))
+    await objects.compact(4)
+    assert (objects.changed(CLAIMS), objects.changed(PODS)) == (3, 4)
+
+
 async def test_a_read_hands_out_the_bytes_and_the_value_that_were_written(objects: store.Store) -> None:
     spec = {"devices": {"requests": [{"name": "gpu"}]}}
     made = await objects.create(claim("a"), store.stamped({"metadata": {"name": "a"}, "spec": spec}))

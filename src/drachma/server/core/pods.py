@@ -57,28 +57,31 @@ class PodStrategy(DocumentStrategy):
         super().__init__(resource)
         self._gates = gates
         self._store = store
+        # A spec is filled once, when it gets its defaults.
+        besides = {name: field for name, field in self._schema.fields.items() if name != "spec"}
+        self._beside_spec = msgspec.structs.replace(self._schema, fields=besides)
         self._specs: dict[bytes, Document] = {}
         self._defaulted = sharing.Outcomes[Document, Document](_REMEMBERED)
         self._prepared = sharing.Outcomes[Document, _New](_REMEMBERED)
         self._sound = sharing.Outcomes[Document, Literal[True]](_REMEMBERED)
+        self._oddities = sharing.Outcomes[Document, tuple[str, ...]](_REMEMBERED)
         self._typed = sharing.Outcomes[Document, pod.PodSpec](_REMEMBERED)
         self._listed = -1
         self._default_class: record.Record | None = None
 
     def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         subject = super().read(document, write, known=known)
-        given = document.get("status") or {}
-        cleared: Document = {field: [] for field in podfields.LISTS if given.get(field) == []}
+        given = document.get("status")
+        cleared: Document = {field: [] for field in podfields.LISTS if given.get(field) == []} if given else {}
         if cleared:
             # In a status, an empty list says more than none (see podfields.keep_status).
             subject.content["status"] = {**(subject.content.get("status") or {}), **cleared}
         return subject
 
     def document(self, subject: Subject) -> Document:
-        spec = subject.content["spec"]
-        # A spec is filled once, when it gets its defaults.
-        document = super().document(Subject(subject.metadata, {**subject.content, "spec": {}}))
-        document["spec"] = spec
+        document = {"kind": self.resource.kind, "apiVersion": self._api_version, "metadata": subject.metadata}
+        document.update(subject.content)
+        filling.fill(document, self._beside_spec)
         return document
 
     def known(self, field: str, value: Any) -> Any:
@@ -155,12 +158,6 @@ class PodStrategy(DocumentStrategy):
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
         taken(content, old, "spec")
-        before = self._store.get(record.Key(self.resource.key, write.namespace, write.name))
-        owners = before.value["metadata"].get("ownerReferences") if before is not None else None
-        if owners:
-            subject.metadata["ownerReferences"] = owners
-        else:
-            subject.metadata.pop("ownerReferences", None)
         current = content.setdefault("status", {})
         previous = old.get("status") or {}
         if not current.get("qosClass") and previous.get("qosClass"):
@@ -170,6 +167,11 @@ class PodStrategy(DocumentStrategy):
             if content["status"].get(field) == []:
                 del content["status"][field]
         self._drop_disabled(content, old)
+
+    def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
+        # A kubelet cannot change who owns a pod.
+        taken(subject.metadata, old.metadata, "ownerReferences")
+        super().update_status(subject, old, write)
 
     def _drop_disabled(self, content: Document, old: Mapping[str, Any]) -> None:
         kept = podfields.drop_disabled(content, old=dict(old), gates=self._gates)
@@ -220,9 +222,15 @@ class PodStrategy(DocumentStrategy):
                 "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
                 f"a DNS label is recommended: [{shown}]"
             )
-        annotations = subject.metadata.get("annotations") or {}
-        notes = METADATA.child("annotations")
-        yield from oddities.find(content["spec"], SPEC, annotations=annotations, notes=notes)
+        spec, annotations = content["spec"], subject.metadata.get("annotations")
+        if annotations:
+            yield from oddities.find(spec, SPEC, annotations=annotations, notes=METADATA.child("annotations"))
+            return
+        found = self._oddities.find(spec)
+        if found is None:
+            found = tuple(oddities.find(spec, SPEC, annotations={}, notes=METADATA))
+            self._oddities.remember(spec, found)
+        yield from found
 
     def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
         spec = document.get("spec") or {}
@@ -272,23 +280,12 @@ class PodStrategy(DocumentStrategy):
         """The class of that name, or the one of pods that name none."""
         if name:
             return self._store.get(record.Key(_PRIORITY_CLASSES, "", name))
-        if not self._is_listed():
+        if self._listed < self._store.changed(_PRIORITY_CLASSES):
             self._listed = self._store.revision
             classes = self._store.list(_PRIORITY_CLASSES).records
             defaults = [found for found in classes if found.value.get("globalDefault")]
             self._default_class = min(defaults, key=lambda found: found.value.get("value", 0), default=None)
         return self._default_class
-
-    def _is_listed(self) -> bool:
-        """Whether priority classes are still what they were when they were last listed; they hardly ever change."""
-        if self._listed < self._store.compacted:
-            return False
-        with self._store.watch(_PRIORITY_CLASSES, after=self._listed) as since:
-            seen = since.revision
-        is_current = seen >= self._store.revision
-        if is_current:
-            self._listed = seen
-        return is_current
 
     def _view(self, content: Mapping[str, Any], subject: Subject) -> pod.Pod:
         """The part of a pod that the rules about claims look at."""
