@@ -200,9 +200,9 @@ class Registry:
         self, subject: Subject, stored: record.Record, write: Write, *, strategy: Strategy, wanted: options.WriteOptions
     ) -> Outcome | None:
         """The outcome of one attempt; None if another write came first."""
-        metadata = subject.metadata
+        metadata, before = subject.metadata, stored.value
         self._check_preconditions(metadata, stored, write, strategy=strategy)
-        old = strategy.load(stored.value)
+        old = strategy.load(before)
         objectmeta.carry_over(metadata, old.metadata)
         fieldmanagers.drop_unreadable(metadata, old.metadata)
         # An update without a version is one of whatever version is there.
@@ -213,15 +213,15 @@ class Registry:
             strategy.update(subject, old, write)
         document = strategy.document(subject)
         if subject.is_owned:
-            document = fieldmanagers.settled(document, stored.value)
+            document = fieldmanagers.settled(document, before)
         else:
-            document = fieldmanagers.updated(document, stored.value, write, strategy=strategy, wanted=wanted)
+            document = fieldmanagers.updated(document, before, write, strategy=strategy, wanted=wanted)
         if objectmeta.is_finalized(document["metadata"], old.metadata) and not _holds_back(document):
             return await self._delete_finalized(document, stored, wanted=wanted)
         if wanted.is_dry_run:
             return Outcome(None, document)
-        if documents.same(document, stored.value):
-            return Outcome(stored, stored.value)
+        if documents.same(document, before):
+            return Outcome(stored, before)
         try:
             changed = await self.store.update(stored.key, encoding.stamped(document), revision=stored.revision)
         except (errors.ConflictError, errors.NotFoundError):

@@ -20,6 +20,7 @@ _DIRECTIVE: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
 _DELETE_FROM: Final = "$deleteFromPrimitiveList"
 _SET_ORDER: Final = "$setElementOrder"
+_CONTAINERS: Final = (dict, list)
 
 _Document: TypeAlias = dict[str, Any]
 
@@ -42,16 +43,21 @@ def apply(document: _Document, patch: _Document, *, schema: model.Object) -> _Do
 def _merge_maps(original: _Document, patch: _Document, schema: model.Type) -> _Document:
     if _DIRECTIVE in patch:
         return _whole_map(patch)
-    merged, patch = dict(original), dict(patch)
-    _retain_keys(merged, patch)
-    for key in [key for key in patch if key.startswith(_SET_ORDER)]:
-        _merge_ordered(merged, patch, key, schema=schema)
+    merged = dict(original)
+    has_directives = "$" in [key[:1] for key in patch]
+    if has_directives:
+        patch = dict(patch)
+        _retain_keys(merged, patch)
+        for key in [key for key in patch if key.startswith(_SET_ORDER)]:
+            _merge_ordered(merged, patch, key, schema=schema)
     for key, value in patch.items():
-        if key.startswith(_DELETE_FROM):
+        if has_directives and key.startswith(_DELETE_FROM):
             _delete_items(merged, _below(key, _DELETE_FROM), value, schema=schema)
         elif value is None:
             merged.pop(key, None)
-        elif key in merged and _is_same_container(merged[key], value):
+        elif type(value) not in _CONTAINERS:
+            merged[key] = value
+        elif key in merged and type(merged[key]) is type(value):
             merged[key] = _merge_containers(merged[key], value, _field(schema, key))
         else:
             _set(merged, key, value)
@@ -253,10 +259,6 @@ def _below(key: str, prefix: str) -> str:
 
 def _is_parallel(key: str) -> bool:
     return key.startswith((_DELETE_FROM, _SET_ORDER))
-
-
-def _is_same_container(original: Any, value: Any) -> bool:
-    return isinstance(value, dict | list) and type(original) is type(value)
 
 
 def _go_kind(schema: model.Type) -> str:
