@@ -82,8 +82,9 @@ def compare(old: Any, new: Any, *, schema: model.Type) -> Comparison:
     """The difference between two documents of one type. The sets share parts, so they are not to be changed."""
     outcome = Comparison({}, {}, {})
     plan = _plan(schema)
-    sides = [side if isinstance(side, plan.form) else None for side in (old, new)]
-    _compare_parts(*sides, plan=plan, into=outcome)
+    left = old if isinstance(old, plan.form) else None
+    right = new if isinstance(new, plan.form) else None
+    _compare_parts(left, right, plan=plan, into=outcome)
     return outcome
 
 
@@ -120,11 +121,10 @@ def _whole(value: Any, plan: _Plan) -> fieldset.FieldSet:
         return node
     leaves, branches = plan.leaves, plan.branches
     for name, part in value.items():
-        leaf = leaves.get(name)
-        if leaf is not None:
-            node[leaf] = _LEAF
+        if name in leaves:
+            node[leaves[name]] = _LEAF
         else:
-            element, below = branches.get(name) or (fieldset.field(name), rest)
+            element, below = branches[name] if name in branches else (fieldset.field(name), rest)
             node[element] = _whole(part, below)
     return node
 
@@ -140,24 +140,22 @@ def _compare_parts(old: Any, new: Any, *, plan: _Plan, into: Comparison) -> None
         after = right.get(name, ABSENT)
         if after is before or (type(before) is str and before == after):
             continue
-        leaf = leaves.get(name)
-        if leaf is None:
-            element, below = branches.get(name) or (fieldset.field(name), rest)
+        if name not in leaves:
+            element, below = branches[name] if name in branches else (fieldset.field(name), rest)
             _compare(element, before, after, plan=below, into=into)
         elif after is ABSENT:
-            into.removed[leaf] = _LEAF
+            into.removed[leaves[name]] = _LEAF
         elif not documents.same(before, after):
-            into.modified[leaf] = _LEAF
+            into.modified[leaves[name]] = _LEAF
     added = into.added
     for name, after in right.items():
         if name in left:
             continue
-        leaf = leaves.get(name)
-        if leaf is None:
-            element, below = branches.get(name) or (fieldset.field(name), rest)
-            added[element] = _whole(after, below)
+        if name in leaves:
+            added[leaves[name]] = _LEAF
         else:
-            added[leaf] = _LEAF
+            element, below = branches[name] if name in branches else (fieldset.field(name), rest)
+            added[element] = _whole(after, below)
 
 
 def _compare_items(old: list[Any], new: list[Any], kind: model.ListOf, *, rest: _Plan, into: Comparison) -> None:

@@ -141,7 +141,12 @@ def with_owners(document: Document, owners: Owners) -> Document:
 
 def without_owners(document: Mapping[str, Any]) -> Document:
     """The document without managedFields."""
-    return _with_entries(document, None)
+    metadata = document.get("metadata")
+    if not metadata or "managedFields" not in metadata:
+        return dict(document)
+    rest = dict(metadata)
+    del rest["managedFields"]
+    return {**document, "metadata": rest}
 
 
 def keep_times(old: Mapping[str, Any], new: Document) -> Document:
@@ -276,12 +281,10 @@ def _timeless(entry: Document) -> Document:
     return {key: value for key, value in entry.items() if key != "time"}
 
 
-def _with_entries(document: Mapping[str, Any], entries: Sequence[Document] | None) -> Document:
-    metadata = document.get("metadata") or {}
-    if not entries and "managedFields" not in metadata:
-        return dict(document)
-    rest = dict(metadata)
+def _with_entries(document: Mapping[str, Any], entries: Sequence[Document]) -> Document:
+    if not entries:
+        return without_owners(document)
+    rest = dict(document.get("metadata") or {})
     rest.pop("managedFields", None)
-    if entries:
-        rest["managedFields"] = list(entries)
+    rest["managedFields"] = list(entries)
     return {**document, "metadata": rest}

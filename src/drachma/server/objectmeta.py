@@ -155,8 +155,8 @@ def carry_over(metadata: Metadata, old: Mapping[str, Any]) -> None:
     """What an update cannot change: it is taken from the stored object, whatever the client sent."""
     if "generation" in old:
         metadata["generation"] = old["generation"]
-    else:
-        metadata.pop("generation", None)
+    elif "generation" in metadata:
+        del metadata["generation"]
     if not metadata.get("uid"):
         metadata["uid"] = old["uid"]
     for field in ("creationTimestamp", "deletionTimestamp"):
@@ -164,7 +164,8 @@ def carry_over(metadata: Metadata, old: Mapping[str, Any]) -> None:
             metadata[field] = old[field]
     if "deletionGracePeriodSeconds" in old:
         metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
-    metadata.pop("selfLink", None)
+    if "selfLink" in metadata:
+        del metadata["selfLink"]
 
 
 def is_finalized(metadata: Mapping[str, Any], old: Mapping[str, Any]) -> bool:

@@ -23,8 +23,8 @@ class Outcomes(Generic[_PartT, _OutcomeT]):
         self._known: dict[int, tuple[_PartT, _OutcomeT]] = {}
 
     def find(self, part: _PartT) -> _OutcomeT | None:
-        found = self._known.get(id(part))
-        return None if found is None else found[1]
+        key = id(part)
+        return self._known[key][1] if key in self._known else None
 
     def remember(self, part: _PartT, outcome: _OutcomeT) -> None:
         if len(self._known) >= self._limit:

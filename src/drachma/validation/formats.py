@@ -46,7 +46,7 @@ def driver_name(text: str, at: Path) -> Found:
         return [fielderror.required(at)]
     details = names.driver_name(text)
     found = fielderror.problems(at, text, details, origin="format=k8s-long-name-caseless") if details else ()
-    if names.byte_length(text) > limits.DRIVER_NAME:
+    if names.is_longer(text, limits.DRIVER_NAME):
         return [fielderror.too_long(at, limits.DRIVER_NAME, origin="maxLength"), *found]
     return found
 
@@ -56,7 +56,7 @@ def pool_name(text: str, at: Path) -> Found:
     if not text:
         return [fielderror.required(at)]
     origin = "format=k8s-resource-pool-name"
-    is_too_long = names.byte_length(text) > limits.POOL_NAME
+    is_too_long = names.is_longer(text, limits.POOL_NAME)
     found = [fielderror.too_long(at, limits.POOL_NAME, origin=origin)] if is_too_long else []
     for part in text.split("/"):
         details = names.dns1123_subdomain(part)
@@ -110,7 +110,7 @@ def label_value(text: str, at: Path) -> Found:
 
 def attribute_text(text: str, at: Path) -> Errors:
     """A device attribute's string value."""
-    if names.byte_length(text) > limits.ATTRIBUTE_VALUE_BYTES:
+    if names.is_longer(text, limits.ATTRIBUTE_VALUE_BYTES):
         yield fielderror.too_long(at, limits.ATTRIBUTE_VALUE_BYTES)
 
 
@@ -157,7 +157,7 @@ def json_object(value: Any, at: Path, *, context: Context, limit: int, is_stored
 
 
 def _c_identifier(text: str, at: Path) -> Errors:
-    if names.byte_length(text) > limits.ATTRIBUTE_ID:
+    if names.is_longer(text, limits.ATTRIBUTE_ID):
         yield fielderror.too_long(at, limits.ATTRIBUTE_ID)
     for message in names.c_identifier(text):
         yield fielderror.invalid(at, text, message)

@@ -34,7 +34,7 @@ def pool_name(values: Values, at: Path) -> Found:
     """DNS subdomains with slashes between them."""
     origin = "format=k8s-resource-pool-name"
     found: list[FieldError] = []
-    if names.byte_length(values.new) > limits.POOL_NAME:
+    if names.is_longer(values.new, limits.POOL_NAME):
         found.append(fielderror.too_long(at, limits.POOL_NAME, origin=origin))
     for position, segment in enumerate(values.new.split("/")):
         shown, problems = (segment, _long_name_problems(segment)) if segment else (values.new, ("must not be empty",))
@@ -56,7 +56,7 @@ def _fully_qualified_name(text: str, at: Path) -> Errors:
             yield from _identifier(identifier, at, origin=origin)
         case [domain, identifier]:
             if domain:
-                if names.byte_length(domain) > limits.ATTRIBUTE_DOMAIN:
+                if names.is_longer(domain, limits.ATTRIBUTE_DOMAIN):
                     yield fielderror.too_long(at, limits.ATTRIBUTE_DOMAIN, origin=origin)
                 for problem in _long_name_problems(domain):
                     yield fielderror.invalid(at, domain, f"prefix: {problem}", origin=origin)
@@ -72,7 +72,7 @@ def _fully_qualified_name(text: str, at: Path) -> Errors:
 
 
 def _identifier(text: str, at: Path, *, origin: str) -> Errors:
-    if names.byte_length(text) > limits.ATTRIBUTE_ID:
+    if names.is_longer(text, limits.ATTRIBUTE_ID):
         yield fielderror.too_long(at, limits.ATTRIBUTE_ID, origin=origin)
     for problem in names.c_identifier(text):
         yield fielderror.invalid(at, text, problem, origin=origin)

@@ -49,9 +49,6 @@ _UNCHANGEABLE: Final = (
 _unchangeable_of: Final = operator.attrgetter(*(name for name, _ in _UNCHANGEABLE))
 
 _COMMON_SUBRESOURCES: Final = frozenset({"", "status"})
-_LONGEST_LETTER: Final = 4
-"""How many bytes a character can have, so that most texts are known to be short enough without encoding them."""
-
 _sound: Final = memory.Sound(limit=8)
 """Metadata that only its name, its namespace or an update can make bad."""
 
@@ -146,7 +143,7 @@ def annotations(given: Mapping[str, str], at: Path) -> Found:
         if details:
             found += fielderror.problems(at, key, details, origin="format=k8s-label-key")
         length += len(key) + len(given[key])
-    if length * _LONGEST_LETTER > limits.ANNOTATIONS_BYTES and _size(given) > limits.ANNOTATIONS_BYTES:
+    if length * names.CHARACTER_BYTES > limits.ANNOTATIONS_BYTES and _size(given) > limits.ANNOTATIONS_BYTES:
         found.append(fielderror.too_long(at, limits.ANNOTATIONS_BYTES))
     return found
 
@@ -303,7 +300,7 @@ def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
         if entry.fields_type not in ("", "FieldsV1"):
             found.append(fielderror.invalid(at.child("fieldsType"), entry.fields_type, "must be `FieldsV1`"))
         found += field_manager(entry.manager, at.child("manager"))
-        if names.byte_length(entry.subresource) > limits.SUBRESOURCE_BYTES:
+        if names.is_longer(entry.subresource, limits.SUBRESOURCE_BYTES):
             found.append(fielderror.too_long(at.child("subresource"), limits.SUBRESOURCE_BYTES))
     return found
 
@@ -314,7 +311,7 @@ def _is_plain_entry(entry: meta.ManagedFieldsEntry) -> bool:
         entry.operation in _OPERATIONS
         and entry.fields_type == "FieldsV1"
         and entry.subresource in _COMMON_SUBRESOURCES
-        and len(entry.manager) * _LONGEST_LETTER <= limits.FIELD_MANAGER_BYTES
+        and len(entry.manager) * names.CHARACTER_BYTES <= limits.FIELD_MANAGER_BYTES
         and entry.manager.isprintable()
     )
 
@@ -322,7 +319,7 @@ def _is_plain_entry(entry: meta.ManagedFieldsEntry) -> bool:
 def field_manager(name: str, at: Path) -> Found:
     """The name of whoever changes an object: short and printable."""
     found: list[FieldError] = []
-    if names.byte_length(name) > limits.FIELD_MANAGER_BYTES:
+    if names.is_longer(name, limits.FIELD_MANAGER_BYTES):
         found.append(fielderror.too_long(at, limits.FIELD_MANAGER_BYTES))
     if name.isprintable():
         return found

@@ -50,7 +50,8 @@ def for_create(given: _ObjectT, context: Context) -> _ObjectT:
 
 def for_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
     """A changed object; its status stays, and its generation counts changes of the spec."""
-    given = structs.replace(given, metadata=_generation(given.metadata, old.metadata.generation))
+    if (metadata := _generation(given.metadata, old.metadata.generation)) is not given.metadata:
+        given = structs.replace(given, metadata=metadata)
     prepared: meta.Object = given
     match given, old:
         case deviceclass.DeviceClass(), deviceclass.DeviceClass():
@@ -138,7 +139,8 @@ def _fresh(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
 
 
 def _generation(metadata: meta.ObjectMeta, generation: int) -> meta.ObjectMeta:
-    return structs.replace(metadata, generation=generation or ABSENT_INT)
+    wanted = generation or ABSENT_INT
+    return metadata if metadata.generation is wanted else structs.replace(metadata, generation=wanted)
 
 
 def _counted(given: _ObjectT, old: meta.Object, *, is_changed: bool) -> _ObjectT:

@@ -22,6 +22,9 @@ LABEL_LENGTH: Final = 63
 ATTRIBUTE_DOMAIN_LENGTH: Final = 63
 ATTRIBUTE_IDENTIFIER_LENGTH: Final = 32
 SUBDOMAIN_LENGTH: Final = 253
+CHARACTER_BYTES: Final = 4
+"""How many bytes a character has at most."""
+
 _REMEMBERED: Final = 4096
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -96,6 +99,11 @@ def byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
+def is_longer(text: str, limit: int) -> bool:
+    """Whether a text has more bytes than that; most are so short that their characters tell."""
+    return len(text) * CHARACTER_BYTES > limit and byte_length(text) > limit
+
+
 def dns1123_label(text: str, *, unit: Unit = "characters") -> Problems:
     """Problems of a short name: one DNS label, such as a device or request name."""
     if len(text) <= LABEL_LENGTH and _is_good_label(text):
@@ -121,7 +129,7 @@ def dns1123_subdomain(text: str, *, unit: Unit = "characters") -> Problems:
 def dns1123_subdomain_caseless(text: str, *, unit: Unit = "bytes") -> Problems:
     """Problems of a long name that may have capital letters, as declared for driver names."""
     # Here letters may be longer than a byte.
-    if byte_length(text) <= SUBDOMAIN_LENGTH and _is_good_caseless_subdomain(text):
+    if not is_longer(text, SUBDOMAIN_LENGTH) and _is_good_caseless_subdomain(text):
         return ()
     problems = _too_long(text, SUBDOMAIN_LENGTH, unit=unit)
     if _is_caseless_subdomain(text):
@@ -283,7 +291,7 @@ def _identifier_problems(text: str) -> Problems:
 
 
 def _more_than(text: str, limit: int) -> Problems:
-    return (f"may not be more than {limit} bytes",) if byte_length(text) > limit else ()
+    return (f"may not be more than {limit} bytes",) if is_longer(text, limit) else ()
 
 
 def _uuid_problem(text: str) -> str:
@@ -305,7 +313,7 @@ def _uuid_problem(text: str) -> str:
 
 
 def _too_long(text: str, limit: int, *, unit: Unit) -> Problems:
-    return (f"must be no more than {limit} {unit}",) if byte_length(text) > limit else ()
+    return (f"must be no more than {limit} {unit}",) if is_longer(text, limit) else ()
 
 
 def _key_name_problem() -> str:
