@@ -143,8 +143,7 @@ class Cache(Generic[ObjectT]):
         return old
 
     def _index(self, name: str) -> _Index[ObjectT]:
-        found = self._indexes.get(name)
-        if found is None:
+        if name not in self._indexes:
             known = ", ".join(sorted(self._indexes)) or "none"
             raise errors.InvalidValueError(f"index {name!r} does not exist: there are {known}")
-        return found
+        return self._indexes[name]

@@ -103,12 +103,21 @@ class DeviceTaintEviction:
 
     # News
 
+    @property
+    def _is_calm(self) -> bool:
+        """Whether no pod has to go, and nothing is there that could drive one off."""
+        return not self._due and not self._survey.has_taints
+
     def _see_claim(self, claim: resourceclaim.ResourceClaim) -> None:
+        if self._is_calm:
+            return
         for user in self._survey.users(claim):
             self._decide(user)
 
     def _see_changed_claim(self, old: resourceclaim.ResourceClaim, new: resourceclaim.ResourceClaim) -> None:
-        if (old.status.reserved_for, old.status.allocation) != (new.status.reserved_for, new.status.allocation):
+        if old.status.reserved_for == new.status.reserved_for and old.status.allocation == new.status.allocation:
+            return
+        if not self._is_calm:
             self._see_claim(old)
             self._see_claim(new)
 
@@ -152,7 +161,7 @@ class DeviceTaintEviction:
 
     def _decide(self, of: pod.Pod) -> None:
         """Sets, changes or cancels the time at which a pod has to go."""
-        if not self._due and not self._survey.has_taints:
+        if self._is_calm:
             return
         item, now = _pod_item(of), self._clock.utc()
         found = self._survey.due(of, self._survey.evicting_rules(), now=now)

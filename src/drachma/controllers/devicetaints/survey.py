@@ -4,7 +4,7 @@ Pools keep only devices with a NoExecute taint, which are few; a pool is read an
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
 from drachma import errors
@@ -27,9 +27,9 @@ def _pool_of_slice(known: resourceslice.ResourceSlice) -> Iterator[str]:
     yield pool_key(known.spec.driver, known.spec.pool.name)
 
 
-def _pools_of_claim(known: Claim) -> Iterator[str]:
-    for result in results(known):
-        yield pool_key(result.driver, result.pool)
+def _pools_of_claim(known: Claim) -> Sequence[str]:
+    found = results(known)
+    return [pool_key(result.driver, result.pool) for result in found] if found else ()
 
 
 def results(claim: Claim) -> tuple[resourceclaim.DeviceRequestAllocationResult, ...]:
@@ -101,12 +101,16 @@ class Survey:
         return self._rules.get(name) if self._rules is not None else None
 
     def evicting_rules(self) -> list[Rule]:
-        return [each for each in self._rules or () if each.spec.taint.effect == eviction.NO_EXECUTE]
+        if not self._rules:
+            return []
+        return [each for each in self._rules if each.spec.taint.effect == eviction.NO_EXECUTE]
 
     @property
     def has_taints(self) -> bool:
         """Whether anything drives pods off any device."""
-        return bool(self._tainted) or bool(self.evicting_rules())
+        if self._tainted:
+            return True
+        return bool(self._rules) and bool(self.evicting_rules())
 
     # Claims and pods
 

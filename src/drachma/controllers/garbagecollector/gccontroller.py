@@ -122,6 +122,8 @@ class GarbageCollector:
             self._free_owners(before)
         elif old is not None and old.metadata.finalizers and not node.metadata.finalizers and self._lacks_owners(node):
             self._queue.hasten(node.uid)
+        if not node.is_going:
+            return
         if node.leaves_orphans:
             self._look_at(node)
         elif node.waits_for_dependents:

@@ -85,8 +85,9 @@ class Graph:
 
     def dependents(self, owner: str) -> Iterator[Node]:
         """All objects that refer to an owner by its uid."""
-        for uid in tuple(self._dependents.get(owner, ())):
-            yield self._nodes[uid]
+        if owner in self._dependents:
+            for uid in tuple(self._dependents[owner]):
+                yield self._nodes[uid]
 
     def blocking_dependents(self, owner: str) -> Iterator[Node]:
         """Those of them that must be gone before the owner goes, if it waits."""
@@ -97,12 +98,13 @@ class Graph:
 
     def put(self, node: Node) -> Node | None:
         """Adds or replaces a node; returns what was there."""
-        old = self._nodes.get(node.uid)
+        uid = node.metadata.uid
+        old = self._nodes.get(uid)
         if old is not None:
             self._unlink(old)
-        self._nodes[node.uid] = node
+        self._nodes[uid] = node
         for owner in node.metadata.owner_references:
-            self._dependents.setdefault(owner.uid, {})[node.uid] = None
+            self._dependents.setdefault(owner.uid, {})[uid] = None
         return old
 
     def drop(self, uid: str) -> Node | None:

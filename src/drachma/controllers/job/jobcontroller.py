@@ -4,7 +4,6 @@ Differs from upstream: pods without an owner are not adopted; policies for singl
 failures of an index are not applied, which an event says.
 """
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from drachma import errors
@@ -23,15 +22,16 @@ _BEHIND_SECONDS: Final = 1.0
 
 def _job_of(known: pod.Pod) -> str:
     """The name of the job that controls a pod, empty if none does."""
+    if not known.metadata.owner_references:
+        return ""
     owner = podclaims.controller_of(known)
     is_job = owner is not None and (owner.kind, owner.api_version) == ("Job", "batch/v1")
     return owner.name if owner is not None and is_job else ""
 
 
-def _owners(known: pod.Pod) -> Iterator[str]:
+def _owners(known: pod.Pod) -> tuple[str, ...]:
     name = _job_of(known)
-    if name:
-        yield f"{known.metadata.namespace}/{name}"
+    return (f"{known.metadata.namespace}/{name}",) if name else ()
 
 
 class JobController:

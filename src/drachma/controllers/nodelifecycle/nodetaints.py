@@ -23,7 +23,10 @@ _OWN: Final = frozenset((*_BY_CONDITION.values(), UNSCHEDULABLE))
 
 def ready(of: node.Node) -> node.NodeCondition | None:
     """The condition that says whether a node is ready."""
-    return next((each for each in of.status.conditions if each.type == "Ready"), None)
+    for each in of.status.conditions:
+        if each.type == "Ready":
+            return each
+    return None
 
 
 def has_no_execute(of: node.Node, key: str) -> bool:

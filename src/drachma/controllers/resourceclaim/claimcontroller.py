@@ -4,6 +4,7 @@ Claims in use are the truth about devices, so nothing here is urgent enough to g
 asks the server where a mistake would hurt, and writes only on what it has seen.
 """
 
+from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from drachma import errors
@@ -31,17 +32,15 @@ class Item(NamedTuple):
         return f"{self.kind}:{self.namespace}/{self.name}"
 
 
-def _place(namespace: str, name: str) -> str:
-    return f"{namespace}/{name}"
+def _claims(of: pod.Pod) -> Sequence[str]:
+    return [f"{of.metadata.namespace}/{name}" for name in podclaims.claim_names(of)]
 
 
-def _claims(of: pod.Pod) -> list[str]:
-    return [_place(of.metadata.namespace, name) for name in podclaims.claim_names(of)]
-
-
-def _templates(of: pod.Pod) -> list[str]:
+def _templates(of: pod.Pod) -> Sequence[str]:
+    if not of.spec.resource_claims:
+        return ()
     return [
-        _place(of.metadata.namespace, entry.resource_claim_template_name)
+        f"{of.metadata.namespace}/{entry.resource_claim_template_name}"
         for entry in of.spec.resource_claims
         if entry.resource_claim_template_name is not None
     ]
@@ -125,17 +124,20 @@ class ResourceClaimController:
             self._queue.add(Item("claim", claim.metadata.namespace, claim.metadata.name))
 
     def _see_users(self, claim: Claim) -> None:
-        for user in self._pods.cache.by(CLAIM_INDEX, _place(claim.metadata.namespace, claim.metadata.name)):
+        for user in self._pods.cache.by(CLAIM_INDEX, f"{claim.metadata.namespace}/{claim.metadata.name}"):
             self._see_pod(user)
 
     def _see_template(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
-        for user in self._pods.cache.by(TEMPLATE_INDEX, _place(template.metadata.namespace, template.metadata.name)):
+        for user in self._pods.cache.by(TEMPLATE_INDEX, f"{template.metadata.namespace}/{template.metadata.name}"):
             self._see_pod(user)
 
     def _needs_work(self, of: pod.Pod) -> bool:
-        return of.metadata.deletion_timestamp is None and any(
-            self._entry_needs_work(of, entry) for entry in of.spec.resource_claims
-        )
+        if of.metadata.deletion_timestamp is not None:
+            return False
+        for entry in of.spec.resource_claims:  # noqa: SIM110 - asked at all news of all pods
+            if self._entry_needs_work(of, entry):
+                return True
+        return False
 
     def _entry_needs_work(self, of: pod.Pod, entry: pod.PodResourceClaim) -> bool:
         try:
@@ -151,5 +153,6 @@ class ResourceClaimController:
         if found.is_generated and podclaims.ownership_problem(claim, of):
             # The pod cannot go on unless the other claim is deleted, which will be news.
             return False
-        is_unreserved = claim.status.allocation is not None and not podclaims.is_reserved_for(claim, of)
-        return bool(of.spec.node_name) and is_unreserved
+        if not of.spec.node_name or claim.status.allocation is None:
+            return False
+        return not podclaims.is_reserved_for(claim, of)

@@ -3,7 +3,6 @@
 Pure functions with upstream's rules and texts (KEP-4381, "Ephemeral vs. persistent ResourceClaims lifecycle").
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -58,18 +57,20 @@ def resolve(of: pod.Pod, entry: pod.PodResourceClaim) -> Named | NotNeeded | Mis
     return Missing()
 
 
-def claim_names(of: pod.Pod) -> Iterator[str]:
+def claim_names(of: pod.Pod) -> list[str]:
     """The names of all claims that the pod is known to use, those for extended resources last."""
+    names = []
     for entry in of.spec.resource_claims:
         try:
             found = resolve(of, entry)
         except errors.ReconcileError:
             continue
         if isinstance(found, Named):
-            yield found.name
+            names.append(found.name)
     extended = of.status.extended_resource_claim_status
     if extended is not None:
-        yield extended.resource_claim_name
+        names.append(extended.resource_claim_name)
+    return names
 
 
 def controller_of(known: meta.Object) -> meta.OwnerReference | None:

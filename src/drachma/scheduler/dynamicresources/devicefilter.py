@@ -95,7 +95,7 @@ class DeviceFilter:
         alive = sum(group.nodes for group in groups)
         blocked: dict[int, int] = {}
         alive = self._check_claims(plan, info, alive=alive, found=found, blocked=blocked, given=given)
-        unavailable = functools.reduce(int.__or__, blocked.values(), 0)
+        unavailable = functools.reduce(int.__or__, blocked.values(), 0) if blocked else 0
         base = sum(
             preference.score(entry.claim, entry.claim.status.allocation)
             for entry in plan.claims
