@@ -137,9 +137,11 @@ def _compare_parts(old: Any, new: Any, *, plan: _Plan, into: Comparison) -> None
         return
     left, right, leaves, branches = old or {}, new or {}, plan.leaves, plan.branches
     for name, before in left.items():
-        after = right.get(name, ABSENT)
-        if after is before or (type(before) is str and before == after):
-            continue
+        after = ABSENT
+        if name in right:
+            after = right[name]
+            if after is before or (type(before) is str and before == after):
+                continue
         if name not in leaves:
             element, below = branches[name] if name in branches else (fieldset.field(name), rest)
             _compare(element, before, after, plan=below, into=into)

@@ -177,9 +177,6 @@ class DeviceStrategy:
         filling.fill(body, self._schema)
         return {field: body[field] for field in canonical}
 
-    def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        return self.convert(document, version)
-
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         api_version = self._served[version]
         given = document["apiVersion"]
@@ -191,6 +188,8 @@ class DeviceStrategy:
         served = {"kind": converted.pop("kind"), "apiVersion": converted.pop("apiVersion"), **converted}
         filling.fill(served, schema.of(api_version, self._resource.kind))
         return served
+
+    serve = convert
 
     def create(self, subject: Subject, write: Write) -> None:
         given = self._whole(subject)

@@ -36,8 +36,11 @@ def drop_unreadable(metadata: dict[str, Any], old: Mapping[str, Any]) -> None:
 
     A single empty entry means the same as none at all: ownership begins anew.
     """
-    sent, known = metadata.get("managedFields"), old.get("managedFields")
-    if not sent or sent == known:
+    sent = metadata.get("managedFields")
+    if not sent:
+        return
+    known = old.get("managedFields")
+    if sent == known:
         return
     if sent == [{}]:
         metadata["managedFields"] = []

@@ -35,13 +35,14 @@ def check(
         limit=limits.RESULTS,
         size_covered=True,
     )
-    yield from collection.check_list(
-        allocation.devices.config,
-        lambda config, path: _config(config, path, known=known, context=context),
-        at=below.child("config"),
-        limit=limits.ALLOCATION_CONFIGS,
-        size_covered=True,
-    )
+    if allocation.devices.config:
+        yield from collection.check_list(
+            allocation.devices.config,
+            lambda config, path: _config(config, path, known=known, context=context),
+            at=below.child("config"),
+            limit=limits.ALLOCATION_CONFIGS,
+            size_covered=True,
+        )
     if allocation.node_selector is not None:
         yield from nodeselector.check(allocation.node_selector, at.child("nodeSelector"))
 

@@ -135,6 +135,9 @@ def _allocated(status: resourceclaim.ResourceClaimStatus) -> Iterable[devicestat
 
 def _fresh(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
     """Metadata of a new object: nobody can create one that is being deleted."""
+    deletion = metadata.deletion_timestamp, metadata.deletion_grace_period_seconds
+    if metadata.self_link is ABSENT_TEXT and deletion == (None, None):
+        return metadata
     return structs.replace(metadata, self_link=ABSENT_TEXT, deletion_timestamp=None, deletion_grace_period_seconds=None)
 
 
@@ -153,6 +156,14 @@ def _kept_metadata(given: meta.Object, old: meta.Object) -> meta.Object:
     """What no update can change: it is not refused, but put back."""
     new, before = given.metadata, old.metadata
     grace = new.deletion_grace_period_seconds
+    is_kept = (
+        new.uid
+        and new.creation_timestamp == before.creation_timestamp
+        and new.deletion_timestamp == before.deletion_timestamp
+        and grace == before.deletion_grace_period_seconds
+    )
+    if is_kept:
+        return given
     metadata = structs.replace(
         new,
         uid=new.uid or before.uid,

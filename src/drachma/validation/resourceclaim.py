@@ -1,16 +1,23 @@
 """Rules for ResourceClaim and its status."""
 
+from typing import Final
+
 from drachma.api import resourceclaim
 from drachma.validation import allocation, collection, deviceclaim, devicestatus, fielderror, limits, metadata, printed
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path
 
+_REQUESTED: Final = SPEC.child("devices")
+_RESERVED_FOR: Final = STATUS.child("reservedFor")
+_DEVICES: Final = STATUS.child("devices")
+_ALLOCATION: Final = STATUS.child("allocation")
+
 
 def check(claim: resourceclaim.ResourceClaim, context: Context) -> Errors:
     """A new claim."""
     yield from _metadata(claim)
-    yield from deviceclaim.check(claim.spec.devices, SPEC.child("devices"), context)
+    yield from deviceclaim.check(claim.spec.devices, _REQUESTED, context)
 
 
 def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim) -> Errors:
@@ -28,23 +35,22 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
     yield from metadata.check_update(claim.metadata, old.metadata)
     yield from metadata.check_finalizer_names(claim.metadata)
     status = claim.status
-    reserved_for = STATUS.child("reservedFor")
     yield from collection.check_set(
         status.reserved_for,
         _consumer,
-        at=reserved_for,
+        at=_RESERVED_FOR,
         key=lambda consumer: consumer.uid,
         show=lambda uid: printed.named(str(uid)),
         limit=limits.RESERVED_FOR,
         size_covered=True,
         unique_covered=True,
     )
-    yield from devicestatus.check(status, STATUS.child("devices"), context)
+    yield from devicestatus.check(status, _DEVICES, context)
     if status.reserved_for and status.allocation is None:
-        yield fielderror.forbidden(reserved_for, "may not be specified when `allocated` is not set")
+        yield fielderror.forbidden(_RESERVED_FOR, "may not be specified when `allocated` is not set")
     elif claim.metadata.deletion_timestamp is not None and set(status.reserved_for) - set(old.status.reserved_for):
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-        yield fielderror.forbidden(reserved_for, detail)
+        yield fielderror.forbidden(_RESERVED_FOR, detail)
     if status.allocation is not None:
         yield from _allocation(claim, status.allocation, old=old.status.allocation, context=context)
 
@@ -56,12 +62,11 @@ def _allocation(
     old: resourceclaim.AllocationResult | None,
     context: Context,
 ) -> Errors:
-    at = STATUS.child("allocation")
     if old is None:
         known = deviceclaim.RequestNames.of(claim.spec.devices)
-        yield from allocation.check(new, at, known=known, context=context)
+        yield from allocation.check(new, _ALLOCATION, known=known, context=context)
     elif new != old:
-        error = fielderror.invalid(at, printed.internal(new), metadata.IMMUTABLE, origin="update")
+        error = fielderror.invalid(_ALLOCATION, printed.internal(new), metadata.IMMUTABLE, origin="update")
         yield from fielderror.covered([error])
 
 
