@@ -40,6 +40,7 @@ def test_put_get_and_drop(pods: cache.Cache[pod.Pod]) -> None:
     assert pods.drop(first) is None
     assert pods.in_namespace("default") == ()
     assert len(pods) == 0
+    assert not pods
 
 
 def test_namespaces(pods: cache.Cache[pod.Pod]) -> None:

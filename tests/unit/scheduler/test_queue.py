@@ -107,6 +107,18 @@ def test_changes_of_a_claim_concern_its_pods() -> None:
     assert world.pop() == "b"
 
 
+def test_a_parked_pod_is_found_by_the_claims_that_it_has_now() -> None:
+    world = World()
+    old = world.add("a", claim="before")
+    world.fail("Claims")
+    new = a_pod("a").uid("uid-a").claim("x", claim="after").build()
+    world.queue.update(old, new)
+    world.queue.wake(Change(Resource.RESOURCE_CLAIM, Action.UPDATE), claim=cache.Key("default", "before"))
+    assert world.pop() is None
+    world.queue.wake(Change(Resource.RESOURCE_CLAIM, Action.UPDATE), claim=cache.Key("default", "after"))
+    assert world.pop() == "a"
+
+
 def test_one_pod_can_be_left_out() -> None:
     world = World()
     world.add("a")
