@@ -154,6 +154,8 @@ def keep_times(old: Mapping[str, Any], new: Document) -> Document:
     before, after = old["metadata"].get("managedFields") or [], new["metadata"].get("managedFields") or []
     if len(before) != len(after) or {**old, "metadata": None} != {**new, "metadata": None}:
         return new
+    if old["metadata"].keys() != new["metadata"].keys():
+        return new
     if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
         return new
     if [_timeless(each) for each in before] != [_timeless(each) for each in after]:
@@ -164,7 +166,7 @@ def keep_times(old: Mapping[str, Any], new: Document) -> Document:
 
 def timestamp(now: datetime) -> str:
     """A time as metadata has it: UTC, whole seconds."""
-    return objectmeta.time_text(now.astimezone(UTC))
+    return objectmeta.time_text(now if now.tzinfo is UTC else now.astimezone(UTC))
 
 
 def _sent_owners(sent: Sequence[Any]) -> Owners | None:

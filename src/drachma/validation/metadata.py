@@ -50,7 +50,7 @@ _unchangeable_of: Final = operator.attrgetter(*(name for name, _ in _UNCHANGEABL
 
 _COMMON_SUBRESOURCES: Final = frozenset({"", "status"})
 _sound: Final = memory.Sound(limit=8)
-"""Metadata that only its name, its namespace or an update can make bad."""
+"""Metadata that only its name or an update can make bad, for kinds with or without namespaces."""
 
 
 def check(metadata: meta.ObjectMeta, *, namespaced: bool, name_rule: NameRule, name_origin: str = "") -> Found:
@@ -58,19 +58,17 @@ def check(metadata: meta.ObjectMeta, *, namespaced: bool, name_rule: NameRule, n
 
     With ``name_origin`` the name is also checked by a declared rule, and a generateName is not looked at.
     """
-    found = [
-        *_names(metadata, name_rule, name_origin=name_origin),
-        *_namespace(metadata.namespace, namespaced=namespaced),
-    ]
-    if not _sound.has(metadata):
+    found = list(_names(metadata, name_rule, name_origin=name_origin))
+    if not _sound.has(metadata, namespaced):
         rest = [
+            *_namespace(metadata.namespace, namespaced=namespaced),
             *_generation(metadata),
             *_descriptions(metadata),
             *_finalizers(metadata.finalizers),
             *_managed_fields(metadata.managed_fields),
         ]
         if not rest:
-            _sound.add(metadata)
+            _sound.add(metadata, namespaced)
         found += rest
     return found
 
@@ -89,7 +87,8 @@ def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
         found.append(fielderror.invalid(at, metadata.generation, "must not be decremented"))
     if _unchangeable_of(metadata) != _unchangeable_of(old):
         found += _changed(metadata, old)
-    if not _sound.has(metadata):
+    # Sound metadata has a namespace just where its kind has namespaces.
+    if not _sound.has(metadata, bool(metadata.namespace)):
         found += _descriptions(metadata)
         found += _managed_fields(metadata.managed_fields)
     return found
