@@ -27,6 +27,9 @@ _SELF: Final = "."
 _ESCAPED: Final = re.compile("[<>&\u2028\u2029]")
 _ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 _dump: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_quote: Final = json.encoder.encode_basestring
+"""The same for a text."""
+
 _RANKS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
@@ -44,7 +47,7 @@ def item(keys: Mapping[str, Any]) -> str:
 @functools.lru_cache(maxsize=4096)
 def named_item(key: str, name: str) -> str:
     """The element of a list item that is known by one text."""
-    return _escaped(f"k:{{{_dump(key)}:{_dump(name)}}}")
+    return _escaped(f"k:{{{_quote(key)}:{_quote(name)}}}")
 
 
 def value(scalar: Any) -> str:

@@ -185,6 +185,8 @@ def test_keep_times_only_where_time_is_all_that_changed() -> None:
     assert managedfields.keep_times(first, later) == first
     changed = {**later, "data": {"a": "2"}}
     assert managedfields.keep_times(first, changed) == changed
+    labelled = {**later, "metadata": {**later["metadata"], "labels": {"a": "b"}}}
+    assert managedfields.keep_times(first, labelled) == labelled
 
 
 @pytest.mark.parametrize(

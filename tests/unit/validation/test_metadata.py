@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from drachma.api import meta
+from drachma.validation import metadata
 from tests.unit.validation.builders import RULE, Document, changed, create, setting, stored, update
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1"}
@@ -26,6 +28,12 @@ NAME_PART = "name part must consist of alphanumeric characters"
             ["metadata.annotations: Too long: may not be more than 262144 bytes"],
             id="annotations-too-long",
         ),
+        pytest.param(
+            {"annotations": {"ab": "\N{EURO SIGN}" * 87381}},
+            ["metadata.annotations: Too long: may not be more than 262144 bytes"],
+            id="annotations-too-long-in-bytes",
+        ),
+        pytest.param({"annotations": {"a": "\N{EURO SIGN}" * 87381}}, [], id="annotations-that-just-fit"),
         pytest.param(
             {"finalizers": ["mine"]},
             [
@@ -171,3 +179,18 @@ def test_update(old: Document, new: Document, want: list[str]) -> None:
 def test_errors_of_two_rule_sets_are_told_once() -> None:
     new = changed(stored(RULE), setting("metadata.labels", {"a b": ""}))
     assert len(update(new, stored(RULE))) == 1
+
+
+def test_metadata_that_is_good_for_one_scope_is_not_taken_to_be_good_for_the_other() -> None:
+    placed = meta.ObjectMeta(name="a", namespace="b")
+    for _ in range(2):
+        assert not check(placed, namespaced=True)
+        assert check(placed, namespaced=False) == ["metadata.namespace: Forbidden: not allowed on this type"]
+    global_one = meta.ObjectMeta(name="a")
+    for _ in range(2):
+        assert not check(global_one, namespaced=False)
+        assert check(global_one, namespaced=True) == ["metadata.namespace: Required value"]
+
+
+def check(given: meta.ObjectMeta, *, namespaced: bool) -> list[str]:
+    return [str(error) for error in metadata.check(given, namespaced=namespaced, name_rule=metadata.path_segment)]

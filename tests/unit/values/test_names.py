@@ -211,3 +211,19 @@ def test_kinds_of_resources(text: str, want_native: bool, want_huge: bool) -> No
 )
 def test_mask_trailing_dash(text: str, want: str) -> None:
     assert names.mask_trailing_dash(text) == want
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "want"),
+    [
+        pytest.param("abcd", 4, False, id="as-long"),
+        pytest.param("abcde", 4, True, id="longer"),
+        pytest.param("\N{EURO SIGN}", 3, False, id="as-long-in-bytes"),
+        pytest.param("\N{EURO SIGN}a", 3, True, id="longer-in-bytes-only"),
+        pytest.param("\N{GRINNING FACE}", 4, False, id="longest-character"),
+        pytest.param("\N{GRINNING FACE}", 3, True, id="longest-character-too-many"),
+        pytest.param("", 0, False, id="empty"),
+    ],
+)
+def test_lengths_are_compared_in_bytes(text: str, limit: int, want: bool) -> None:
+    assert names.is_longer(text, limit) is want
