@@ -33,8 +33,10 @@ class Preconditions(msgspec.Struct, frozen=True):
     @property
     def metadata(self) -> dict[str, str]:
         """As part of an object's metadata."""
-        parts = {"uid": self.uid, "resourceVersion": self.resource_version}
-        return {field: value for field, value in parts.items() if value}
+        parts = {"uid": self.uid} if self.uid else {}
+        if self.resource_version:
+            parts["resourceVersion"] = self.resource_version
+        return parts
 
 
 NONE: Final = Preconditions()
@@ -115,8 +117,10 @@ def _patch(
 
 
 def _guarded(content: Mapping[str, Any], preconditions: Preconditions) -> dict[str, Any]:
-    metadata: dict[str, Any] = msgspec.to_builtins(content.get("metadata"), enc_hook=hooks.encode) or {}
     wanted = preconditions.metadata
+    if "metadata" not in content:
+        return {**content, "metadata": wanted}
+    metadata: dict[str, Any] = msgspec.to_builtins(content["metadata"], enc_hook=hooks.encode) or {}
     for field, value in wanted.items():
         if metadata.get(field, value) != value:
             raise errors.InvalidValueError(f"patch: metadata.{field} is {metadata[field]!r}, precondition is {value!r}")

@@ -62,13 +62,14 @@ class Deleter:
     async def _delete(self, stored: record.Record, write: Write, wanted: options.DeleteOptions) -> Deleted | None:
         """One attempt; None if another write came first."""
         strategy = self._registry.strategy(write.resource)
+        document = stored.value
         _check_preconditions(stored, write, wanted)
-        plan = _plan(stored.value, write, wanted, strategy=strategy)
+        plan = _plan(document, write, wanted, strategy=strategy)
         if plan.document is not None and not plan.removes:
             return await self._change(plan.document, stored, wanted)
         if not plan.removes:
-            return Deleted(stored.value, stored, is_gone=False)
-        final = plan.document or stored.value
+            return Deleted(document, stored, is_gone=False)
+        final = plan.document or document
         if wanted.is_dry_run:
             return Deleted(final, None, is_gone=True)
         try:
@@ -131,11 +132,10 @@ def _plan(document: Mapping[str, Any], write: Write, wanted: options.DeleteOptio
     elif is_graceful:
         grace = strategy.grace_period(document, wanted.grace_period_seconds)
         _start(metadata, grace, now=write.now)
-    before = metadata.get("finalizers", [])
-    finalizers = before
-    if strategy.traits.has_dependents:
+    finalizers: list[str] = metadata.get("finalizers", [])
+    if strategy.traits.has_dependents and (finalizers or _concerns_dependents(wanted, strategy)):
         finalizers = objectmeta.with_dependents_finalizers(
-            before,
+            finalizers,
             orphan_dependents=wanted.orphan_dependents,
             policy=wanted.propagation_policy,
             default_orphans=strategy.traits.orphans_dependents,
@@ -149,6 +149,12 @@ def _plan(document: Mapping[str, Any], write: Write, wanted: options.DeleteOptio
     if is_graceful and metadata["deletionGracePeriodSeconds"] > 0:
         return _Plan(changed, removes=False)
     return _Plan(changed if is_graceful else None, removes=True)
+
+
+def _concerns_dependents(wanted: options.DeleteOptions, strategy: Strategy) -> bool:
+    """Whether there is something to say to the garbage collector about an object without finalizers."""
+    is_left_open = wanted.propagation_policy is None and wanted.orphan_dependents is None
+    return not is_left_open or strategy.traits.orphans_dependents
 
 
 def _start(metadata: objectmeta.Metadata, grace: int, *, now: datetime) -> None:
@@ -186,14 +192,16 @@ def _set(metadata: objectmeta.Metadata, field: str, value: list[str]) -> None:
 
 
 def _check_preconditions(stored: record.Record, write: Write, wanted: options.DeleteOptions) -> None:
-    version = stored.value["metadata"]["resourceVersion"]
     if wanted.uid is not None and wanted.uid != stored.uid:
         detail = (
             f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({stored.uid}). "
             "The object might have been deleted and then recreated"
         )
         raise status.conflict_of_kind(write.resource, write.name, detail=detail)
-    if wanted.resource_version is not None and wanted.resource_version != version:
+    if wanted.resource_version is None:
+        return
+    version = stored.value["metadata"]["resourceVersion"]
+    if wanted.resource_version != version:
         detail = (
             f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the "
             f"ResourceVersion in record ({version}). The object might have been modified"

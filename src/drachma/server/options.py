@@ -175,15 +175,15 @@ def _delete_from_query(query: Query) -> DeleteOptions:
 
 
 def _delete_from_body(body: Mapping[str, Any]) -> DeleteOptions:
-    preconditions = body.get("preconditions") or {}
+    preconditions = body.get("preconditions")
     return _checked_delete(
         body.get("dryRun") or (),
         DeleteOptions(
             grace_period_seconds=body.get("gracePeriodSeconds"),
             orphan_dependents=body.get("orphanDependents"),
             propagation_policy=body.get("propagationPolicy"),
-            uid=preconditions.get("uid"),
-            resource_version=preconditions.get("resourceVersion"),
+            uid=preconditions.get("uid") if preconditions else None,
+            resource_version=preconditions.get("resourceVersion") if preconditions else None,
         ),
     )
 
@@ -197,8 +197,10 @@ def _checked_delete(dry_run: Sequence[str], options: DeleteOptions) -> DeleteOpt
     if policy is not None and policy not in (FOREGROUND, BACKGROUND, ORPHAN):
         allowed = (FOREGROUND, BACKGROUND, ORPHAN, "nil")
         problems.append(fielderror.not_supported(at, printed.named(policy), allowed))
-    problems.extend(_dry_run_problems(dry_run))
-    _refuse(problems, "DeleteOptions")
+    if dry_run:
+        problems.extend(_dry_run_problems(dry_run))
+    if problems:
+        _refuse(problems, "DeleteOptions")
     return msgspec.structs.replace(options, is_dry_run=True) if dry_run else options
 
 
