@@ -212,17 +212,16 @@ def _check_order(changes: list[Any], order: list[Any], *, merge_key: str) -> Non
 
 def _field(schema: model.Type, key: str) -> model.Field:
     """What the schema says about a part of an object that is itself an object or a list."""
+    if isinstance(schema, model.Object) and key in schema.fields:
+        return schema.fields[key]
     if not isinstance(schema, model.Object | model.Free):
         raise listorder.NotMergeableError(
             f"merging an object in json but data type is not struct, instead is: {_go_kind(schema)}"
         )
-    found = schema.fields.get(key) if isinstance(schema, model.Object) else None
-    if found is None:
-        name = schema.name if isinstance(schema, model.Object) else "RawExtension"
-        raise listorder.NotMergeableError(
-            f"unable to find api field in struct {name} for the json field {quotation.quote(key)}"
-        )
-    return found
+    name = schema.name if isinstance(schema, model.Object) else "RawExtension"
+    raise listorder.NotMergeableError(
+        f"unable to find api field in struct {name} for the json field {quotation.quote(key)}"
+    )
 
 
 def _without_directives(value: Any) -> Any:

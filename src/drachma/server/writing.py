@@ -97,7 +97,8 @@ class _Patch:
         self._patch_type = patch_type
         self._is_strategic = patch_type == negotiation.STRATEGIC_MERGE_PATCH
         self._body = body
-        self._schema = schema.of(write.api_version, write.resource.kind)
+        self._api_version = write.api_version
+        self._schema = schema.of(self._api_version, write.resource.kind)
 
     def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
         if stored is None:
@@ -127,6 +128,8 @@ class _Patch:
     def _check_type(self, document: dict[str, Any]) -> None:
         api_version, kind = document.get("apiVersion"), document.get("kind")
         resource = self._write.resource
+        if api_version == self._api_version and kind == resource.kind:
+            return
         if isinstance(api_version, str) and isinstance(kind, str):
             if resources.CATALOG.of_kind(api_version, kind) is resource:
                 return

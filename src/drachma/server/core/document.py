@@ -113,7 +113,7 @@ class DocumentStrategy:
         """The fields that have been read before: the very ones that are stored, or what the kind knows."""
         kept: Document = {}
         for field, value in document.items():
-            if isinstance(value, dict) and field != "metadata":
+            if type(value) is dict and field != "metadata":
                 known = self.known(field, value)
                 if known is not None:
                     kept[field] = known

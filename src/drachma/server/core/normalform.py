@@ -41,11 +41,10 @@ def _object(schema: model.Object) -> Settle:
         for key, value in document.items():
             if value is None:
                 continue
-            found = plan.get(key)
-            if found is None:
+            if key not in plan:
                 result[key] = documents.without_nulls(value)
                 continue
-            step, leaves_out = found
+            step, leaves_out = plan[key]
             own = step(value) if step is not None else value
             if own or not leaves_out:
                 result[key] = own
