@@ -231,7 +231,8 @@ class DeviceStrategy:
             refusal = admission.slice_refusal(accepted, _Nodes(self._store), gates=self._gates)
             if refusal is not None:
                 raise status.forbidden(self._resource, accepted.metadata.name, detail=refusal)
-        write.warnings.extend(verdict.warnings)
+        if verdict.warnings:
+            write.warnings.extend(verdict.warnings)
         if accepted.metadata != given.metadata:
             subject.metadata = objectmeta.normalized(accepted.metadata)
         subject.content = accepted

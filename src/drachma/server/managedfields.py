@@ -151,10 +151,10 @@ def without_owners(document: Mapping[str, Any]) -> Document:
 
 def keep_times(old: Mapping[str, Any], new: Document) -> Document:
     """``new`` with the times of ``old`` if nothing but times of managers tells them apart; otherwise as it is."""
-    before, after = old["metadata"].get("managedFields") or [], new["metadata"].get("managedFields") or []
-    if len(before) != len(after) or {**old, "metadata": None} != {**new, "metadata": None}:
+    if {**old, "metadata": None} != {**new, "metadata": None} or old["metadata"].keys() != new["metadata"].keys():
         return new
-    if old["metadata"].keys() != new["metadata"].keys():
+    before, after = old["metadata"].get("managedFields") or [], new["metadata"].get("managedFields") or []
+    if len(before) != len(after):
         return new
     if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
         return new
