@@ -46,22 +46,23 @@ class Deleter:
 
     async def delete(self, write: Write, wanted: options.DeleteOptions) -> Deleted:
         """Deletes one object, or marks it as being deleted."""
-        is_left_open = wanted.propagation_policy is None and wanted.orphan_dependents is None
-        if is_left_open and self._registry.strategy(write.resource).traits.orphans_dependents:
+        strategy = self._registry.strategy(write.resource)
+        if strategy.traits.orphans_dependents and _is_left_open(wanted):
             write.warnings.append(_ORPHANED)
         for _ in range(registry.ATTEMPTS):
             stored = self._registry.get(write.resource, write.namespace, name=write.name)
             if write.resource.key == _NAMESPACES:
-                outcome = await self._delete_namespace(stored, write, wanted)
+                outcome = await self._delete_namespace(stored, write, wanted, strategy=strategy)
             else:
-                outcome = await self._delete(stored, write, wanted)
+                outcome = await self._delete(stored, write, wanted, strategy=strategy)
             if outcome is not None:
                 return outcome
         raise status.conflict(write.resource, write.name, detail=status.MODIFIED)
 
-    async def _delete(self, stored: record.Record, write: Write, wanted: options.DeleteOptions) -> Deleted | None:
+    async def _delete(
+        self, stored: record.Record, write: Write, wanted: options.DeleteOptions, *, strategy: Strategy
+    ) -> Deleted | None:
         """One attempt; None if another write came first."""
-        strategy = self._registry.strategy(write.resource)
         document = stored.value
         _check_preconditions(stored, write, wanted)
         plan = _plan(document, write, wanted, strategy=strategy)
@@ -85,7 +86,7 @@ class Deleter:
         return Deleted(last.value, last, is_gone=True)
 
     async def _delete_namespace(
-        self, stored: record.Record, write: Write, wanted: options.DeleteOptions
+        self, stored: record.Record, write: Write, wanted: options.DeleteOptions, *, strategy: Strategy
     ) -> Deleted | None:
         """The first request starts the end, which the finalizers in its spec hold up until it is empty."""
         if write.name in IMMORTAL_NAMESPACES:
@@ -104,7 +105,7 @@ class Deleter:
             return await self._change({**namespace, "metadata": metadata, "status": phase}, stored, wanted)
         if (namespace.get("spec") or {}).get("finalizers"):
             return Deleted(namespace, stored, is_gone=False)
-        return await self._delete(stored, write, wanted)
+        return await self._delete(stored, write, wanted, strategy=strategy)
 
     async def _change(
         self, document: dict[str, Any], stored: record.Record, wanted: options.DeleteOptions
@@ -133,12 +134,13 @@ def _plan(document: Mapping[str, Any], write: Write, wanted: options.DeleteOptio
         grace = strategy.grace_period(document, wanted.grace_period_seconds)
         _start(metadata, grace, now=write.now)
     finalizers: list[str] = metadata.get("finalizers", [])
-    if strategy.traits.has_dependents and (finalizers or _concerns_dependents(wanted, strategy)):
+    traits = strategy.traits
+    if traits.has_dependents and (finalizers or traits.orphans_dependents or not _is_left_open(wanted)):
         finalizers = objectmeta.with_dependents_finalizers(
             finalizers,
             orphan_dependents=wanted.orphan_dependents,
             policy=wanted.propagation_policy,
-            default_orphans=strategy.traits.orphans_dependents,
+            default_orphans=traits.orphans_dependents,
         )
         _set(metadata, "finalizers", finalizers)
     if finalizers and not is_graceful:
@@ -151,10 +153,9 @@ def _plan(document: Mapping[str, Any], write: Write, wanted: options.DeleteOptio
     return _Plan(changed if is_graceful else None, removes=True)
 
 
-def _concerns_dependents(wanted: options.DeleteOptions, strategy: Strategy) -> bool:
-    """Whether there is something to say to the garbage collector about an object without finalizers."""
-    is_left_open = wanted.propagation_policy is None and wanted.orphan_dependents is None
-    return not is_left_open or strategy.traits.orphans_dependents
+def _is_left_open(wanted: options.DeleteOptions) -> bool:
+    """Whether nothing is said about what becomes of dependents."""
+    return wanted.propagation_policy is None and wanted.orphan_dependents is None
 
 
 def _start(metadata: objectmeta.Metadata, grace: int, *, now: datetime) -> None:
