@@ -57,6 +57,28 @@ async def test_pod_waits_for_its_claim_without_a_condition() -> None:
         assert await world.node_of("p") == "n1"
 
 
+async def test_a_claim_under_two_names_is_allocated_and_reserved_once() -> None:
+    async with schedulers.cluster() as world:
+        await world.create(node("n1"), gpus("n1"), gpu_class(), a_claim("c"), using("p", "c", "c"))
+
+        assert await world.node_of("p") == "n1"
+        assert await world.devices("c") == ["n1/gpu-0"]
+        assert await world.users("c") == ["p"]
+
+
+async def test_the_more_important_of_two_waiting_pods_gets_the_device_that_comes() -> None:
+    async with schedulers.cluster() as world:
+        await world.priorities(5)
+        await world.create(node("n1"), gpu_class(), a_claim("c"), a_claim("d"))
+        await world.create(using("usual", "c"), using("important", "d").spec(priority_class_name="priority-5"))
+        await world.advance(3)
+
+        await world.create(gpus("n1", 1))
+
+        assert await world.node_of("important") == "n1"
+        assert await world.node_of("usual") == ""
+
+
 async def test_two_pods_on_one_unallocated_claim() -> None:
     async with schedulers.cluster() as world:
         await world.create(node("n1"), node("n2"), gpus("n1"), gpus("n2"), gpu_class(), a_claim("c"))

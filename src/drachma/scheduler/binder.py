@@ -31,6 +31,7 @@ from drachma.scheduler.dynamicresources import (
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 5.0
+_ALLOCATABLE: Final = "nodeAllocatableResourceClaimStatuses"
 
 
 class BindingError(Exception):
@@ -97,8 +98,7 @@ class Binder:
                 if self._peers is not None:
                     await self._check_devices(binding, self._peers)
                 elif binding.status:
-                    await self._patch_pod(binding.pod, binding.status)
-                    binding.wrote_statuses = True
+                    await self._write_statuses(binding)
                 self._metrics.point("PreBind", self._clock.monotonic() - began)
             await self._wait_for_devices(binding)
             if self._peers is not None and self._custody is not None:
@@ -132,9 +132,10 @@ class Binder:
         if placed.plan is None:
             return
         results = {entry.claim.metadata.uid: entry.result for entry in placed.allocations}
-        for entry in placed.plan.claims:
-            if not podclaims.is_reserved_for(entry.claim, binding.pod):
-                await self._reserve(binding, entry.claim, allocation=results.get(entry.claim.metadata.uid))
+        # A pod may refer to a claim under several names.
+        for uid, claim in {entry.claim.metadata.uid: entry.claim for entry in placed.plan.claims}.items():
+            if not podclaims.is_reserved_for(claim, binding.pod):
+                await self._reserve(binding, claim, allocation=results.get(uid))
         if placed.mappings:
             await self._write_special(binding, placed.allocations[-1])
 
@@ -178,12 +179,24 @@ class Binder:
         """Have the pod's status say what its claims add to its requests (KEP-5517)."""
         if not binding.placed.statuses:
             return
-        binding.status["nodeAllocatableResourceClaimStatuses"] = [
+        binding.status[_ALLOCATABLE] = [
             msgspec.structs.replace(status, resource_claim_name=binding.created.metadata.name)
             if binding.created is not None and status.resource_claim_name == extendedclaim.IN_MEMORY_NAME
             else status
             for status in binding.placed.statuses
         ]
+
+    async def _write_statuses(self, binding: Binding) -> None:
+        try:
+            await self._patch_pod(binding.pod, binding.status)
+        except errors.DrachmaError as error:
+            if _ALLOCATABLE not in binding.status:
+                raise
+            metadata = binding.pod.metadata
+            label = f"{metadata.namespace}/{metadata.name}"
+            problem = f"updating pod {label} NodeAllocatableResourceClaimStatuses: {error}"
+            raise claimwriter.ClaimError(problem) from error
+        binding.wrote_statuses = True
 
     # Other schedulers
 
@@ -327,8 +340,8 @@ class Binder:
             newest = tracker.get(created.metadata.namespace, created.metadata.name) or created
             await self._tried(self._writer.delete(newest), f"delete {claimwriter.label(created)}")
         cleared: dict[str, Any] = {}
-        if "nodeAllocatableResourceClaimStatuses" in binding.status:
-            cleared["nodeAllocatableResourceClaimStatuses"] = []
+        if _ALLOCATABLE in binding.status:
+            cleared[_ALLOCATABLE] = []
         if self._custody is not None:
             letting_go = self._custody.let_go(binding.pod, binding.placed.node, content=cleared)
             await self._tried(letting_go, "clear the nominated node")

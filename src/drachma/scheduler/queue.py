@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
@@ -48,6 +49,13 @@ class Pauses(msgspec.Struct, frozen=True, kw_only=True):
     def after(self, failures: int) -> float:
         """The pause after so many failed attempts in a row."""
         return min(self.initial * 2 ** (failures - 1), self.maximum) if failures > 0 else 0.0
+
+    def end(self, since: float, failures: int) -> float:
+        """When a pod that failed may be tried again.
+
+        That is at the next full second, so that of pods that failed at about the same time the most important is first.
+        """
+        return math.floor(since + self.after(failures)) + 1.0
 
 
 class Counter(Protocol):
@@ -260,7 +268,7 @@ class Queue:
     def _move(self, entry: QueuedPod, *, event: str) -> None:
         """Make a parked pod active, at once or after what is left of its pause."""
         self._take_out(entry)
-        entry.ready = entry.added + self._pauses.after(entry.failures)
+        entry.ready = self._pauses.end(entry.added, entry.failures)
         if entry.failures and entry.ready > self._monotonic():
             self._rest(entry, event=event)
         else:
@@ -280,7 +288,7 @@ class Queue:
         self._wakened()
 
     def _rest(self, entry: QueuedPod, *, event: str) -> None:
-        entry.ready = entry.added + self._pauses.after(entry.failures)
+        entry.ready = self._pauses.end(entry.added, entry.failures)
         self._put(entry, Where.BACKOFF)
         heap = self._failed if entry.is_error else self._resting
         heapq.heappush(heap, (entry.ready, -entry.info.priority, entry.added, entry.ticket, entry))

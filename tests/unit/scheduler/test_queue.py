@@ -148,8 +148,24 @@ def test_errors_are_waited_out_with_growing_pauses() -> None:
         ready = world.queue.next_time()
         assert ready is not None
         pauses.append(ready - began)
+        world.now = ready - 0.25
+        assert world.pop() is None
         world.now = ready
-    assert pauses == [1, 2, 4, 8, 10, 10]
+    # Each ends with a full second.
+    assert pauses == [2, 3, 5, 9, 11, 11]
+
+
+def test_of_pods_that_failed_at_about_the_same_time_the_most_important_is_next() -> None:
+    world = World()
+    world.add("usual")
+    world.fail("Claims")
+    world.now += 0.25
+    world.add("important", priority=5)
+    world.fail("Claims")
+    world.now += 0.25
+    world.queue.wake(Change(Resource.RESOURCE_CLAIM, Action.UPDATE))
+    assert world.queue.size(Where.BACKOFF) == 2
+    assert [world.pop(), world.pop()] == ["important", "usual"]
 
 
 def test_parked_pods_are_tried_again_after_five_minutes() -> None:

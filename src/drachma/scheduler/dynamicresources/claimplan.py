@@ -27,8 +27,9 @@ class ClaimPlan(NamedTuple):
 
     @property
     def unallocated(self) -> list[resourceclaim.ResourceClaim]:
-        """The claims that have to be allocated, without the special one."""
-        return [entry.claim for entry in self.claims if entry.claim.status.allocation is None]
+        """The claims that have to be allocated, each once, without the special one."""
+        wanted = {entry.claim.metadata.uid: entry.claim for entry in self.claims}
+        return [claim for claim in wanted.values() if claim.status.allocation is None]
 
     @property
     def is_stale(self) -> bool:
