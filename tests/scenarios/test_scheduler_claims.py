@@ -29,8 +29,8 @@ def a_claim(name: str, **request: Any) -> builder.Builder[resourceclaim.Resource
     return claim(name).request("gpu", device_class="gpu", **request)
 
 
-def using(name: str, *claims: str) -> builder.Builder[pod.Pod]:
-    made = a_pod(name).container("c", claims=tuple(f"x{number}" for number in range(len(claims))))
+def using(name: str, *claims: str, **fields: object) -> builder.Builder[pod.Pod]:
+    made = a_pod(name).spec(**fields).container("c", claims=tuple(f"x{number}" for number in range(len(claims))))
     for number, used in enumerate(claims):
         made = made.claim(f"x{number}", claim=used)
     return made
@@ -70,7 +70,7 @@ async def test_the_more_important_of_two_waiting_pods_gets_the_device_that_comes
     async with schedulers.cluster() as world:
         await world.priorities(5)
         await world.create(node("n1"), gpu_class(), a_claim("c"), a_claim("d"))
-        await world.create(using("usual", "c"), using("important", "d").spec(priority_class_name="priority-5"))
+        await world.create(using("usual", "c"), using("important", "d", priority_class_name="priority-5"))
         await world.advance(3)
 
         await world.create(gpus("n1", 1))
