@@ -1,10 +1,10 @@
 """CEL evaluation, held against an independent implementation, against itself, and against what it says it reads."""
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from cel_expr_python import cel as oracle  # type: ignore[import-untyped]
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from drachma import cel
@@ -124,8 +124,13 @@ def keep(table: dict[str, Any], other: dict[str, Any], read: frozenset[tuple[str
     return {**result, **{name: value for name, value in other.items() if not is_read(name)}}
 
 
+_EMPTY: Final[dict[str, Any]] = {"attributes": {}, "capacity": {}, "allow": False}
+_OTHER: Final[dict[str, Any]] = {**_EMPTY, "attributes": {"other/c": resourceslice.DeviceAttribute(int_value=1)}}
+
+
 @settings(deadline=None)
 @given(expressions.device_expression(), _DEVICES, _DEVICES)
+@example("cel.bind(x, device.attributes, x.o.a == 1)", _EMPTY, _OTHER)
 def test_what_is_not_read_does_not_matter(text: str, one: dict[str, Any], other: dict[str, Any]) -> None:
     try:
         compiled = cel.compile_expression(text, running.ENV)

@@ -88,4 +88,6 @@ def _alias(node: steps.Node, scope: _Scope) -> Path | None:
     path = _path(node, scope)
     if path is None or len(path) != len(node.qualifiers) + len(scope.get(node.base.name) or ()):
         return None
-    return path
+    # A variable for all attributes or capacities, where there are none, no longer has an empty map for every domain.
+    # So it matters whether there are any.
+    return None if len(path) == 1 and _DEPTHS.get(path[0], 1) > 1 else path

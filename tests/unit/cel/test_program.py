@@ -193,6 +193,8 @@ def test_derived_attributes_must_be_scalars_or_lists() -> None:
             id="bind",
         ),
         pytest.param('cel.bind(d, device, d.driver == "a")', {("driver",)}, id="bind-device"),
+        pytest.param("cel.bind(x, device.attributes, x.a.b == 1)", {("attributes",)}, id="bind-all-attributes"),
+        pytest.param('cel.bind(x, device.capacity, "a" in x)', {("capacity",)}, id="bind-all-capacities"),
         pytest.param("device.attributes.all(d, d != 'a')", {("attributes",)}, id="loop"),
         pytest.param("[1].exists(device, device == 1)", set(), id="shadowed"),
         pytest.param("[device].size() == 1", None, id="device-as-value"),
