@@ -287,8 +287,8 @@ async def test_waits_after_failures_grow() -> None:
             )
             attempts.append(count)
             await world.advance(2)
-        # Without nodes there is nobody to wake the pod: it is tried after 1, 2, 4 and 8 seconds.
-        assert attempts == [1, 2, 3, 3, 4, 4, 4, 4]
+        # Without nodes there is nobody to wake the pod: it is tried at the full second after 1, 2, 4 and 8 seconds.
+        assert attempts == [1, 2, 2, 3, 3, 4, 4, 4]
 
 
 async def test_what_is_not_applied_is_said() -> None:
