@@ -66,20 +66,13 @@ def _node_term(term: Mapping[str, Any], at: Path, *, checks_values: bool) -> Err
 
 def _label_requirement(requirement: Mapping[str, Any], at: Path, *, checks_values: bool) -> Errors:
     operator, values = requirement.get("operator", ""), requirement.get("values") or ()
-    match operator:
-        case "In" | "NotIn":
-            if not values:
-                yield fielderror.required(at.child("values"), "must be specified when `operator` is 'In' or 'NotIn'")
-        case "Exists" | "DoesNotExist":
-            if values:
-                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                yield fielderror.forbidden(at.child("values"), detail)
-        case "Gt" | "Lt":
-            if len(values) != 1:
-                detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                yield fielderror.required(at.child("values"), detail)
-        case _:
-            yield _unknown(operator, at)
+    if operator in selectors.SET_OPERATORS:
+        yield from selectors.check_values(operator, values, at.child("values"))
+    elif operator not in ("Gt", "Lt"):
+        yield _unknown(operator, at)
+    elif len(values) != 1:
+        detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+        yield fielderror.required(at.child("values"), detail)
     yield from formats.label_key(requirement.get("key", ""), at.child("key"))
     if checks_values:
         for position, value in enumerate(values):

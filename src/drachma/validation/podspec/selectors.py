@@ -1,11 +1,13 @@
 """Rules for label selectors, which pods and workloads choose other pods by."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from drachma.validation import fielderror, formats, metadata, printed
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
+
+SET_OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 
 
 def check(selector: Mapping[str, Any] | None, at: Path) -> Errors:
@@ -19,16 +21,19 @@ def check(selector: Mapping[str, Any] | None, at: Path) -> Errors:
 
 def _requirement(requirement: Mapping[str, Any], at: Path) -> Errors:
     operator, values = requirement.get("operator", ""), requirement.get("values") or ()
-    match operator:
-        case "In" | "NotIn":
-            if not values:
-                yield fielderror.required(at.child("values"), "must be specified when `operator` is 'In' or 'NotIn'")
-        case "Exists" | "DoesNotExist":
-            if values:
-                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                yield fielderror.forbidden(at.child("values"), detail)
-        case _:
-            yield fielderror.invalid(at.child("operator"), printed.named(operator), "not a valid selector operator")
+    if operator in SET_OPERATORS:
+        yield from check_values(operator, values, at.child("values"))
+    else:
+        yield fielderror.invalid(at.child("operator"), printed.named(operator), "not a valid selector operator")
     yield from formats.label_key(requirement.get("key", ""), at.child("key"))
     for position, value in enumerate(values):
         yield from formats.label_value(value, at.child("values").item(position))
+
+
+def check_values(operator: str, values: Sequence[str], at: Path) -> Errors:
+    """Whether a set operator has values exactly where it needs them."""
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield fielderror.required(at, "must be specified when `operator` is 'In' or 'NotIn'")
+    elif values:
+        yield fielderror.forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
