@@ -29,53 +29,54 @@ def test_a_good_one_passes() -> None:
     assert not list(workload.check_deployment(_spec()))
 
 
-@pytest.mark.parametrize(
-    ("fields", "want"),
-    [
-        pytest.param(
-            {"selector": {}},
-            ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
-            id="selector-invalid-value",
-        ),
-        pytest.param(
-            {"selector": {"matchLabels": {"x": "y"}}},
-            ['spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template'],
-            id="template-metadata-labels-invalid-value",
-        ),
-        pytest.param(
-            {"selector": {"matchExpressions": [{"key": "a", "operator": "Bogus"}]}},
-            [
-                'spec.selector.matchExpressions[0].operator: Invalid value: "Bogus": not a valid selector ope',
-                'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Bogus"}]}: invalid',
-            ],
-            id="selector-match-expressions-0-operator-invalid-value",
-        ),
-        pytest.param(
-            {"selector": {"matchLabels": {"a b": "c"}}},
-            [
-                'spec.selector.matchLabels: Invalid value: "a b": name part must consist of alphanumeric char',
-                'spec.selector: Invalid value: {"matchLabels":{"a b":"c"}}: invalid label selector',
-            ],
-            id="selector-match-labels-invalid-value",
-        ),
-        pytest.param(
-            {"replicas": -1, "minReadySeconds": -2},
-            [
-                "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
-                "spec.minReadySeconds: Invalid value: -2: must be greater than or equal to 0",
-            ],
-            id="replicas-invalid-value",
-        ),
-        pytest.param(
-            {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [], "restartPolicy": "Never"}}},
-            [
-                "spec.template.spec.containers: Required value",
-                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
-            ],
-            id="template-spec-containers-required-value",
-        ),
-    ],
-)
+_BOTH = [
+    pytest.param(
+        {"selector": {}},
+        ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
+        id="selector-invalid-value",
+    ),
+    pytest.param(
+        {"selector": {"matchLabels": {"x": "y"}}},
+        ['spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template'],
+        id="template-metadata-labels-invalid-value",
+    ),
+    pytest.param(
+        {"selector": {"matchExpressions": [{"key": "a", "operator": "Bogus"}]}},
+        [
+            'spec.selector.matchExpressions[0].operator: Invalid value: "Bogus": not a valid selector ope',
+            'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Bogus"}]}: invalid',
+        ],
+        id="selector-match-expressions-0-operator-invalid-value",
+    ),
+    pytest.param(
+        {"selector": {"matchLabels": {"a b": "c"}}},
+        [
+            'spec.selector.matchLabels: Invalid value: "a b": name part must consist of alphanumeric char',
+            'spec.selector: Invalid value: {"matchLabels":{"a b":"c"}}: invalid label selector',
+        ],
+        id="selector-match-labels-invalid-value",
+    ),
+    pytest.param(
+        {"replicas": -1, "minReadySeconds": -2},
+        [
+            "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+            "spec.minReadySeconds: Invalid value: -2: must be greater than or equal to 0",
+        ],
+        id="replicas-invalid-value",
+    ),
+    pytest.param(
+        {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [], "restartPolicy": "Never"}}},
+        [
+            "spec.template.spec.containers: Required value",
+            'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
+        ],
+        id="template-spec-containers-required-value",
+    ),
+]
+"""What is wrong with either of them."""
+
+
+@pytest.mark.parametrize(("fields", "want"), _BOTH)
 def test_a_replica_set_is_refused(fields: dict[str, Any], want: list[str]) -> None:
     found = [str(error) for error in workload.check_replica_set(_spec(**fields))]
     assert len(found) == len(want), found
@@ -85,48 +86,7 @@ def test_a_replica_set_is_refused(fields: dict[str, Any], want: list[str]) -> No
 @pytest.mark.parametrize(
     ("fields", "want"),
     [
-        pytest.param(
-            {"selector": {}},
-            ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
-            id="selector-invalid-value",
-        ),
-        pytest.param(
-            {"selector": {"matchLabels": {"x": "y"}}},
-            ['spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template'],
-            id="template-metadata-labels-invalid-value",
-        ),
-        pytest.param(
-            {"selector": {"matchExpressions": [{"key": "a", "operator": "Bogus"}]}},
-            [
-                'spec.selector.matchExpressions[0].operator: Invalid value: "Bogus": not a valid selector ope',
-                'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Bogus"}]}: invalid',
-            ],
-            id="selector-match-expressions-0-operator-invalid-value",
-        ),
-        pytest.param(
-            {"selector": {"matchLabels": {"a b": "c"}}},
-            [
-                'spec.selector.matchLabels: Invalid value: "a b": name part must consist of alphanumeric char',
-                'spec.selector: Invalid value: {"matchLabels":{"a b":"c"}}: invalid label selector',
-            ],
-            id="selector-match-labels-invalid-value",
-        ),
-        pytest.param(
-            {"replicas": -1, "minReadySeconds": -2},
-            [
-                "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
-                "spec.minReadySeconds: Invalid value: -2: must be greater than or equal to 0",
-            ],
-            id="replicas-invalid-value",
-        ),
-        pytest.param(
-            {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [], "restartPolicy": "Never"}}},
-            [
-                "spec.template.spec.containers: Required value",
-                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
-            ],
-            id="template-spec-containers-required-value",
-        ),
+        *_BOTH,
         pytest.param(
             {"revisionHistoryLimit": -1, "progressDeadlineSeconds": -1},
             [
