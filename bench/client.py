@@ -19,7 +19,9 @@ from bench import timing
 from drachma import store
 from drachma.api import meta, resourceclaim
 from drachma.client import Client, Informers, access, http, local, patches
-from drachma.server import app, authentication, bootstrap, inprocess
+from drachma.server import bootstrap, inprocess
+from drachma.server.access import authentication
+from drachma.server.wire import app
 from drachma.testing import claim
 
 OBJECTS = 20_000

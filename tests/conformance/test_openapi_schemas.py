@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from drachma.server import openapi, resources
+from drachma.server.surface import openapi, resources
 from tests.conformance import vectors
 
 _DOCUMENTS = {

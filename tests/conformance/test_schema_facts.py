@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from drachma.server import resources, schema
+from drachma.server import schema
+from drachma.server.surface import resources
 from tests.conformance import vectors
 
 _DOCUMENTS = {

@@ -6,7 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drachma.server import apply, comparison, fieldset, managedfields, merging, ownership, resources, schema
+from drachma.server import schema
+from drachma.server.ownership import apply, comparison, fieldset, managedfields, managers, merging
+from drachma.server.surface import resources
 
 _ELEMENTS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"', "v:1"])
 _PATHS = st.lists(st.lists(_ELEMENTS, min_size=1, max_size=3).map(tuple), max_size=6)
@@ -54,7 +56,7 @@ _CONFIGURATIONS = st.lists(_CONTAINER, min_size=1, max_size=3, unique_by=lambda 
 )
 _RESOURCE = resources.CATALOG.find("apps", "v1", plural="deployments")
 assert _RESOURCE is not None
-_KIND = ownership.Kind.of(_RESOURCE, "v1", convert=lambda document, _version: document)
+_KIND = managers.Kind.of(_RESOURCE, "v1", convert=lambda document, _version: document)
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _SCHEMA = schema.of("apps/v1", "Deployment")
 

@@ -8,7 +8,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drachma.server import managedfields, ownership, precedents, resources
+from drachma.server.ownership import managedfields, managers, precedents
+from drachma.server.surface import resources
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UIDS = ("u", "u1", "v")
@@ -89,13 +90,13 @@ def _steps(states: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[list[
     return st.lists(step, min_size=2, max_size=4)
 
 
-def _kind(name: str, step: Step) -> ownership.Kind:
+def _kind(name: str, step: Step) -> managers.Kind:
     group, plural = ("", "pods") if name == "Pod" else ("resource.k8s.io", "resourceclaims")
     resource = resources.CATALOG.find(group, "v1", plural=plural)
     assert resource is not None
     versions = ("v1",) if name == "Pod" else ("v1", "v1beta2")
     version = versions[step.version % len(versions)]
-    return ownership.Kind.of(
+    return managers.Kind.of(
         resource,
         version,
         convert=_converted,

@@ -9,7 +9,8 @@ from msgspec import structs
 
 from drachma.api import codec, defaults, resourceclaim, resourceslice
 from drachma.api.struct import Struct, canonical_zero, is_absent
-from drachma.server import schema, strictness, typemismatch
+from drachma.server import schema
+from drachma.server.schema import decodeerrors, unknownfields
 from drachma.values import quantity
 from tests.property.test_codec import values_of
 
@@ -58,7 +59,7 @@ def _canonical(value: Any) -> Any:
 def test_what_fits_needs_no_words(data: st.DataObject) -> None:
     kind = schema.of(*data.draw(_KINDS))
     document = data.draw(_documents(kind))
-    assert typemismatch.explain(document, kind) == typemismatch.explained(document, kind)
+    assert decodeerrors.explain(document, kind) == decodeerrors.explained(document, kind)
 
 
 @settings(max_examples=120, deadline=None)
@@ -67,7 +68,7 @@ def test_every_unknown_field_is_found(data: st.DataObject) -> None:
     kind = schema.of(*data.draw(_KINDS))
     document = data.draw(_documents(kind))
     want = [f'unknown field "{path}"' for path in _unknown(document, kind, "")]
-    assert strictness.unknown_fields(document, kind) == want
+    assert unknownfields.unknown_fields(document, kind) == want
 
 
 def _unknown(value: Any, kind: Any, path: str) -> Iterator[str]:

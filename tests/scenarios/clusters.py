@@ -14,7 +14,9 @@ import uvicorn
 
 from drachma.api import manifest
 from drachma.client import Client, access, http, local
-from drachma.server import app, authentication, bootstrap, certificates, inprocess, kubeconfig, serving
+from drachma.server import bootstrap, inprocess
+from drachma.server.access import authentication, certificates, kubeconfig
+from drachma.server.wire import app, serving
 from drachma.store import memory, protocol
 
 TOKEN = "sesame"

@@ -12,7 +12,8 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from drachma.server import negotiation, resources
+from drachma.server.presentation import negotiation
+from drachma.server.surface import resources
 from tests.unit.server import client
 
 NAMES = ("a", "b", "c", "gpu", "n1", "default", "x" * 64, "A", "..", "%2e", "a%2fb", "ä", "")

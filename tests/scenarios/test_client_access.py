@@ -12,7 +12,7 @@ import pytest
 from drachma import errors
 from drachma.api import namespace
 from drachma.client import http
-from drachma.server import certificates
+from drachma.server.access import certificates
 from tests.scenarios import clusters
 
 

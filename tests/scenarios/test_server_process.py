@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from drachma.server import certificates
+from drachma.server.access import certificates
 from tests.scenarios import processes, wire
 from tests.unit.server import client
 

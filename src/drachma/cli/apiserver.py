@@ -7,7 +7,7 @@ import typer
 
 from drachma.api import gates as feature
 from drachma.cli import hosting
-from drachma.server import serving
+from drachma.server.wire import serving
 
 
 def apiserver(

@@ -20,7 +20,9 @@ from drachma.cli import mergedmetrics
 from drachma.client import Client, Informers, clock, local
 from drachma.controllers import catalog, environment, group
 from drachma.scheduler import Scheduler, Settings
-from drachma.server import app, authentication, bootstrap, inprocess
+from drachma.server import bootstrap, inprocess
+from drachma.server.access import authentication
+from drachma.server.wire import app
 from drachma.store import protocol
 
 

@@ -23,8 +23,10 @@ import typer
 from drachma import errors
 from drachma.api import gates as feature
 from drachma.cli import eventloop
-from drachma.server import app as asgi
-from drachma.server import authentication, bootstrap, certificates, kubeconfig, serving
+from drachma.server import bootstrap
+from drachma.server.access import authentication, certificates, kubeconfig
+from drachma.server.wire import app as asgi
+from drachma.server.wire import serving
 from drachma.store import memory, protocol, sqlite
 
 _POLL_SECONDS: Final = 0.01

@@ -13,7 +13,7 @@ from drachma import errors
 from drachma.api import meta, pod, resourceclaim
 from drachma.cli import hosting, sources, up
 from drachma.client import Client, Informers, access, http, informer, patches, target
-from drachma.server import serving
+from drachma.server.wire import serving
 
 _ORDER: Final = ("Namespace", "PriorityClass", "DeviceClass", "Node", "DeviceTaintRule", "ResourceSlice")
 """What others refer to is created before them; pods come last, in the order in which they are given."""

@@ -9,7 +9,8 @@ import typer
 from drachma.api import gates as feature
 from drachma.cli import embedded, hosting
 from drachma.client import local
-from drachma.server import inprocess, serving
+from drachma.server import inprocess
+from drachma.server.wire import serving
 
 
 def up(

@@ -2,8 +2,10 @@
 
 from typing import Any, Final
 
-from drachma.server import options, registry, resources, status, verbs
-from drachma.server.strategy import User, Write
+from drachma.server import status
+from drachma.server.kinds.strategy import User, Write
+from drachma.server.pipeline import options, registry
+from drachma.server.surface import resources, verbs
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 

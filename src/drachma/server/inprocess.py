@@ -14,23 +14,15 @@ from drachma import errors
 from drachma.api import meta
 from drachma.client import local, refusal, target
 from drachma.client import protocol as client
-from drachma.server import (
-    authentication,
-    deleting,
-    listing,
-    negotiation,
-    options,
-    pods,
-    requests,
-    resources,
-    responses,
-    routes,
-    status,
-    verbs,
-    writing,
-)
-from drachma.server.handling import Handler, Services
-from drachma.server.strategy import User
+from drachma.server import status
+from drachma.server.access import authentication
+from drachma.server.kinds.strategy import User
+from drachma.server.pipeline import deleting, options, podverbs, writing
+from drachma.server.pipeline.handling import Handler, Services
+from drachma.server.presentation import negotiation
+from drachma.server.reads import listing
+from drachma.server.surface import resources, routes, verbs
+from drachma.server.wire import requests, responses
 from drachma.store import protocol, record
 from drachma.validation import fielderror
 from drachma.validation.path import Path
@@ -43,8 +35,8 @@ _VERBS: Final[Mapping[str, Callable[[Handler], Awaitable[responses.Response]]]] 
     verbs.UPDATE: writing.update,
 }
 _SUBRESOURCES: Final[Mapping[str, Callable[[Handler], Awaitable[responses.Response]]]] = {
-    "binding": pods.bind,
-    "eviction": pods.evict,
+    "binding": podverbs.bind,
+    "eviction": podverbs.evict,
 }
 _Query: TypeAlias = tuple[tuple[str, str], ...]
 _NEEDED: Final = (verbs.DELETE, verbs.LIST, verbs.WATCH)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.server import resources
+from drachma.server.surface import resources
 from drachma.validation import fielderror, path
 from drachma.validation import status as validation_status
 from drachma.values import quotation

@@ -15,7 +15,9 @@ from drachma.api import event, meta
 from drachma.api import gates as features
 from drachma.client import Client, Informers, Selection, local, patches, target
 from drachma.controllers import controller, environment, group
-from drachma.server import app, authentication, bootstrap, inprocess
+from drachma.server import bootstrap, inprocess
+from drachma.server.access import authentication
+from drachma.server.wire import app
 from drachma.store import memory
 from drachma.testing import manualclock as clocks
 

@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from drachma.api import gates as feature
-from drachma.server import app, authentication, bootstrap
+from drachma.server import bootstrap
+from drachma.server.access import authentication
+from drachma.server.wire import app
 from drachma.store import memory, protocol
 
 TOKEN = "sesame"

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from drachma.server import app
+from drachma.server.wire import app
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, Client
 

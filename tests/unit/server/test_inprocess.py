@@ -8,7 +8,8 @@ import pytest_asyncio
 from drachma import errors
 from drachma.api import resourceclaim
 from drachma.client import local, patches, protocol
-from drachma.server import inprocess, requests
+from drachma.server import inprocess
+from drachma.server.wire import requests
 from drachma.testing import claim
 from tests.unit.server.client import Client
 

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from drachma.server import watching
+from drachma.server.reads import watching
 from drachma.store import memory, protocol
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, PODS, Client

@@ -1,0 +1,218 @@
+"""Request bodies: from bytes to a document of the kind that the path stands for.
+
+Refused with upstream's 400s: what is not JSON or YAML, a document of another kind or version, values of the wrong
+type, and under ``fieldValidation=Strict`` fields that are unknown or written twice (under ``Warn`` these become
+warnings).
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from drachma import errors
+from drachma.api import codec, meta, scheme
+from drachma.server import schema, status
+from drachma.server.decoding import jsonsyntax, protobuf, yamlsyntax
+from drachma.server.pipeline import options
+from drachma.server.presentation import negotiation
+from drachma.server.schema import decodeerrors, unknownfields
+from drachma.server.surface import resources
+from drachma.values import quotation
+
+SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
+"""Upstream's name for its table of kinds, which its messages mention."""
+
+_TYPE_META: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+)
+_SUMMARY: Final = 30
+NO_TYPE: Final = "couldn't get version/kind"
+"""What upstream says of a body whose apiVersion and kind cannot be read."""
+
+_StructT = TypeVar("_StructT", bound=msgspec.Struct)
+
+_decode = msgspec.json.Decoder().decode
+
+
+class Target(NamedTuple):
+    """What a body must be: the kind, and the version of the path."""
+
+    resource: resources.Resource
+    version: str
+    kind: str
+    api_version: str
+
+
+class Given(NamedTuple):
+    """A document as the client sent it, with apiVersion and kind filled in, and what strictness has against it."""
+
+    document: dict[str, Any]
+    problems: Sequence[str]
+
+
+@functools.cache
+def target(resource: resources.Resource, version: str) -> Target:
+    """The target of a write to the resource itself or its status."""
+    return Target(resource, version, resource.kind, resource.api_version(version))
+
+
+def read(
+    data: bytes,
+    media_type: str,
+    *,
+    wanted: Target,
+    validation: options.FieldValidation,
+    also: Sequence[str] = (),
+) -> Given:
+    """The document in a body, once its apiVersion (or one ``also`` read here) and kind are what the path stands for."""
+    is_checked = validation != "Ignore"
+    problems: Sequence[str] = ()
+    if media_type == negotiation.YAML:
+        document, problems = _read_yaml(data, wanted)
+    elif media_type == negotiation.PROTOBUF:
+        document = _read_protobuf(data, wanted)
+    else:
+        document, problems = _read_json(data, wanted, is_checked=is_checked)
+    if document.get("apiVersion") in also:
+        document["apiVersion"] = wanted.api_version
+    _check_type(document, wanted, data)
+    if is_checked:
+        unknown = unknownfields.unknown_fields(document, schema.of(wanted.api_version, wanted.kind))
+        problems = [*unknown, *problems]
+        return Given(document, problems)
+    return Given(document, ())
+
+
+def enforce(given: Given, *, wanted: Target, validation: options.FieldValidation) -> Sequence[str]:
+    """The warnings that a document earns; under Strict a 400 in their place. To be called once it is decoded."""
+    if given.problems and validation == "Strict":
+        raise unfit(wanted, f"strict decoding error: {', '.join(given.problems)}")
+    return given.problems
+
+
+def decode(document: dict[str, Any], kind: scheme.Kind) -> meta.Object:
+    """The object in its v1 form; a DecodeError names the first value of a wrong type, in Go's words."""
+    try:
+        return codec.decode(document)
+    except errors.DecodeError as error:
+        problem = decodeerrors.explain(document, schema.of(document["apiVersion"], kind.name))
+        raise errors.DecodeError(problem or str(error)) from None
+
+
+def checked(document: dict[str, Any], types: schema.Object) -> dict[str, Any]:
+    """The same document, if its values have the types of a schema; else a DecodeError in Go's words."""
+    problem = decodeerrors.explain(document, types)
+    if problem:
+        raise errors.DecodeError(problem)
+    return document
+
+
+def convert(document: dict[str, Any], model: type[_StructT]) -> _StructT:
+    """A document as a struct of which it is an instance; a DecodeError says where it is not."""
+    try:
+        return msgspec.convert(document, model)
+    except msgspec.ValidationError as error:
+        raise errors.DecodeError(str(error)) from None
+
+
+def unfit(wanted: Target, problem: str) -> status.StatusError:
+    """A document that cannot be handled as its kind."""
+    version = wanted.api_version.rpartition("/")[2]
+    return status.bad_request(f'{wanted.kind} in version "{version}" cannot be handled as a {wanted.kind}: {problem}')
+
+
+def not_an_object(value: Any) -> str:
+    """Go's words for a body that is something else than an object."""
+    return f"json: cannot unmarshal {decodeerrors.describe(value)} into Go value of type {_TYPE_META}"
+
+
+def not_text(value: Any, field: str) -> str:
+    """Go's words for an apiVersion or kind that is no text."""
+    return f"json: cannot unmarshal {decodeerrors.describe(value)} into Go struct field .{field} of type string"
+
+
+def _read_json(data: bytes, wanted: Target, *, is_checked: bool) -> tuple[dict[str, Any], list[str]]:
+    try:
+        document = _decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        problem = jsonsyntax.explain(data) or str(error)
+        raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {problem}") from None
+    if not isinstance(document, dict):
+        if document is None:
+            # Go reads null as an object without fields.
+            return {}, []
+        raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {not_an_object(document)}")
+    problems: list[str] = []
+    if is_checked and jsonsyntax.may_repeat_keys(data, document):
+        problems = [f"duplicate field {quotation.quote(path)}" for path in jsonsyntax.repeated_keys(data)]
+    return document, problems
+
+
+def _read_protobuf(data: bytes, wanted: Target) -> dict[str, Any]:
+    try:
+        return protobuf.decode(data)
+    except errors.DecodeError as error:
+        raise _unrecognized(data, wanted, str(error)) from None
+
+
+def _read_yaml(data: bytes, wanted: Target) -> tuple[dict[str, Any], Sequence[str]]:
+    try:
+        content, problems = yamlsyntax.read(data)
+    except errors.DecodeError as error:
+        raise _unrecognized(data, wanted, f"yaml: {error}") from None
+    if not isinstance(content, dict):
+        raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {not_an_object(content)}")
+    return content, problems
+
+
+def _check_type(document: dict[str, Any], wanted: Target, data: bytes) -> None:
+    """Fills in apiVersion and kind where they are absent, and refuses others."""
+    if document.get("apiVersion") == wanted.api_version and document.get("kind") == wanted.kind:
+        return
+    for field in ("apiVersion", "kind"):
+        value = document.get(field)
+        if value is not None and not isinstance(value, str):
+            raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {not_text(value, field)}")
+    api_version = document.get("apiVersion") or wanted.api_version
+    kind = document.get("kind") or wanted.kind
+    if api_version.count("/") > 1:
+        raise _unrecognized(data, wanted, f"unexpected GroupVersion string: {api_version}")
+    if kind != wanted.kind or api_version != wanted.api_version:
+        _refuse_type(api_version, kind, wanted)
+    document["apiVersion"], document["kind"] = api_version, kind
+
+
+def _refuse_type(api_version: str, kind: str, wanted: Target) -> None:
+    version = api_version.rpartition("/")[2]
+    known = resources.CATALOG.of_kind(api_version, kind)
+    if known is None:
+        problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
+    elif known is wanted.resource and kind == wanted.kind:
+        expected = f"does not match the expected API version ({wanted.api_version})"
+        raise status.bad_request(f"the API version in the data ({api_version}) {expected}")
+    else:
+        problem = f"converting ({version}.{kind}) to ({_package(wanted)}.{wanted.kind}): unknown conversion"
+    raise status.bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted.kind}: {problem}')
+
+
+def _package(wanted: Target) -> str:
+    """Go's package for the internal types of a group."""
+    return wanted.resource.group.partition(".")[0] or "core"
+
+
+def _unrecognized(data: bytes, wanted: Target, problem: str) -> status.StatusError:
+    summary = _summarize(data)
+    return status.bad_request(
+        f"the object provided is unrecognized (must be of type {wanted.kind}): {problem} ({summary})"
+    )
+
+
+def _summarize(data: bytes) -> str:
+    if not data:
+        return "<empty>"
+    more = " ..." if len(data) > _SUMMARY else ""
+    if data[:1] == b"{":
+        return data[:_SUMMARY].decode(errors="replace") + more
+    return data[:_SUMMARY].hex() + more

@@ -1,0 +1,329 @@
+"""Protobuf messages of Kubernetes kinds as the documents that JSON would have been.
+
+A body is an envelope with apiVersion, kind and the message. Go writes every field that is no pointer, zero or not; a
+zero of those is taken for absent, which is what its JSON says too. What is not a message, or has a value of another
+type than its field, is refused with a DecodeError; fields with unknown numbers are skipped, as Go does.
+"""
+
+import base64
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from drachma import errors
+from drachma.server import schema
+from drachma.server.decoding.protobuf import notation
+from drachma.server.decoding.protobuf.tables import core, devices, metadata, volumes, workloads
+from drachma.server.schema import model
+
+MAGIC: Final = b"k8s\x00"
+_MAX_DEPTH: Final = 100
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SAME_AS_V1: Final = ("io.k8s.api.resource.v1alpha3", "io.k8s.api.resource.v1beta1", "io.k8s.api.resource.v1beta2")
+_RESOURCE_V1: Final = "io.k8s.api.resource.v1"
+
+_MESSAGES: Final = notation.read(core.TYPES, devices.TYPES, metadata.TYPES, volumes.TYPES, workloads.TYPES)
+
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_DELETE_OPTIONS: Final = model.Object(
+    _META,
+    "DeleteOptions",
+    {
+        field.name: field
+        for field in (
+            model.Field(name="gracePeriodSeconds", type=model.INT64),
+            model.Field(
+                name="preconditions",
+                type=model.Object(
+                    _META,
+                    "Preconditions",
+                    {name: model.Field(name=name, type=model.STRING) for name in ("uid", "resourceVersion")},
+                ),
+            ),
+            model.Field(name="orphanDependents", type=model.BOOLEAN),
+            model.Field(name="propagationPolicy", type=model.STRING),
+            model.Field(name="dryRun", type=model.ListOf(model.STRING)),
+        )
+    },
+)
+
+Value: TypeAlias = int | bytes
+Read: TypeAlias = Callable[[Value, int], Any]
+
+
+class _Field(NamedTuple):
+    """How to read one field; ``form`` is one, list, map or embedded."""
+
+    name: str
+    form: str
+    read: Read
+    keeps_zero: bool
+
+
+def decode(body: bytes) -> dict[str, Any]:
+    """The document in an envelope, with apiVersion and kind.
+
+    Raises:
+        errors.DecodeError: it is no envelope, or its kind has no message here.
+    """
+    api_version, kind, message = _open(body)
+    try:
+        wanted = schema.of(api_version, kind)
+    except KeyError:
+        return {"apiVersion": api_version, "kind": kind}
+    return {"apiVersion": api_version, "kind": kind, **_message(message, wanted, 0)}
+
+
+def decode_delete_options(body: bytes) -> dict[str, Any]:
+    """The options of a delete, which any group may have in an envelope of its own."""
+    api_version, kind, message = _open(body)
+    return {"apiVersion": api_version, "kind": kind, **_message(message, _DELETE_OPTIONS, 0)}
+
+
+def _open(body: bytes) -> tuple[str, str, bytes]:
+    if not body.startswith(MAGIC):
+        raise errors.DecodeError(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
+    api_version = kind = ""
+    message = b""
+    for number, value in _fields(body[len(MAGIC) :]):
+        if number == 1:
+            for part, text in _fields(_bytes(value)):
+                if part == 1:
+                    api_version = _text(text, 0)
+                elif part == 2:
+                    kind = _text(text, 0)
+        elif number == 2:
+            message = _bytes(value)
+    return api_version, kind, message
+
+
+def _message(data: bytes, wanted: model.Object, depth: int) -> dict[str, Any]:
+    if depth > _MAX_DEPTH:
+        raise errors.DecodeError(f"protobuf: nested deeper than {_MAX_DEPTH} messages")
+    document: dict[str, Any] = {}
+    _fill(document, data, _plan(wanted), depth)
+    return document
+
+
+def _fill(document: dict[str, Any], data: bytes, plan: Mapping[int, _Field], depth: int) -> None:
+    for number, value in _fields(data):
+        field = plan.get(number)
+        if field is None:
+            continue
+        if field.form == "embedded":
+            document.update(field.read(value, depth + 1))
+            continue
+        if field.form == "map":
+            key, item = _entry(_bytes(value), field.read, depth)
+            document.setdefault(field.name, {})[key] = item
+            continue
+        found = field.read(value, depth + 1)
+        if field.form == "list":
+            document.setdefault(field.name, []).append(found)
+        elif found is not None and (field.keeps_zero or found not in ("", 0, False)):
+            document[field.name] = found
+
+
+def _entry(data: bytes, read: Read, depth: int) -> tuple[str, Any]:
+    key, item = "", None
+    for number, value in _fields(data):
+        if number == 1:
+            key = _text(value, 0)
+        elif number == 2:
+            item = read(value, depth + 1)
+    return key, item
+
+
+# Plans: how to read each field of a message
+
+
+@functools.cache
+def _plan(wanted: model.Object) -> Mapping[int, _Field]:
+    return dict(_planned(wanted, wanted.package, wanted.name))
+
+
+def _planned(wanted: model.Object, package: str, name: str) -> Iterator[tuple[int, _Field]]:
+    for number, entry in _numbers(package, name).items():
+        if entry.is_embedded:
+            below = dict(_planned(wanted, package, entry.name))
+            yield number, _Field("", "embedded", functools.partial(_embedded, below), keeps_zero=True)
+            continue
+        field = wanted.fields.get(entry.name)
+        if field is None:
+            continue
+        match field.type:
+            case model.ListOf(element=element):
+                yield number, _Field(entry.name, "list", _reader(element), keeps_zero=True)
+            case model.MapOf(element=element):
+                yield number, _Field(entry.name, "map", _reader(element), keeps_zero=True)
+            case other:
+                is_message = not isinstance(other, model.Scalar)
+                keeps_zero = entry.is_pointer or is_message
+                yield number, _Field(entry.name, "one", _reader(other), keeps_zero=keeps_zero)
+
+
+def _numbers(package: str, name: str) -> notation.Message:
+    found = _MESSAGES.get((package, name))
+    if found is None and package in _SAME_AS_V1:
+        found = _MESSAGES.get((_RESOURCE_V1, name))
+    return found or {}
+
+
+def _embedded(plan: Mapping[int, _Field], value: Value, depth: int) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    _fill(document, _bytes(value), plan, depth)
+    return document
+
+
+def _reader(wanted: model.Type) -> Read:
+    match wanted:
+        case model.Object():
+            return lambda value, depth: _message(_bytes(value), wanted, depth)
+        case model.Free():
+            return _raw
+        case model.Scalar(name=name):
+            return _SCALARS[name]
+        case model.ListOf(element=element):
+            read = _reader(element)
+            return lambda value, depth: [read(item, depth) for _, item in _fields(_bytes(value))]
+        case model.MapOf():
+            raise TypeError("protobuf has no maps of maps")
+
+
+# Scalars
+
+
+def _text(value: Value, _depth: int) -> str:
+    try:
+        return _bytes(value).decode()
+    except UnicodeDecodeError as error:
+        raise errors.DecodeError(f"protobuf: a text is not UTF-8: {error}") from None
+
+
+def _integer(value: Value, _depth: int) -> int:
+    if not isinstance(value, int):
+        raise errors.DecodeError("protobuf: expected an integer, found bytes")
+    return value - 2**64 if value >= 2**63 else value
+
+
+def _boolean(value: Value, _depth: int) -> bool:
+    return _integer(value, 0) != 0
+
+
+def _base64(value: Value, _depth: int) -> str:
+    return base64.b64encode(_bytes(value)).decode()
+
+
+def _quantity(value: Value, _depth: int) -> str | None:
+    found = next((_text(item, 0) for number, item in _fields(_bytes(value)) if number == 1), "")
+    return found or "0"
+
+
+def _time(value: Value, _depth: int) -> str | None:
+    """A zero time is an empty message, and absent in JSON."""
+    parts = {number: _integer(item, 0) for number, item in _fields(_bytes(value))}
+    if not parts:
+        return None
+    return _moment(parts).isoformat(timespec="seconds")[:19] + "Z"
+
+
+def _micro_time(value: Value, _depth: int) -> str | None:
+    parts = {number: _integer(item, 0) for number, item in _fields(_bytes(value))}
+    if not parts:
+        return None
+    return _moment(parts).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def _moment(parts: Mapping[int, int]) -> datetime:
+    try:
+        return _EPOCH + timedelta(seconds=parts.get(1, 0), microseconds=parts.get(2, 0) // 1000)
+    except OverflowError:
+        raise errors.DecodeError(f"protobuf: time out of range: {parts.get(1, 0)} seconds") from None
+
+
+def _int_or_string(value: Value, _depth: int) -> int | str:
+    parts = dict(_fields(_bytes(value)))
+    if parts.get(1, 0) == 0:
+        return _integer(parts.get(2, 0), 0)
+    return _text(parts.get(3, b""), 0)
+
+
+def _raw(value: Value, _depth: int) -> Any:
+    """JSON inside protobuf."""
+    found = next((_bytes(item) for number, item in _fields(_bytes(value)) if number == 1), b"")
+    if not found:
+        return None
+    try:
+        return msgspec.json.decode(found)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.DecodeError(f"protobuf: raw value is not JSON: {error}") from None
+
+
+_SCALARS: Final[Mapping[str, Read]] = {
+    "str": _text,
+    "bool": _boolean,
+    "int32": _integer,
+    "int64": _integer,
+    "bytes": _base64,
+    "Quantity": _quantity,
+    "Time": _time,
+    "MicroTime": _micro_time,
+    "IntOrString": _int_or_string,
+}
+
+
+# The wire
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Value]]:
+    """The fields of a message in order: their number, and an integer or bytes."""
+    position, end = 0, len(data)
+    while position < end:
+        tag, position = _varint(data, position)
+        number, kind = tag >> 3, tag & 7
+        if kind == 0:
+            value, position = _varint(data, position)
+            yield number, value
+            continue
+        size, position = _size(data, position, kind)
+        if position + size > end:
+            raise errors.DecodeError("protobuf: unexpected EOF")
+        yield number, data[position : position + size]
+        position += size
+
+
+def _size(data: bytes, position: int, kind: int) -> tuple[int, int]:
+    match kind:
+        case 1:
+            return 8, position
+        case 2:
+            return _varint(data, position)
+        case 5:
+            return 4, position
+    raise errors.DecodeError(f"protobuf: illegal wireType {kind}")
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if position >= len(data):
+            raise errors.DecodeError("protobuf: unexpected EOF")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, position
+        shift += 7
+        if shift >= 70:
+            raise errors.DecodeError("protobuf: integer overflow")
+
+
+def _bytes(value: Value) -> bytes:
+    if not isinstance(value, bytes):
+        raise errors.DecodeError("protobuf: expected bytes, found an integer")
+    return value

@@ -1,0 +1,213 @@
+"""The strategy of kinds that are kept as documents: what the client sent, in normal form and with defaults.
+
+Each kind derives from :class:`DocumentStrategy` and says what is particular to it. Values of the wrong type are
+refused by the schema, so that the rest of the server can rely on the form of what is stored; fields that the schema
+does not have are kept.
+
+Content is a document of its own, but its fields may be shared: with what is stored, or among like objects. So a kind
+that sets something in one of them replaces the field.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import meta
+from drachma.server import documents, objectmeta, schema, status
+from drachma.server.kinds.strategy import Subject, Traits, Write
+from drachma.server.schema import decodeerrors, emptyfields, normalform
+from drachma.server.surface import resources
+from drachma.validation import metadata
+from drachma.validation.fielderror import Errors, FieldError
+
+Document = dict[str, Any]
+
+_ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
+
+
+class DocumentStrategy:
+    """A kind without particulars: any content, no status, names that are DNS subdomains."""
+
+    traits = Traits()
+    name_rule: metadata.NameRule = staticmethod(metadata.dns_subdomain)
+    counts_generations = False
+
+    def __init__(self, resource: resources.Resource) -> None:
+        self.resource: Final = resource
+        self._api_version = resource.api_version(resource.versions[0])
+        self._schema = schema.of(self._api_version, resource.kind)
+        self._has_status = resource.subresource("status") is not None
+
+    # What kinds say about themselves
+
+    def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
+        """Fills in defaults, in place."""
+
+    def known(self, field: str, value: Any) -> Any:
+        """What reading and defaults made of a field that was written like this before; None where it was not."""
+        return None
+
+    def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
+        """Resets what a client cannot say about a new object, in place."""
+        if self._has_status:
+            content["status"] = {}
+
+    def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
+        """Puts back what an update cannot change, in place."""
+        _take(content, old, "status")
+
+    def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
+        """Puts back what a change of the status cannot change, in place; the status itself is the kind's to change."""
+        for field in [field for field in content if field != "status"]:
+            del content[field]
+        content.update({field: value for field, value in old.items() if field not in _ENVELOPE | {"status"}})
+
+    def check(self, content: Document, subject: Subject) -> Errors:
+        """What is wrong with an object by itself."""
+        yield from ()
+
+    def check_new(self, content: Document, subject: Subject) -> Errors:
+        """What is wrong with an object that would not be if it existed already."""
+        yield from ()
+
+    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        """What is wrong with a change."""
+        yield from ()
+
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        """What is wrong with a change of the status."""
+        yield from ()
+
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        """What clients are told about a new object that is good but odd."""
+        return ()
+
+    # What the registry calls
+
+    def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
+        stored = known or {}
+        given = document.get("metadata")
+        own: objectmeta.Metadata | None
+        try:
+            own = objectmeta.read({} if given is None else given, stored.get("metadata", {}))
+        except msgspec.ValidationError:
+            own = None
+        kept = self._kept(document, stored)
+        new = {field: value for field, value in document.items() if field not in kept}
+        if own is not None:
+            new.pop("metadata", None)
+        problem = decodeerrors.explain(new, self._schema)
+        if problem:
+            raise errors.DecodeError(problem)
+        new = normalform.settled(new, self._schema)
+        if own is None:
+            own = _read_metadata(new.pop("metadata", {}))
+        new |= kept
+        # In the order of the document, which is the order in which it is stored.
+        content = {field: new[field] for field in document if field in new and field not in _ENVELOPE}
+        self.default(content, own)
+        return Subject(own, content)
+
+    def _kept(self, document: Document, stored: Mapping[str, Any]) -> Document:
+        """The fields that have been read before: the very ones that are stored, or what the kind knows."""
+        kept: Document = {}
+        for field, value in document.items():
+            if type(value) is dict and field != "metadata":
+                known = self.known(field, value)
+                if known is not None:
+                    kept[field] = known
+                elif value is stored.get(field):
+                    kept[field] = value
+        return kept
+
+    def load(self, document: Mapping[str, Any]) -> Subject:
+        content = {field: value for field, value in document.items() if field not in _ENVELOPE}
+        return Subject(dict(document["metadata"]), content)
+
+    def document(self, subject: Subject) -> Document:
+        document = {"kind": self.resource.kind, "apiVersion": self._api_version, "metadata": subject.metadata}
+        document.update(subject.content)
+        emptyfields.fill(document, self._schema)
+        return document
+
+    def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+        return document
+
+    def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+        return document
+
+    def create(self, subject: Subject, write: Write) -> None:
+        content = subject.content = dict(subject.content)
+        if self.counts_generations:
+            subject.metadata["generation"] = 1
+        self.prepare_create(content, subject.metadata, write)
+        decoded = subject.checked = objectmeta.decoded(subject.metadata)
+        problems = list(metadata.check(decoded, namespaced=self.resource.namespaced, name_rule=type(self).name_rule))
+        problems += metadata.check_finalizer_names(decoded)
+        problems += self.check(content, subject)
+        problems += self.check_new(content, subject)
+        self._refuse(problems, subject)
+        write.warnings.extend(self.warnings(content, subject))
+
+    def update(self, subject: Subject, old: Subject, write: Write) -> None:
+        content = subject.content = dict(subject.content)
+        self.prepare_update(content, old.content, write)
+        if self.counts_generations and self._is_changed(content, old.content):
+            subject.metadata["generation"] = old.metadata.get("generation", 0) + 1
+        problems = list(self._check_metadata_update(subject, old))
+        problems += self.check(content, subject)
+        problems += self.check_update(content, old.content, subject)
+        self._refuse(problems, subject)
+
+    def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
+        content = subject.content = dict(subject.content)
+        if "status" in content:
+            content["status"] = dict(content["status"])
+        self.prepare_status(content, old.content, subject, write)
+        problems = list(self._check_metadata_update(subject, old))
+        problems += self.check_status(content, old.content, subject)
+        self._refuse(problems, subject)
+
+    def updates_unconditionally(self, write: Write) -> bool:
+        return True
+
+    def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
+        return 0
+
+    def _is_changed(self, content: Document, old: Mapping[str, Any]) -> bool:
+        return not documents.same(content.get("spec"), old.get("spec"))
+
+    def _check_metadata_update(self, subject: Subject, old: Subject) -> Errors:
+        new, before = objectmeta.decoded(subject.metadata), objectmeta.decoded(old.metadata)
+        subject.checked = new
+        yield from metadata.check(new, namespaced=self.resource.namespaced, name_rule=metadata.path_segment)
+        yield from metadata.check_update(new, before)
+
+    def _refuse(self, problems: list[FieldError], subject: Subject) -> None:
+        if problems:
+            name = subject.metadata.get("name", "")
+            causes = list({str(problem): problem for problem in problems}.values())
+            raise status.invalid(self.resource.kind, name, group=self.resource.group, causes=causes)
+
+
+def _read_metadata(given: Document) -> objectmeta.Metadata:
+    try:
+        return objectmeta.normalized(msgspec.convert(given, meta.ObjectMeta))
+    except msgspec.ValidationError as error:
+        raise errors.DecodeError(f"metadata: {error}") from None
+
+
+def _take(content: Document, old: Mapping[str, Any], field: str) -> None:
+    """Makes a field what it was before."""
+    if field in old:
+        content[field] = old[field]
+    else:
+        content.pop(field, None)
+
+
+def taken(content: Document, old: Mapping[str, Any], *fields: str) -> None:
+    """Makes top-level fields what they were before, in place."""
+    for field in fields:
+        _take(content, old, field)

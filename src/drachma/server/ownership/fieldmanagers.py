@@ -1,0 +1,130 @@
+"""Field ownership of writes: who a request writes as, and what it leaves in ``metadata.managedFields``.
+
+The registry asks it at the end of every ordinary write, the patch verb for server-side apply. Ownership is recorded in
+the version that the client spoke, so objects are converted to it where it differs from the stored one.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from drachma import errors
+from drachma.server.kinds.strategy import Strategy, Write
+from drachma.server.ownership import apply, managedfields, managers
+from drachma.server.pipeline import options
+from drachma.server.surface import resources
+
+_NAME_BYTES: Final = 128
+
+_KINDS: Final = 512
+"""How many kinds, in their versions and subresources, are known at once; there are about a hundred."""
+
+
+def created(
+    document: dict[str, Any], write: Write, *, strategy: Strategy, wanted: options.WriteOptions
+) -> dict[str, Any]:
+    """A new document with its first owner, who owns all of it."""
+    entries = managedfields.entries_after_create(
+        strategy.serve(document, write.version),
+        manager=wanted.field_manager or _agent(write.user_agent),
+        kind=_kind(write, strategy),
+        now=write.now,
+    )
+    return _with_entries(document, entries)
+
+
+def drop_unreadable(metadata: dict[str, Any], old: Mapping[str, Any]) -> None:
+    """Puts the entries of the stored object in place of entries that a client sent and nobody can make sense of.
+
+    A single empty entry means the same as none at all: ownership begins anew.
+    """
+    sent = metadata.get("managedFields")
+    if not sent:
+        return
+    known = old.get("managedFields")
+    if sent == known:
+        return
+    if sent == [{}]:
+        metadata["managedFields"] = []
+        return
+    try:
+        managedfields.decode(sent)
+    except errors.InvalidValueError:
+        if known:
+            metadata["managedFields"] = known
+        else:
+            del metadata["managedFields"]
+
+
+def updated(
+    document: dict[str, Any],
+    old: Mapping[str, Any],
+    write: Write,
+    *,
+    strategy: Strategy,
+    wanted: options.WriteOptions,
+) -> dict[str, Any]:
+    """A changed document whose changes belong to the writer; one that only differs in times is left as it was."""
+    entries = managedfields.entries_after_update(
+        strategy.serve(old, write.version),
+        strategy.serve(document, write.version),
+        manager=wanted.field_manager or _agent(write.user_agent),
+        kind=_kind(write, strategy),
+        now=write.now,
+    )
+    return settled(_with_entries(document, entries), old)
+
+
+def settled(document: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """A changed document, with its old times where nothing else has changed, so that there is nothing to write."""
+    return managedfields.keep_times(old, document)
+
+
+def applied(
+    live: Mapping[str, Any] | None,
+    configuration: dict[str, Any],
+    write: Write,
+    *,
+    strategy: Strategy,
+    wanted: options.WriteOptions,
+) -> dict[str, Any]:
+    """What server-side apply makes of the live document, in the version of the request."""
+    return apply.apply(
+        None if live is None else dict(live),
+        configuration,
+        manager=wanted.field_manager,
+        kind=_kind(write, strategy),
+        now=write.now,
+        is_forced=wanted.force,
+    )
+
+
+def _with_entries(document: dict[str, Any], entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    metadata = dict(document["metadata"])
+    if entries:
+        metadata["managedFields"] = list(entries)
+    else:
+        metadata.pop("managedFields", None)
+    return {**document, "metadata": metadata}
+
+
+def _kind(write: Write, strategy: Strategy) -> managers.Kind:
+    return _written_kind(write.resource, write.version, write.subresource, strategy=strategy)
+
+
+@functools.lru_cache(maxsize=_KINDS)
+def _written_kind(resource: resources.Resource, version: str, subresource: str, *, strategy: Strategy) -> managers.Kind:
+    def convert(document: dict[str, Any], api_version: str) -> dict[str, Any]:
+        group, _, wanted = api_version.rpartition("/")
+        if group != resource.group or wanted not in resource.versions:
+            raise LookupError(api_version)
+        return dict(strategy.convert(document, wanted))
+
+    return managers.Kind.of(resource, version, convert=convert, subresource=subresource)
+
+
+@functools.lru_cache(maxsize=256)
+def _agent(user_agent: str) -> str:
+    """A manager's name from a User-Agent header: what comes before the first slash, printable and not too long."""
+    name = "".join(character for character in user_agent.partition("/")[0] if character.isprintable())
+    return name.encode()[:_NAME_BYTES].decode(errors="ignore")

@@ -1,0 +1,293 @@
+"""Who owns which field: ``metadata.managedFields`` read, kept up to date by ordinary writes, and written.
+
+Every create, update and patch that is not a server-side apply (that is in ``server.ownership.apply``) ends here, with
+documents in the version of the request and after defaulting.
+
+Public: ``entries_after_create(document, *, manager, kind, now)`` and ``entries_after_update(old, new, ...)``;
+``decode`` and ``encode`` between entries and owners; ``with_owners(document, owners)``; ``keep_times(old, new)``,
+called last, so that time alone is no change.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from drachma import errors
+from drachma.server import objectmeta, schema
+from drachma.server.ownership import comparison, fieldset, managers, precedents
+from drachma.server.ownership.managers import Document, Owned, Owners
+
+MAX_UPDATERS: Final = 10
+"""How many managers that are not appliers keep an entry of their own."""
+
+_OLDEST: Final = "ancient-changes"
+_NOBODYS: Final = (
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+    "resourceVersion",
+)  # fmt: skip
+_STRIPPED: Final = fieldset.of_paths(
+    [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", fieldset.field(name)) for name in _NOBODYS)]
+)
+
+
+def entries_after_create(
+    document: Mapping[str, Any], *, manager: str, kind: managers.Kind, now: datetime
+) -> Sequence[Document]:
+    """The entries of a new object, which is the writer's unless the client says otherwise."""
+    if "managedFields" in document["metadata"]:
+        return entries_after_update(None, document, manager=manager, kind=kind, now=now)
+    writer = kind.manager(manager, managers.UPDATE)
+    case = precedents.case_of_new(document, manager=writer, kind=kind)
+    outcome = precedents.find(case) if case is not None else None
+    if outcome is not None:
+        return [_share_entry(share, (), writer, now=now) for share in outcome]
+    entries = entries_after_update(None, document, manager=manager, kind=kind, now=now)
+    if case is not None:
+        precedents.settle(case, [precedents.Share(None, entry["fieldsV1"], is_written=True) for entry in entries])
+    return entries
+
+
+def entries_after_update(
+    old: Mapping[str, Any] | None, new: Mapping[str, Any], *, manager: str, kind: managers.Kind, now: datetime
+) -> Sequence[Document]:
+    """The entries that an object has after a write; ``old`` is None for a create. There may be none.
+
+    An object that exists without managers stays without. Entries that the client sent count unless they are broken;
+    an empty list of them resets ownership.
+    """
+    known: Sequence[Document] = (old["metadata"].get("managedFields") if old is not None else None) or []
+    sent = new["metadata"].get("managedFields")
+    is_sent = sent is not None and not kind.subresource and sent != known
+    owners = _sent_owners(sent) if is_sent else None
+    if old is not None and not (known if owners is None else owners):
+        return []
+    live = without_owners(old) if old is not None else schema.empty(kind.schema)
+    clean = without_owners(new)
+    writer = kind.manager(manager, managers.UPDATE)
+    try:
+        compared = comparison.compare(live, clean, schema=kind.schema)
+        case = precedents.case(known, compared, manager=writer, kind=kind) if owners is None else None
+        outcome = precedents.find(case) if case is not None else None
+        if outcome is not None:
+            return _ordered([_share_entry(share, known, writer, now=now) for share in outcome])
+        if owners is None:
+            owners = _stored_owners(known)
+        change = managers.weigh(owners, live, clean, kind=kind, current=None, compared=compared)
+    except comparison.UnidentifiedError:
+        return known
+    is_taken = _settle(owners, change, manager=writer, kind=kind, now=now)
+    if case is not None and len(owners) <= MAX_UPDATERS:
+        precedents.settle(case, _outcome(owners, known, writer if is_taken else None))
+    return encode(_capped(owners))
+
+
+def after_first_apply(live: Document, *, kind: managers.Kind, now: datetime) -> Owners:
+    """The owners of an object that had none until it is applied to for the first time."""
+    before = kind.manager("before-first-apply", managers.UPDATE)
+    owners: Owners = {}
+    change = managers.weigh(owners, schema.empty(kind.schema), live, kind=kind, current=None)
+    _settle(owners, change, manager=before, kind=kind, now=now)
+    return owners
+
+
+def _settle(
+    owners: Owners, change: managers.Change, *, manager: managers.Manager, kind: managers.Kind, now: datetime
+) -> bool:
+    """Whoever changes something owns it alone, and keeps what it had. Tells whether there is such a change."""
+    managers.settle(owners, change)
+    compared = change.compared
+    taken = fieldset.recursive_difference(fieldset.union(compared.modified, compared.added), kind.resets)
+    taken = stripped(taken)
+    if taken:
+        previous = owners.get(manager)
+        fields = fieldset.union(taken, previous.fields) if previous else taken
+        owners[manager] = Owned(fields, kind.api_version, timestamp(now))
+    return bool(taken)
+
+
+def stripped(fields: fieldset.FieldSet) -> fieldset.FieldSet:
+    """Without the fields that nobody owns: those that identify an object or that the server sets."""
+    return fieldset.difference(fields, _STRIPPED)
+
+
+def decode(entries: Sequence[Any]) -> Owners:
+    """The owners that entries name; an InvalidValueError says what is wrong with one, in upstream's words."""
+    owners: Owners = {}
+    for position, entry in enumerate(entries):
+        operation, api_version = entry.get("operation", ""), entry.get("apiVersion", "")
+        if operation not in (managers.APPLY, managers.UPDATE):
+            raise errors.InvalidValueError("operation must be `Apply` or `Update`")
+        if not api_version:
+            raise errors.InvalidValueError("apiVersion must not be empty")
+        fields_type = entry.get("fieldsType", "")
+        if not fields_type:
+            raise errors.InvalidValueError(f"missing fieldsType in managed fields entry {position}")
+        if fields_type != "FieldsV1":
+            raise errors.InvalidValueError(f'invalid fieldsType "{fields_type}" in managed fields entry {position}')
+        version = "" if operation == managers.APPLY else api_version
+        manager = managers.Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+        owners[manager] = Owned(fieldset.decode(entry.get("fieldsV1") or {}), api_version, entry.get("time"))
+    return owners
+
+
+def encode(owners: Owners) -> list[Document]:
+    """The entries of the owners in upstream's order: appliers first, then by time and name."""
+    return _ordered([_owned_entry(manager, owned) for manager, owned in owners.items()])
+
+
+def with_owners(document: Document, owners: Owners) -> Document:
+    """The document with the entries of these owners, or with none."""
+    return _with_entries(document, encode(owners))
+
+
+def without_owners(document: Mapping[str, Any]) -> Document:
+    """The document without managedFields."""
+    metadata = document.get("metadata")
+    if not metadata or "managedFields" not in metadata:
+        return dict(document)
+    rest = dict(metadata)
+    del rest["managedFields"]
+    return {**document, "metadata": rest}
+
+
+def keep_times(old: Mapping[str, Any], new: Document) -> Document:
+    """``new`` with the times of ``old`` if nothing but times of managers tells them apart; otherwise as it is."""
+    if {**old, "metadata": None} != {**new, "metadata": None} or old["metadata"].keys() != new["metadata"].keys():
+        return new
+    before, after = old["metadata"].get("managedFields") or [], new["metadata"].get("managedFields") or []
+    if len(before) != len(after):
+        return new
+    if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
+        return new
+    if [_timeless(each) for each in before] != [_timeless(each) for each in after]:
+        return new
+    candidate = _with_entries(new, before)
+    return candidate if candidate == old else new
+
+
+def timestamp(now: datetime) -> str:
+    """A time as metadata has it: UTC, whole seconds."""
+    return objectmeta.time_text(now if now.tzinfo is UTC else now.astimezone(UTC))
+
+
+def _sent_owners(sent: Sequence[Any]) -> Owners | None:
+    """The owners that a client wants; None if what it sent is broken."""
+    if sent in ([], [{}]):
+        return {}
+    try:
+        return decode(sent) or None
+    except errors.InvalidValueError:
+        return None
+
+
+def _stored_owners(entries: Sequence[Document]) -> Owners:
+    """The owners in entries that the server wrote itself: whole, canonical and in order."""
+    return {
+        _holder(entry): Owned(entry.get("fieldsV1") or {}, entry["apiVersion"], entry.get("time"), entry)
+        for entry in entries
+    }
+
+
+def _holder(entry: Document) -> managers.Manager:
+    operation = entry["operation"]
+    version = "" if operation == managers.APPLY else entry["apiVersion"]
+    return managers.Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+
+
+def _outcome(owners: Owners, entries: Sequence[Document], writer: managers.Manager | None) -> precedents.Outcome:
+    """What a write did to entries; ``writer`` took something, unless it is None."""
+    places = {_holder(entry): place for place, entry in enumerate(entries)}
+    return [
+        precedents.Share(
+            source=places.get(manager),
+            fields=None if _is_kept(owned) else fieldset.encode(owned.fields),
+            is_written=manager == writer,
+        )
+        for manager, owned in owners.items()
+    ]
+
+
+def _share_entry(
+    share: precedents.Share, entries: Sequence[Document], writer: managers.Manager, *, now: datetime
+) -> Document:
+    if share.is_written:
+        return _entry(writer, writer.api_version, time=timestamp(now), fields=share.fields)
+    assert share.source is not None, "who does not write had an entry before"
+    before = entries[share.source]
+    if share.fields is None:
+        return before
+    return _entry(_holder(before), before["apiVersion"], time=before.get("time"), fields=share.fields)
+
+
+def _capped(owners: Owners) -> Owners:
+    """Merge the oldest updaters of each version into one entry until there are few enough."""
+    updaters = [manager for manager in owners if manager.operation == managers.UPDATE]
+    excess = len(updaters) - MAX_UPDATERS
+    if excess <= 0:
+        return owners
+    updaters.sort(key=lambda each: (owners[each].time or "", each.identifier))
+    first: dict[str, managers.Manager] = {}
+    for manager in updaters:
+        if excess <= 0:
+            break
+        owned = owners[manager]
+        bucket = managers.Manager(_OLDEST, managers.UPDATE, owned.api_version, "")
+        if owned.api_version not in first:
+            first[owned.api_version] = manager
+            continue
+        if bucket not in owners:
+            owners[bucket] = owners.pop(first[owned.api_version])
+        fields = fieldset.union(owned.fields, owners[bucket].fields)
+        del owners[manager]
+        owners[bucket] = Owned(fields, owned.api_version, owned.time)
+        excess -= 1
+    return owners
+
+
+def _ordered(entries: list[Document]) -> list[Document]:
+    if len(entries) > 1:
+        entries.sort(key=_order)
+    return entries
+
+
+def _order(entry: Document) -> tuple[str, ...]:
+    get = entry.get
+    return entry["operation"], get("time") or "", get("manager", ""), entry["apiVersion"], get("subresource", "")
+
+
+def _is_kept(owned: Owned) -> bool:
+    return owned.entry is not None and owned.entry.get("fieldsV1") is owned.fields
+
+
+def _owned_entry(manager: managers.Manager, owned: Owned) -> Document:
+    if owned.entry is not None and _is_kept(owned):
+        return owned.entry
+    return _entry(manager, owned.api_version, time=owned.time, fields=fieldset.encode(owned.fields))
+
+
+def _entry(
+    manager: managers.Manager, api_version: str, *, time: str | None, fields: fieldset.FieldSet | None
+) -> Document:
+    entry: Document = {"manager": manager.name} if manager.name else {}
+    entry["operation"] = manager.operation
+    entry["apiVersion"] = api_version
+    if time:
+        entry["time"] = time
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = fields
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+def _timeless(entry: Document) -> Document:
+    return {key: value for key, value in entry.items() if key != "time"}
+
+
+def _with_entries(document: Mapping[str, Any], entries: Sequence[Document]) -> Document:
+    if not entries:
+        return without_owners(document)
+    rest = dict(document.get("metadata") or {})
+    rest.pop("managedFields", None)
+    rest["managedFields"] = list(entries)
+    return {**document, "metadata": rest}

@@ -1,0 +1,173 @@
+"""Managers and what each owns, and how a change of a document moves ownership between them.
+
+Used by ``server.ownership.managedfields`` (ordinary writes) and ``server.ownership.apply``; the wire form of all this
+is the former's. Mappings of managers are changed in place by whoever made them, never shared.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from drachma.server import schema
+from drachma.server.ownership import comparison, fieldset
+from drachma.server.surface import resources
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+
+Document: TypeAlias = dict[str, Any]
+
+
+class Manager(NamedTuple):
+    """Who writes, and how. An applier is the same in all versions, so its ``api_version`` is empty."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str
+
+    @property
+    def identifier(self) -> str:
+        """What upstream sorts managers by."""
+        return _identifier(self)
+
+
+@functools.lru_cache(maxsize=1024)
+def _identifier(manager: Manager) -> str:
+    parts = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": manager.api_version,
+        "subresource": manager.subresource,
+    }
+    return msgspec.json.encode({key: value for key, value in parts.items() if value}).decode()
+
+
+class Owned(NamedTuple):
+    """The fields of one manager, in the version it wrote in, and when it last changed something.
+
+    ``entry`` is how that is written where it comes from the store; not any more once the fields are others.
+    """
+
+    fields: fieldset.FieldSet
+    api_version: str
+    time: str | None = None
+    entry: Document | None = None
+
+
+Owners: TypeAlias = dict[Manager, Owned]
+
+
+class Kind(NamedTuple):
+    """What is written to: the version and subresource of the request, the fields that a write there cannot change.
+
+    ``convert(document, api_version)`` gives a document in another version and raises LookupError for a version that
+    is not served any more; whoever wrote in such a version loses its entry.
+    """
+
+    api_version: str
+    name: str
+    convert: Callable[[Document, str], Document]
+    subresource: str = ""
+    resets: fieldset.FieldSet = fieldset.EMPTY
+
+    @property
+    def schema(self) -> schema.Object:
+        return schema.of(self.api_version, self.name)
+
+    @classmethod
+    def of(
+        cls,
+        resource: resources.Resource,
+        version: str,
+        *,
+        convert: Callable[[Document, str], Document],
+        subresource: str = "",
+    ) -> "Kind":
+        """What a request for a resource, or for one of its subresources, writes to."""
+        below = resource.subresource(subresource)
+        resets = below.resets if below else resource.resets
+        return cls(resource.api_version(version), resource.kind, convert, subresource, _fields(resets))
+
+    def in_version(self, document: Document, api_version: str) -> Document:
+        return document if api_version == self.api_version else self.convert(document, api_version)
+
+    def manager(self, name: str, operation: str) -> Manager:
+        version = "" if operation == APPLY else self.api_version
+        return Manager(name or "unknown", operation, version, self.subresource)
+
+
+@functools.cache
+def _fields(paths: tuple[tuple[str, ...], ...]) -> fieldset.FieldSet:
+    return fieldset.of_paths(tuple(map(fieldset.field, path)) for path in paths)
+
+
+class Conflict(NamedTuple):
+    """A field that would change, and who owns it."""
+
+    manager: Manager
+    path: tuple[str, ...]
+
+
+class Change(NamedTuple):
+    """What a change of a document means for its owners: what they lose, and which of it they did not give up."""
+
+    compared: comparison.Comparison
+    lost: dict[Manager, fieldset.FieldSet]
+    gone: tuple[Manager, ...]
+    conflicts: tuple[Conflict, ...]
+
+
+def weigh(
+    owners: Owners,
+    old: Document,
+    new: Document,
+    *,
+    kind: Kind,
+    current: Manager | None,
+    compared: comparison.Comparison | None = None,
+) -> Change:
+    """Compare two documents in every version that somebody wrote in; ``current`` is who makes the change.
+
+    ``compared`` is how they differ in their own version, where that is known already.
+    """
+    if compared is None:
+        compared = comparison.compare(old, new, schema=kind.schema)
+    by_version = {kind.api_version: compared.filtered(kind.resets)}
+    lost: dict[Manager, fieldset.FieldSet] = {}
+    gone: list[Manager] = []
+    conflicts: list[Conflict] = []
+    for manager in sorted(owners, key=lambda each: each.identifier):
+        version = owners[manager].api_version
+        if manager == current:
+            continue
+        if version not in by_version:
+            try:
+                by_version[version] = _compare_in(version, old, new, kind=kind)
+            except LookupError:
+                gone.append(manager)
+                continue
+        found = by_version[version]
+        changed = fieldset.union(found.modified, found.added)
+        taken = fieldset.intersection(owners[manager].fields, changed)
+        conflicts += [Conflict(manager, path) for path in fieldset.paths(taken)]
+        lost[manager] = fieldset.union(taken, found.removed)
+    return Change(by_version[kind.api_version], lost, tuple(gone), tuple(conflicts))
+
+
+def _compare_in(version: str, old: Document, new: Document, *, kind: Kind) -> comparison.Comparison:
+    before, after = kind.convert(old, version), kind.convert(new, version)
+    return comparison.compare(before, after, schema=schema.of(version, kind.name)).filtered(kind.resets)
+
+
+def settle(owners: Owners, change: Change) -> None:
+    """Take from the owners what the change takes from them; who owns nothing any more goes."""
+    for manager in change.gone:
+        del owners[manager]
+    for manager, fields in change.lost.items():
+        owned = owners[manager]
+        owners[manager] = owned._replace(fields=fieldset.difference(owned.fields, fields))
+    for manager in [manager for manager, owned in owners.items() if not owned.fields]:
+        del owners[manager]

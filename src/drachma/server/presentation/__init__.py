@@ -1,0 +1,1 @@
+"""Answers in the form that the client asked for: objects, lists, tables, metadata alone."""

@@ -1,5 +1,0 @@
-"""Request bodies in protobuf, which Go clients prefer for everything that has a Go type; answers are always JSON."""
-
-from drachma.server.protobuf.decoding import decode, decode_delete_options
-
-__all__ = ["decode", "decode_delete_options"]

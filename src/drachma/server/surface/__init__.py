@@ -1,0 +1,1 @@
+"""The served API: kinds, paths, verbs, discovery and OpenAPI."""

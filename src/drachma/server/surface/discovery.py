@@ -1,0 +1,156 @@
+"""Discovery documents: which groups, versions and resources there are, in the legacy and the aggregated form.
+
+Pure functions of the catalogue; the wire serves them at ``/api``, ``/apis`` and below and chooses by Accept header.
+
+Public: ``api_versions``, ``group_list``, ``group``, ``resource_list`` (legacy); ``aggregated_core``, ``aggregated``
+(``apidiscovery.k8s.io/v2``).
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+from drachma.server.surface import resources
+
+Document: TypeAlias = dict[str, Any]
+
+_ORDER: Final = ("apps", "batch", "scheduling.k8s.io", "coordination.k8s.io", "resource.k8s.io")
+"""Clients that are asked for a resource by a name of several groups take the first."""
+
+
+def api_versions(*, server_address: str) -> Document:
+    """``/api``: the versions of the core group, and where the server is reached."""
+    return {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}],
+    }
+
+
+def group_list(catalog: resources.Catalog) -> Document:
+    """``/apis``: all groups but the core group."""
+    groups = [_group(each) for each in _named_groups(catalog)]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def group(catalog: resources.Catalog, name: str) -> Document | None:
+    """``/apis/{group}``, or None where there is no such group."""
+    found = catalog.group(name)
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(found)} if found and name else None
+
+
+def resource_list(catalog: resources.Catalog, group_name: str, *, version: str) -> Document | None:
+    """``/api/v1`` and ``/apis/{group}/{version}``, or None where there is no such version."""
+    found = catalog.in_version(group_name, version)
+    if not found:
+        return None
+    listed = [entry for each in found for entry in (_resource(each), *_subresources(each))]
+    # Upstream says of all lists but the core group's which version they are in.
+    envelope = {"kind": "APIResourceList", "apiVersion": "v1"} if group_name else {"kind": "APIResourceList"}
+    return {**envelope, "groupVersion": found[0].api_version(version), "resources": listed}
+
+
+def aggregated_core(catalog: resources.Catalog) -> Document:
+    """``/api`` in the aggregated form; the core group has no name there."""
+    core = catalog.group("")
+    return _aggregated(catalog, [core] if core else [])
+
+
+def aggregated(catalog: resources.Catalog) -> Document:
+    """``/apis`` in the aggregated form: everything there is to know, in one document."""
+    return _aggregated(catalog, _named_groups(catalog))
+
+
+def _named_groups(catalog: resources.Catalog) -> list[resources.Group]:
+    def place(each: resources.Group) -> tuple[int, str]:
+        return _ORDER.index(each.name) if each.name in _ORDER else len(_ORDER), each.name
+
+    return sorted((each for each in catalog.groups if each.name), key=place)
+
+
+def _group(found: resources.Group) -> Document:
+    versions = [
+        {"groupVersion": api_version, "version": name}
+        for api_version, name in zip(found.api_versions, found.versions, strict=True)
+    ]
+    return {"name": found.name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _resource(each: resources.Resource) -> Document:
+    entry: Document = {
+        "name": each.plural,
+        "singularName": each.singular,
+        "namespaced": each.namespaced,
+        "kind": each.kind,
+        "verbs": list(each.verbs),
+    }
+    return {**entry, **_names(each), "storageVersionHash": _storage_hash(each)}
+
+
+def _subresources(each: resources.Resource) -> Iterable[Document]:
+    for below in each.subresources:
+        entry: Document = {"name": f"{each.plural}/{below.name}", "singularName": "", "namespaced": each.namespaced}
+        group_name, _, group_version = below.api_version.rpartition("/")
+        if group_name:
+            entry.update(group=group_name, version=group_version)
+        yield {**entry, "kind": below.kind or each.kind, "verbs": list(below.verbs)}
+
+
+def _names(each: resources.Resource) -> Document:
+    names = {"shortNames": list(each.short_names), "categories": list(each.categories)}
+    return {key: value for key, value in names.items() if value}
+
+
+def _storage_hash(each: resources.Resource) -> str:
+    """Tells clients whether objects are stored anew: upstream's hash of group, version and kind."""
+    text = f"{each.group}/{each.storage_version}/{each.kind}"
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
+
+
+def _aggregated(catalog: resources.Catalog, groups: Iterable[resources.Group]) -> Document:
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": [_aggregated_group(catalog, each) for each in groups],
+    }
+
+
+def _aggregated_group(catalog: resources.Catalog, found: resources.Group) -> Document:
+    versions = [
+        {
+            "version": name,
+            "resources": [_aggregated_resource(each) for each in catalog.in_version(found.name, name)],
+            "freshness": "Current",
+        }
+        for name in found.versions
+    ]
+    return {"metadata": {"name": found.name} if found.name else {}, "versions": versions}
+
+
+def _aggregated_resource(each: resources.Resource) -> Document:
+    entry: Document = {
+        "resource": each.plural,
+        "responseKind": _kind("", each.kind),
+        "scope": "Namespaced" if each.namespaced else "Cluster",
+        "singularResource": each.singular,
+        "verbs": list(each.verbs),
+        **_names(each),
+    }
+    if each.subresources:
+        entry["subresources"] = [
+            {
+                "subresource": below.name,
+                "responseKind": _kind(below.api_version, below.kind or each.kind),
+                "verbs": list(below.verbs),
+            }
+            for below in each.subresources
+        ]
+    return entry
+
+
+def _kind(api_version: str, kind: str) -> Document:
+    """A kind of another group with its group; one of the same group version without, as upstream writes it."""
+    group_name, _, group_version = api_version.rpartition("/")
+    return {"group": group_name, "version": group_version if group_name else "", "kind": kind}

@@ -1,0 +1,165 @@
+"""Types as OpenAPI schemas, in the dialects of version 3 and version 2.
+
+Names, extensions and the way references are wrapped are upstream's, since kubectl looks for them; texts are ours.
+
+Public: ``Definitions(dialect)``, which collects every type that it is asked for and what that refers to.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from drachma.server.schema import model
+from drachma.server.surface.openapi import texts
+
+Document: TypeAlias = dict[str, Any]
+
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_NAMED: Final[Mapping[str, str]] = {
+    "Time": f"{_META}.Time",
+    "MicroTime": f"{_META}.MicroTime",
+    "Quantity": "io.k8s.apimachinery.pkg.api.resource.Quantity",
+    "IntOrString": "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+}
+"""Scalars that have a definition of their own."""
+
+_SCALARS: Final[Mapping[str, Document]] = {
+    "Time": {"description": "A point in time, in RFC 3339.", "type": "string", "format": "date-time"},
+    "MicroTime": {"description": "A point in time with microseconds.", "type": "string", "format": "date-time"},
+    "Quantity": {
+        "description": "An amount, such as 2, 500m or 16Gi.",
+        "oneOf": [{"type": "string"}, {"type": "number"}],
+    },
+    "IntOrString": {
+        "description": "A number, or a text such as a percentage or the name of a port.",
+        "format": "int-or-string",
+        "oneOf": [{"type": "integer"}, {"type": "string"}],
+    },
+}
+_FREE: Final = {True: "io.k8s.apimachinery.pkg.runtime.RawExtension", False: f"{_META}.FieldsV1"}
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    """How a version of OpenAPI refers to definitions; version 2 has no ``oneOf``, and references stand alone."""
+
+    prefix: str
+    is_v3: bool
+
+
+V3: Final = Dialect("#/components/schemas/", is_v3=True)
+V2: Final = Dialect("#/definitions/", is_v3=False)
+
+
+class Definitions:
+    """Definitions by name, made as they are referred to."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.made: dict[str, Document] = {}
+
+    def add_kind(self, schema: model.Object, *, group: str, version: str, kind: str) -> None:
+        """The definition of a whole object, found by its group, version and kind."""
+        self._object(schema)
+        self._mark(schema.definition, group=group, version=version, kind=kind)
+
+    def add_list(self, schema: model.Object, list_meta: model.Object, *, group: str, version: str) -> str:
+        """The definition of a list of objects of a kind; gives its name."""
+        kind = f"{schema.name}List"
+        fields = (
+            model.Field(name="apiVersion", type=model.STRING),
+            model.Field(name="items", type=model.ListOf(schema), required=True),
+            model.Field(name="kind", type=model.STRING),
+            model.Field(name="metadata", type=list_meta, filled=True),
+        )
+        listing = model.Object(schema.package, kind, {field.name: field for field in fields})
+        self._object(listing)
+        definition = self.made[listing.definition]
+        definition["description"] = f"A list of objects of kind {schema.name}."
+        del definition["properties"]["items"]["x-kubernetes-list-type"]
+        self._mark(listing.definition, group=group, version=version, kind=kind)
+        return listing.definition
+
+    def reference(self, schema: model.Object) -> Document:
+        """A reference to a type, which is defined with it."""
+        self._object(schema)
+        return self.reference_by_name(schema.definition)
+
+    def reference_by_name(self, name: str) -> Document:
+        return {"$ref": f"{self.dialect.prefix}{name}"}
+
+    def add_plain(self, name: str, definition: Document) -> None:
+        """A definition that is no type of documents."""
+        self.made.setdefault(name, definition)
+
+    def _mark(self, name: str, **kind: str) -> None:
+        marks = self.made[name].setdefault("x-kubernetes-group-version-kind", [])
+        if kind not in marks:
+            marks.append(kind)
+
+    def _object(self, schema: model.Object) -> None:
+        if schema.definition in self.made:
+            return
+        definition: Document = {"description": texts.of_type(schema), "type": "object"}
+        self.made[schema.definition] = definition
+        required = sorted(field.name for field in schema.fields.values() if field.required)
+        properties = {name: self._field(schema, field) for name, field in sorted(schema.fields.items())}
+        if required:
+            definition["required"] = required
+        if properties:
+            definition["properties"] = properties
+        if schema.atomic:
+            definition["x-kubernetes-map-type"] = "atomic"
+        if not definition["description"]:
+            del definition["description"]
+
+    def _field(self, owner: model.Object, field: model.Field) -> Document:
+        described = {"description": texts.of_field(owner, field)}
+        entry = {key: value for key, value in described.items() if value} | self._type(field.type)
+        if field.filled and isinstance(field.type, model.Object):
+            entry = self._with_default(entry)
+        strategies = [name for name, is_set in (("merge", field.merges), ("retainKeys", field.retains_keys)) if is_set]
+        if field.merge_key:
+            entry["x-kubernetes-patch-merge-key"] = field.merge_key
+        if strategies:
+            entry["x-kubernetes-patch-strategy"] = ",".join(strategies)
+        return entry
+
+    def _type(self, kind: model.Type) -> Document:
+        match kind:
+            case model.Object():
+                return self._wrapped(self.reference(kind))
+            case model.MapOf():
+                entry: Document = {"type": "object", "additionalProperties": self._type(kind.element)}
+                return {**entry, "x-kubernetes-map-type": "atomic"} if kind.atomic else entry
+            case model.ListOf():
+                return {"type": "array", "items": self._type(kind.element), **_list_type(kind)}
+            case model.Free():
+                self.add_plain(_FREE[kind.atomic], {"type": "object"})
+                return self._wrapped(self.reference_by_name(_FREE[kind.atomic]))
+            case model.Scalar():
+                return self._scalar(kind)
+
+    def _scalar(self, kind: model.Scalar) -> Document:
+        if kind.name not in _NAMED:
+            return {"type": kind.json, "format": kind.format} if kind.format else {"type": kind.json}
+        definition = dict(_SCALARS[kind.name])
+        if not self.dialect.is_v3 and definition.pop("oneOf", None):
+            definition["type"] = "string"
+        self.add_plain(_NAMED[kind.name], definition)
+        return self._wrapped(self.reference_by_name(_NAMED[kind.name]))
+
+    def _wrapped(self, reference: Document) -> Document:
+        """Version 3 knows nothing beside a reference, so a reference with a text stands in a list of one."""
+        return {"allOf": [reference]} if self.dialect.is_v3 else reference
+
+    def _with_default(self, entry: Document) -> Document:
+        return {**entry, "default": {}} if self.dialect.is_v3 else entry
+
+
+def _list_type(kind: model.ListOf) -> Document:
+    if kind.keys is None:
+        return {"x-kubernetes-list-type": "atomic"}
+    if not kind.keys:
+        return {"x-kubernetes-list-type": "set"}
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(kind.keys)}

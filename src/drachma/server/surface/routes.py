@@ -1,0 +1,132 @@
+"""What a path stands for: a collection, an object, a subresource, or something beside the API's resources.
+
+Upstream's URL scheme, including the old ``/watch/`` prefix. Unknown groups are not routes at all; below a
+known group, an unknown version or resource is a Status of its own.
+"""
+
+import functools
+from typing import Final, NamedTuple
+
+from drachma.server import status
+from drachma.server.surface import resources, verbs
+
+_NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+_VERBS: Final = {
+    "GET": verbs.GET,
+    "POST": verbs.CREATE,
+    "PUT": verbs.UPDATE,
+    "PATCH": verbs.PATCH,
+    "DELETE": verbs.DELETE,
+}
+_REMEMBERED: Final = 8192
+"""Paths whose routes are kept: collections, and objects that several requests in a row are about."""
+
+_COMMON_PATH: Final = 512
+"""Characters of a path that can come again; names are shorter."""
+
+_OF_COLLECTION: Final = {verbs.GET: verbs.LIST, verbs.DELETE: verbs.DELETE_COLLECTION}
+
+
+class Route(NamedTuple):
+    """A request for a resource. ``namespace`` is None for all namespaces and empty for objects of cluster scope."""
+
+    resource: resources.Resource
+    version: str
+    verb: str
+    namespace: str | None
+    name: str
+    subresource: resources.Subresource | None
+
+    @property
+    def scope(self) -> str:
+        """What metrics call the extent of a request."""
+        if self.name:
+            return "resource"
+        return "namespace" if self.namespace else "cluster"
+
+
+class NotServedError(Exception):
+    """The path is not below any served group."""
+
+
+def find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
+    """The route of a path below ``/api`` or ``/apis``; None where it is too short to be about a resource.
+
+    Raises:
+        NotServedError: there is no such group.
+        status.StatusError: there is no such version or resource, or it does not answer this method.
+    """
+    return _remembered(catalog, method, path) if len(path) <= _COMMON_PATH else _find(catalog, method, path)
+
+
+def _find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
+    parts = path.strip("/").split("/")
+    if parts[0] == "api":
+        group, rest = "", parts[1:]
+    else:
+        group, rest = parts[1] if len(parts) > 1 else "", parts[2:]
+    if len(rest) < 2:
+        return None
+    version, *rest = rest
+    known = catalog.group(group)
+    if known is None:
+        raise NotServedError(path)
+    if version not in known.versions:
+        raise status.no_such_path()
+    is_watch = rest[0] == "watch" and len(rest) > 1
+    if is_watch:
+        rest = rest[1:]
+    return _resolve(catalog, group, version, method=method, parts=rest, is_watch=is_watch)
+
+
+_remembered = functools.lru_cache(maxsize=_REMEMBERED)(_find)
+
+
+def _resolve(
+    catalog: resources.Catalog, group: str, version: str, *, method: str, parts: list[str], is_watch: bool
+) -> Route:
+    namespace: str | None = None
+    if parts[0] == "namespaces" and len(parts) > 2 and not (len(parts) == 3 and parts[2] in _NAMESPACE_SUBRESOURCES):
+        namespace, parts = parts[1], parts[2:]
+    resource = catalog.find(group, version, plural=parts[0])
+    if resource is None or len(parts) > 3 or not all(parts):
+        raise status.no_such_path()
+    name = parts[1] if len(parts) > 1 else ""
+    if resource.namespaced:
+        if namespace is None and name:
+            raise status.no_such_path()
+    else:
+        if namespace is not None:
+            raise status.no_such_path()
+        namespace = ""
+    subresource = resource.subresource(parts[2]) if len(parts) == 3 else None
+    if len(parts) == 3 and subresource is None:
+        raise status.no_such_path()
+    verb = _verb(method, resource, name=name, namespace=namespace, subresource=subresource)
+    if is_watch:
+        if verb not in (verbs.GET, verbs.LIST):
+            raise status.method_not_allowed()
+        verb = verbs.WATCH
+    return Route(resource, version, verb, namespace, name, subresource)
+
+
+def _verb(
+    method: str,
+    resource: resources.Resource,
+    *,
+    name: str,
+    namespace: str | None,
+    subresource: resources.Subresource | None,
+) -> str:
+    verb = _VERBS.get(method)
+    if verb is not None and not name:
+        verb = _OF_COLLECTION.get(verb, verb if verb == verbs.CREATE else None)
+    elif verb == verbs.CREATE and subresource is None:
+        verb = None
+    if verb is None:
+        raise status.method_not_allowed()
+    served = subresource.verbs if subresource is not None else resource.verbs
+    # What is namespaced can be listed and watched across namespaces, and nothing else.
+    if verb not in served or (namespace is None and verb != verbs.LIST):
+        raise status.method_not_allowed()
+    return verb

@@ -1,0 +1,187 @@
+"""What the server answers beside the API's resources: discovery, OpenAPI, version, health, metrics."""
+
+import platform
+from typing import Any, Final
+
+import drachma
+from drachma.server import status
+from drachma.server.pipeline import handling
+from drachma.server.presentation import negotiation
+from drachma.server.surface import discovery, openapi, resources, routes
+from drachma.server.wire import health, metrics, responses
+from drachma.server.wire.requests import Request
+
+KUBERNETES_VERSION: Final = ("1", "37")
+"""The Kubernetes whose API this is."""
+
+_AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+_PATHS: Final = (
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/readyz",
+    "/version",
+)
+
+
+class NonResource:
+    """Everything that is only read and is not a resource."""
+
+    def __init__(self, catalog: resources.Catalog, checks: health.Health, numbers: metrics.Metrics) -> None:
+        self._catalog = catalog
+        self._health = checks
+        self._metrics = numbers
+
+    def serve(self, request: Request) -> responses.Response:
+        """The answer, to whatever method; only versions and what is in them say that they can just be read.
+
+        Raises:
+            routes.NotServedError: there is nothing under this path.
+            status.StatusError: the same below a group that is served, or a method is refused.
+        """
+        path = request.path.rstrip("/") or "/"
+        if path.startswith("//"):
+            raise routes.NotServedError(path)
+        checked = self._health.serve(request.path, request.query)
+        if checked is not None:
+            return checked
+        if path == "/metrics":
+            kind = b"text/plain; version=0.0.4; charset=utf-8"
+            return responses.Response(200, self._metrics.exposition(), ((b"content-type", kind),))
+        if path.startswith("/openapi/"):
+            return self._openapi(path, request)
+        if path in ("/api", "/apis") and _wants_aggregated(request):
+            return self._aggregated(path)
+        content = self._content(path, request)
+        if content is None:
+            if self._is_below_group(path):
+                raise status.no_such_path()
+            raise routes.NotServedError(path)
+        if path == "/version":
+            _admit(request, (negotiation.JSON,))
+            return responses.document(200, content, negotiation.Output(is_pretty=True))
+        if _is_routed(path):
+            _admit(request, negotiation.BODY_TYPES)
+        return responses.document(200, content, handling.negotiate(request))
+
+    def _content(self, path: str, request: Request) -> Any:
+        match path.strip("/").split("/"):
+            case [""]:
+                groups = (f"/apis/{version}" for each in self._catalog.groups for version in each.api_versions)
+                return {"paths": sorted({*_PATHS, *(path for path in groups if path.count("/") == 3)})}
+            case ["version"]:
+                return version_info()
+            case ["api"]:
+                return discovery.api_versions(server_address=_address(request))
+            case ["apis"]:
+                return discovery.group_list(self._catalog)
+            case ["api", version]:
+                return discovery.resource_list(self._catalog, "", version=version)
+            case ["apis", group]:
+                return discovery.group(self._catalog, group)
+            case ["apis", group, version]:
+                return discovery.resource_list(self._catalog, group, version=version)
+        return None
+
+    def _is_below_group(self, path: str) -> bool:
+        match path.strip("/").split("/"):
+            case ["api", _]:
+                return True
+            case ["apis", group, _]:
+                return self._catalog.group(group) is not None
+        return False
+
+    def _aggregated(self, path: str) -> responses.Response:
+        make = discovery.aggregated_core if path == "/api" else discovery.aggregated
+        content = make(self._catalog)
+        answer = responses.document(200, content)
+        return responses.Response(200, answer.body, ((b"content-type", _AGGREGATED), (b"vary", b"Accept")))
+
+    def _openapi(self, path: str, request: Request) -> responses.Response:
+        """OpenAPI documents. Their addresses carry a hash, so clients may keep them as long as they like."""
+        if path == "/openapi/v3":
+            return responses.plain(200, openapi.index(self._catalog))
+        if path == "/openapi/v2":
+            _refuse_protobuf(request)
+            found: openapi.Served | None = openapi.swagger(self._catalog)
+        else:
+            found = openapi.document(self._catalog, path.removeprefix("/openapi/v3/"))
+        if found is None:
+            raise routes.NotServedError(path)
+        tag = f'"{found.hash}"'.encode()
+        headers = [(b"content-type", b"application/json"), (b"etag", tag), (b"vary", b"Accept")]
+        if request.headers.get(b"if-none-match") == tag:
+            return responses.Response(304, b"", headers)
+        if request.query.get("hash", ("",))[0] == found.hash:
+            headers.append((b"cache-control", b"public, immutable"))
+        return responses.Response(200, found.data, headers)
+
+
+def _is_routed(path: str) -> bool:
+    """Whether upstream routes a path by method and media types: ``/api``, and the resources of a group version."""
+    return path.startswith("/api/") or path == "/api" or path.count("/") == 3
+
+
+def _admit(request: Request, media_types: tuple[str, ...]) -> None:
+    if request.method != "GET":
+        raise status.method_not_allowed()
+    content_type = request.header(b"content-type")
+    if content_type:
+        negotiation.admit_body(content_type, media_types)
+    negotiation.admit(request.header(b"accept"), media_types)
+
+
+def _refuse_protobuf(request: Request) -> None:
+    """A 406 for clients that only read OpenAPI as protobuf, so that they look for it elsewhere."""
+    accept = request.header(b"accept")
+    if accept and not any(clause.subtype in ("json", "*") for clause in negotiation.accepts(accept)):
+        raise status.not_acceptable((negotiation.JSON,))
+
+
+def _wants_aggregated(request: Request) -> bool:
+    """Whether a client prefers discovery of everything at once, in the form that is served here."""
+    for clause in negotiation.accepts(request.header(b"accept")):
+        wanted = clause.parameters
+        if wanted.get("as") == "APIGroupDiscoveryList" and wanted.get("g") == "apidiscovery.k8s.io":
+            if wanted.get("v") == "v2":
+                return True
+        elif clause.subtype in ("json", "*", "yaml"):
+            return False
+    return False
+
+
+def _address(request: Request) -> str:
+    """Where the client has reached the server."""
+    host, port = request.scope.get("server") or ("127.0.0.1", 0)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def version_info() -> dict[str, str]:
+    """``/version``: which Kubernetes clients may take this for, and what it really is."""
+    major, minor = KUBERNETES_VERSION
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+        "gitVersion": f"v{major}.{minor}.0+drachma-{drachma.__version__}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": platform.python_implementation(),
+        "platform": f"{platform.system().lower()}/{_architecture()}",
+    }
+
+
+def _architecture() -> str:
+    machine = platform.machine().lower()
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)

@@ -1,0 +1,109 @@
+"""A request as the handlers see it: parsed once from what ASGI hands over, and its body read within limits."""
+
+import functools
+import urllib.parse
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final, TypeAlias
+
+from drachma.server import status
+from drachma.server.kinds.strategy import User
+from drachma.server.pipeline import options
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+BODY_LIMIT: Final = 3 * 1024 * 1024
+"""Bytes of a request body, as upstream."""
+
+QUERY_LIMIT: Final = 1000
+"""Parameters of a query; upstream has no limit."""
+
+_NO_QUERY: Final[options.Query] = {}
+_COMMON_QUERY: Final = 256
+"""Bytes of a query that is likely to come again; longer ones have tokens and selectors in them."""
+
+
+class Request:
+    """One request. ``warnings`` become Warning headers of the answer."""
+
+    __slots__ = ("_query", "_receive", "headers", "method", "path", "scope", "user", "warnings")
+
+    def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
+        self.scope: Final = scope
+        self.method: Final[str] = scope["method"]
+        self.path: Final[str] = scope["path"]
+        self.headers: Final = dict(scope["headers"])
+        self.warnings: Final[list[str]] = []
+        self.user = ANONYMOUS
+        self._receive = receive
+        self._query: options.Query | None = None
+
+    @property
+    def query(self) -> options.Query:
+        """The query parameters."""
+        if self._query is None:
+            raw = self.scope["query_string"]
+            if not raw:
+                self._query = _NO_QUERY
+            else:
+                self._query = _remembered(raw) if len(raw) <= _COMMON_QUERY else _parse(raw)
+        return self._query
+
+    def write_options(self, kind: str, *, patch_type: str = "") -> options.WriteOptions:
+        """What the query says of a write; ``kind`` is the name of the options in messages."""
+        return options.for_write(self.query, kind, patch_type=patch_type)
+
+    def header(self, name: bytes) -> str:
+        """A header's value, or the empty text."""
+        found = self.headers.get(name)
+        return found.decode("latin-1") if found else ""
+
+    async def body(self) -> bytes:
+        """The whole body; a 413 if it is too large."""
+        declared = self.headers.get(b"content-length")
+        if declared is not None and declared.isdigit() and int(declared[:20]) > BODY_LIMIT:
+            raise status.too_large(f"limit is {BODY_LIMIT}")
+        message = await self._receive()
+        first: bytes = message.get("body", b"")
+        if not message.get("more_body"):
+            return self._within_limit(first)
+        parts, size = [first], len(first)
+        while message.get("more_body"):
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise DisconnectedError
+            part = message.get("body", b"")
+            size += len(part)
+            if size > BODY_LIMIT:
+                raise status.too_large(f"limit is {BODY_LIMIT}")
+            parts.append(part)
+        return b"".join(parts)
+
+    async def disconnected(self) -> None:
+        """Returns once the client has gone."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    @staticmethod
+    def _within_limit(data: bytes) -> bytes:
+        if len(data) > BODY_LIMIT:
+            raise status.too_large(f"limit is {BODY_LIMIT}")
+        return data
+
+
+def _parse(query: bytes) -> options.Query:
+    try:
+        return urllib.parse.parse_qs(query.decode("latin-1"), keep_blank_values=True, max_num_fields=QUERY_LIMIT)
+    except ValueError:
+        raise status.bad_request(f"the query has more than {QUERY_LIMIT} parameters") from None
+
+
+_remembered = functools.lru_cache(maxsize=1024)(_parse)
+
+
+class DisconnectedError(Exception):
+    """The client went away before its request was complete; there is nobody to answer."""
+
+
+ANONYMOUS: Final = User(name="system:anonymous", groups=("system:unauthenticated",))

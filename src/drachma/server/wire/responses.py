@@ -1,0 +1,112 @@
+"""Answers: how they are written, in the form that was negotiated, and sent."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from drachma.api import manifest
+from drachma.server import status
+from drachma.server.presentation import negotiation
+from drachma.server.wire.requests import Send
+from drachma.store import record
+
+_JSON_HEADERS: Final = ((b"cache-control", b"no-cache, private"), (b"content-type", b"application/json"))
+_YAML_HEADERS: Final = ((b"cache-control", b"no-cache, private"), (b"content-type", b"application/yaml"))
+_TEXT_HEADERS: Final = (
+    (b"cache-control", b"no-cache, private"),
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"x-content-type-options", b"nosniff"),
+)
+_YAML_WIDTH: Final = 80
+_WARNING_LIMIT: Final = 4096
+"""Bytes of all Warning headers together; more would break clients with small header buffers."""
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class _Name(bytes):
+    """A header name that keeps its case. Uvicorn writes all names small, and some clients look for Go's spelling."""
+
+    def lower(self) -> "_Name":
+        return self
+
+
+_WARNING: Final = _Name(b"Warning")
+
+
+class Response(NamedTuple):
+    """A whole answer; ``stored`` is the object that it consists of, where that is in the store."""
+
+    code: int
+    body: bytes
+    headers: Headers = _JSON_HEADERS
+    stored: record.Record | None = None
+
+
+def plain(code: int, body: bytes, *, stored: record.Record | None = None) -> Response:
+    """An answer whose JSON is there already."""
+    return Response(code, body + b"\n", stored=stored)
+
+
+def document(code: int, content: Any, output: negotiation.Output = negotiation.PLAIN) -> Response:
+    """A document in the form that was asked for."""
+    if output.media_type == negotiation.YAML:
+        written = manifest.write_yaml([_decode(_encode(content))], width=_YAML_WIDTH)
+        return Response(code, written.encode(), _YAML_HEADERS)
+    if output.is_pretty:
+        return Response(code, json.dumps(content, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n")
+    return Response(code, _encode(content) + b"\n")
+
+
+def text(code: int, content: str) -> Response:
+    """An answer for people."""
+    return Response(code, content.encode(), _TEXT_HEADERS)
+
+
+def not_served() -> Response:
+    """The answer to a path that is not part of the API."""
+    return text(404, "404 page not found\n")
+
+
+def refusal(error: status.StatusError, output: negotiation.Output = negotiation.PLAIN) -> Response:
+    """The Status that refuses a request, with the header that says when to try again."""
+    answer = document(error.code, error.document, output)
+    details: Mapping[str, Any] = error.document.get("details") or {}
+    seconds = details.get("retryAfterSeconds")
+    headers = list(answer.headers)
+    if seconds:
+        headers.append((b"retry-after", str(seconds).encode()))
+    if error.code == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="drachma"'))
+    return Response(answer.code, answer.body, headers)
+
+
+def warning_headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
+    """Warning headers, each warning once."""
+    headers: list[tuple[bytes, bytes]] = []
+    size = 0
+    for warning in dict.fromkeys(warnings):
+        clean = "".join(character if character.isprintable() else " " for character in warning)
+        quoted = clean.replace("\\", "\\\\").replace('"', '\\"')
+        value = f'299 - "{quoted}"'.encode()
+        size += len(value)
+        if size > _WARNING_LIMIT:
+            break
+        headers.append((_WARNING, value))
+    return headers
+
+
+async def send(answer: Response, send: Send, *, warnings: Iterable[str] = (), closes: bool = False) -> None:
+    """Writes an answer."""
+    headers = [*answer.headers, (b"content-length", str(len(answer.body)).encode())]
+    if warnings:
+        headers.extend(warning_headers(warnings))
+    if closes:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": answer.code, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

@@ -1,0 +1,176 @@
+"""What like objects and successive writes share, and that sharing changes nothing."""
+
+import json
+from typing import Any
+
+import pytest
+
+from drachma.server.kinds import sharing
+from drachma.store import record
+from tests.unit.server import client
+from tests.unit.server.client import CLAIMS, PODS
+
+MERGE = "application/merge-patch+json"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+def _claim(name: str, **metadata: Any) -> dict[str, Any]:
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "capacity": {"requests": {"memory": "1024Mi"}}}}]
+    return {
+        "kind": "ResourceClaim",
+        "apiVersion": "resource.k8s.io/v1",
+        "metadata": {"name": name, **metadata},
+        "spec": {"devices": {"requests": requests}},
+    }
+
+
+def _pod(name: str, **metadata: Any) -> dict[str, Any]:
+    made = client.pod(name)
+    made["metadata"] |= metadata
+    made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    return made
+
+
+def _stored(server: client.Client, resource: str, name: str) -> record.Record:
+    found = server.store.get(record.Key(resource, "default", name))
+    assert found is not None
+    return found
+
+
+def _priority_class(name: str, value: int) -> dict[str, Any]:
+    return {
+        "kind": "PriorityClass",
+        "apiVersion": "scheduling.k8s.io/v1",
+        "metadata": {"name": name},
+        "value": value,
+        "globalDefault": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "resource", "make"),
+    [
+        pytest.param(PODS, "pods", _pod, id="pods"),
+        pytest.param(CLAIMS, "resource.k8s.io/resourceclaims", _claim, id="claims"),
+    ],
+)
+async def test_like_objects_share_their_spec(server: client.Client, path: str, resource: str, make: Any) -> None:
+    for name in ("a", "b"):
+        assert (await server.call("POST", path, make(name))).code == 201
+    first, second = (_stored(server, resource, name) for name in ("a", "b"))
+    assert first.value["spec"] is second.value["spec"]
+    assert first.value == json.loads(first.data)
+
+
+@pytest.mark.parametrize(
+    ("path", "resource", "make", "patch"),
+    [
+        pytest.param(PODS, "pods", _pod, {"status": {"phase": "Running"}}, id="status-of-a-pod"),
+        pytest.param(PODS, "pods", _pod, {"metadata": {"labels": {"a": "b"}}}, id="labels-of-a-pod"),
+        pytest.param(
+            CLAIMS,
+            "resource.k8s.io/resourceclaims",
+            _claim,
+            {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}},
+            id="status-of-a-claim",
+        ),
+        pytest.param(
+            CLAIMS,
+            "resource.k8s.io/resourceclaims",
+            _claim,
+            {"metadata": {"finalizers": ["example.com/mine"]}},
+            id="finalizers-of-a-claim",
+        ),
+    ],
+)
+async def test_a_patch_keeps_what_it_leaves_alone(
+    server: client.Client, path: str, resource: str, make: Any, patch: Any
+) -> None:
+    await server.call("POST", path, make("a"))
+    before = _stored(server, resource, "a").value
+    where = f"{path}/a/status" if "status" in patch else f"{path}/a"
+    assert (await server.call("PATCH", where, patch, content_type=MERGE)).code in (200, 422)
+    answer = await server.call("PATCH", f"{path}/a", {"metadata": {"annotations": {"x": "y"}}}, content_type=MERGE)
+    after = _stored(server, resource, "a")
+    assert answer.code == 200
+    assert after.value["spec"] is before["spec"]
+    assert after.value == json.loads(after.data) == answer.body
+
+
+async def test_a_whole_object_that_came_back_shares_its_spec(server: client.Client) -> None:
+    made = (await server.call("POST", PODS, _pod("a"))).body
+    made["metadata"]["labels"] = {"a": "b"}
+    assert (await server.call("PUT", f"{PODS}/a", made)).code == 200
+    again = (await server.call("GET", f"{PODS}/a")).body
+    before = _stored(server, "pods", "a").value
+    again["metadata"]["labels"] = {"a": "c"}
+    assert (await server.call("PUT", f"{PODS}/a", again)).code == 200
+    assert _stored(server, "pods", "a").value["spec"] is before["spec"]
+
+
+async def test_a_spec_is_stored_in_one_spelling(server: client.Client) -> None:
+    for name in ("a", "b"):
+        made = (await server.call("POST", CLAIMS, _claim(name))).body
+        assert made["spec"]["devices"]["requests"][0]["exactly"]["capacity"] == {"requests": {"memory": "1Gi"}}
+
+
+async def test_like_pods_get_the_priority_of_their_time(server: client.Client) -> None:
+    found = []
+    for step in range(5):
+        match step:
+            case 1:
+                await server.call("POST", CLASSES, _priority_class("usual", 10))
+            case 2:
+                await server.call("POST", CLASSES, _priority_class("rarely", 20))
+            case 3:
+                await server.call("DELETE", f"{CLASSES}/usual")
+            case 4:
+                await server.call("DELETE", f"{CLASSES}/rarely")
+        made = (await server.call("POST", PODS, _pod(f"p{step}"))).body
+        found.append((made["spec"]["priority"], made["spec"].get("priorityClassName")))
+    assert found == [(0, None), (10, "usual"), (10, "usual"), (20, "rarely"), (0, None)]
+
+
+async def test_priority_is_known_after_history_is_forgotten(server: client.Client) -> None:
+    await server.call("POST", PODS, _pod("a"))
+    await server.call("POST", CLASSES, _priority_class("usual", 10))
+    await server.call("POST", PODS, _pod("b"))
+    await server.store.compact(server.store.revision)
+    made = (await server.call("POST", PODS, _pod("c"))).body
+    assert made["spec"]["priority"] == 10
+
+
+async def test_a_good_spec_is_not_good_for_static_pods(server: client.Client) -> None:
+    assert (await server.call("POST", PODS, _pod("a"))).code == 201
+    refused = await server.call("POST", PODS, _pod("b", annotations={"kubernetes.io/config.mirror": "x"}))
+    assert refused.code == 422
+    assert "static pods do not support resource claims" in refused.body["message"]
+
+
+async def test_a_bad_spec_stays_bad(server: client.Client) -> None:
+    made = _pod("a")
+    made["spec"]["containers"][0]["image"] = ""
+    answers = [(await server.call("POST", PODS, made)).body["message"] for _ in range(2)]
+    assert answers == ['Pod "a" is invalid: spec.containers[0].image: Required value'] * 2
+
+
+async def test_types_are_checked_beside_a_known_spec(server: client.Client) -> None:
+    await server.call("POST", PODS, _pod("a"))
+    refused = await server.call("POST", PODS, _pod("b", labels={"a": 1}))
+    assert refused.code == 400
+    assert "cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string" in str(refused.body)
+
+
+def test_outcomes_are_told_apart_by_identity() -> None:
+    outcomes = sharing.Outcomes[list[int], str](limit=2)
+    first: list[int] = []
+    outcomes.remember(first, "first")
+    assert (outcomes.find(first), outcomes.find([])) == ("first", None)
+
+
+def test_outcomes_are_bounded() -> None:
+    outcomes = sharing.Outcomes[list[int], int](limit=2)
+    parts: list[list[int]] = [[], [], []]
+    for number, part in enumerate(parts):
+        outcomes.remember(part, number)
+    assert [outcomes.find(part) for part in parts] == [None, None, 2]

@@ -1,0 +1,42 @@
+"""Strategic merge patches whose outcome does not fit: upstream's words for it."""
+
+from typing import Any
+
+import pytest
+
+from drachma.server import schema
+from drachma.server.patch import strategicerrors
+
+SLICES = schema.of("resource.k8s.io/v1", "ResourceSlice")
+
+
+def _slice(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "a"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("document", "want"),
+    [
+        pytest.param(_slice(driver="d", pool={"generation": 1.0}), "", id="a-whole-float-is-an-integer"),
+        pytest.param(_slice(driver=None), "", id="null"),
+        pytest.param(_slice(driver=5), "cannot convert int64 to string", id="integer-for-text"),
+        pytest.param(_slice(driver=1.5), "unrecognized type: string", id="float-for-text"),
+        pytest.param(_slice(pool="x"), "cannot restore struct from: string", id="text-for-object"),
+        pytest.param(_slice(devices={}), "cannot restore slice from map", id="object-for-list"),
+        pytest.param(_slice(devices=[{"attributes": []}]), "cannot restore map from slice", id="list-for-map"),
+        pytest.param(_slice(allNodes=1), "unrecognized type: bool", id="number-for-boolean"),
+        pytest.param(_slice(pool={"generation": "1"}), "unrecognized type: int64", id="text-for-integer"),
+        pytest.param(_slice(pool={"generation": 1.5}), "cannot convert float64 to int64", id="fraction-for-integer"),
+    ],
+)
+def test_explain(document: dict[str, Any], want: str) -> None:
+    assert strategicerrors.explain(document, SLICES) == want
+
+
+def test_unknown_fields_are_named_without_the_keys_of_maps() -> None:
+    document = _slice(devices=[{"name": "d", "attributes": {"a": {"strng": "x"}}, "bogus": 1}], extra=1)
+    assert strategicerrors.unknown_fields(document, SLICES) == [
+        'unknown field "spec.devices[0].attributes.strng"',
+        'unknown field "spec.devices[0].bogus"',
+        'unknown field "spec.extra"',
+    ]

@@ -1,0 +1,102 @@
+from typing import Any
+
+import pytest
+
+from drachma.server import schema
+from drachma.server.schema import decodeerrors
+
+CLAIM = schema.of("resource.k8s.io/v1", "ResourceClaim")
+SLICE = schema.of("resource.k8s.io/v1", "ResourceSlice")
+POD = schema.of("v1", "Pod")
+SECRET = schema.of("v1", "Secret")
+
+
+@pytest.mark.parametrize(
+    ("kind", "document", "want"),
+    [
+        pytest.param(
+            CLAIM,
+            {"spec": {"devices": {"requests": "nope"}}},
+            "json: cannot unmarshal string into Go struct field DeviceClaim.spec.devices.requests "
+            "of type []v1.DeviceRequest",
+            id="text-for-a-list",
+        ),
+        pytest.param(
+            CLAIM,
+            {"spec": {"devices": {"requests": [{"exactly": {"count": 1.5}}]}}},
+            "json: cannot unmarshal number 1.5 into Go struct field "
+            "ExactDeviceRequest.spec.devices.requests.exactly.count of type int64",
+            id="fraction-for-an-integer",
+        ),
+        pytest.param(
+            CLAIM,
+            {"spec": {"devices": {"requests": [{"exactly": {"allocationMode": 3}}]}}},
+            "json: cannot unmarshal number into Go struct field "
+            "ExactDeviceRequest.spec.devices.requests.exactly.allocationMode of type v1.DeviceAllocationMode",
+            id="named-string-type",
+        ),
+        pytest.param(
+            SLICE,
+            {"spec": {"allNodes": "x", "devices": [{"capacity": {"a": {"value": "1 Gi"}}}]}},
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="a-type-that-reads-itself-ends-it-all",
+        ),
+        pytest.param(
+            CLAIM,
+            {"spec": {"devices": {"config": [{"opaque": []}]}}},
+            "json: cannot unmarshal array into Go struct field "
+            "DeviceClaimConfiguration.spec.devices.config.DeviceConfiguration.opaque "
+            "of type v1.OpaqueDeviceConfiguration",
+            id="embedded-struct",
+        ),
+        pytest.param(
+            SLICE,
+            {"spec": {"skipNodeOperations": "x"}},
+            "json: cannot unmarshal string into Go struct field ResourceSliceSpec.spec.skipNodeOperations "
+            "of type []v1.SkipNodeOperation",
+            id="list-of-a-named-string-type",
+        ),
+        pytest.param(
+            CLAIM,
+            {"metadata": {"labels": {"a": True}}},
+            "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of type string",
+            id="boolean-label",
+        ),
+        pytest.param(
+            CLAIM,
+            {"spec": []},
+            "json: cannot unmarshal array into Go struct field ResourceClaim.spec of type v1.ResourceClaimSpec",
+            id="list-for-an-object",
+        ),
+        pytest.param(
+            SLICE,
+            {"spec": {"devices": [{"attributes": 1}]}},
+            "json: cannot unmarshal number into Go struct field Device.spec.devices.attributes "
+            "of type map[v1.QualifiedName]v1.DeviceAttribute",
+            id="number-for-a-map",
+        ),
+        pytest.param(
+            CLAIM,
+            {"metadata": {"creationTimestamp": "yesterday"}},
+            'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',
+            id="no-time",
+        ),
+        pytest.param(
+            POD,
+            {"spec": {"containers": [{"resources": {"requests": {"cpu": "1x"}}}]}},
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="no-quantity",
+        ),
+        pytest.param(
+            POD,
+            {"spec": {"priority": 2**31}},
+            "json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32",
+            id="too-large-for-32-bits",
+        ),
+        pytest.param(SECRET, {"data": {"k": "$"}}, "illegal base64 data at input byte 0", id="no-base64"),
+        pytest.param(CLAIM, {"spec": None, "metadata": {"labels": None}}, "", id="null-is-absent"),
+        pytest.param(CLAIM, {"unknown": 1, "spec": {"more": []}}, "", id="unknown-fields-have-no-type"),
+    ],
+)
+def test_explain(kind: schema.Object, document: Any, want: str) -> None:
+    assert decodeerrors.explain(document, kind) == want

@@ -1,0 +1,89 @@
+"""Discovery documents: what clients read before anything else."""
+
+from drachma.server.surface import discovery, resources
+
+CATALOG = resources.CATALOG
+
+
+def test_groups_come_in_the_order_of_preference() -> None:
+    listed = discovery.group_list(CATALOG)["groups"]
+    assert [each["name"] for each in listed] == [
+        "apps",
+        "batch",
+        "scheduling.k8s.io",
+        "coordination.k8s.io",
+        "resource.k8s.io",
+    ]
+
+
+def test_a_group_names_its_preferred_version_first() -> None:
+    found = discovery.group(CATALOG, "resource.k8s.io")
+    assert found is not None
+    assert found["preferredVersion"] == {"groupVersion": "resource.k8s.io/v1", "version": "v1"}
+    assert [each["version"] for each in found["versions"]] == ["v1", "v1beta2", "v1beta1", "v1alpha3"]
+
+
+def test_what_is_not_served_is_none() -> None:
+    assert discovery.group(CATALOG, "nope.example.com") is None
+    assert discovery.group(CATALOG, "") is None
+    assert discovery.resource_list(CATALOG, "resource.k8s.io", version="v7") is None
+
+
+def test_resources_with_their_subresources() -> None:
+    found = discovery.resource_list(CATALOG, "resource.k8s.io", version="v1alpha3")
+    assert found == {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": "resource.k8s.io/v1alpha3",
+        "resources": [
+            {
+                "name": "devicetaintrules",
+                "singularName": "devicetaintrule",
+                "namespaced": False,
+                "kind": "DeviceTaintRule",
+                "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+                "storageVersionHash": "i+85+TcIKpA=",
+            },
+            {
+                "name": "devicetaintrules/status",
+                "singularName": "",
+                "namespaced": False,
+                "kind": "DeviceTaintRule",
+                "verbs": ["get", "patch", "update"],
+            },
+        ],
+    }
+
+
+def test_the_core_list_has_no_version_of_its_own() -> None:
+    found = discovery.resource_list(CATALOG, "", version="v1")
+    assert found is not None
+    assert "apiVersion" not in found
+    eviction = next(each for each in found["resources"] if each["name"] == "pods/eviction")
+    assert (eviction["group"], eviction["version"], eviction["kind"]) == ("policy", "v1", "Eviction")
+
+
+def test_aggregated_discovery_has_everything_in_one_document() -> None:
+    found = discovery.aggregated(CATALOG)
+    assert (found["kind"], found["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    apps = found["items"][0]
+    assert apps["metadata"] == {"name": "apps"}
+    deployments = apps["versions"][0]["resources"][0]
+    assert deployments["scope"] == "Namespaced"
+    assert deployments["shortNames"] == ["deploy"]
+    assert deployments["subresources"][0] == {
+        "subresource": "scale",
+        "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+        "verbs": ["get", "patch", "update"],
+    }
+
+
+def test_aggregated_core_group_has_no_name() -> None:
+    (core,) = discovery.aggregated_core(CATALOG)["items"]
+    assert core["metadata"] == {}
+    assert [each["version"] for each in core["versions"]] == ["v1"]
+
+
+def test_api_versions_say_where_the_server_is() -> None:
+    found = discovery.api_versions(server_address="192.0.2.1:6443")
+    assert found["serverAddressByClientCIDRs"] == [{"clientCIDR": "0.0.0.0/0", "serverAddress": "192.0.2.1:6443"}]

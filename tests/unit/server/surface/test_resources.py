@@ -1,0 +1,83 @@
+"""The catalogue: every kind of the scheme is served, and lookups and warnings say what upstream's do."""
+
+import pytest
+
+from drachma.api import scheme
+from drachma.server.surface import resources
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.plural) for kind in scheme.KINDS])
+def test_every_kind_of_the_scheme_is_served(kind: scheme.Kind) -> None:
+    for version in kind.versions:
+        found = resources.CATALOG.find(kind.group, version, plural=kind.plural)
+        assert found is not None
+        assert found.model is kind
+        assert resources.CATALOG.of_kind(found.api_version(version), kind.name) is found
+
+
+def test_versions_of_a_group_are_ordered_by_stability_then_number() -> None:
+    group = resources.CATALOG.group("resource.k8s.io")
+    assert group is not None
+    assert group.versions == ("v1", "v1beta2", "v1beta1", "v1alpha3")
+
+
+@pytest.mark.parametrize(
+    ("plural", "want_subresources"),
+    [
+        pytest.param("pods", ["binding", "eviction", "status"], id="pods"),
+        pytest.param("namespaces", ["finalize", "status"], id="namespaces"),
+        pytest.param("configmaps", [], id="configmaps"),
+    ],
+)
+def test_subresources_of_core(plural: str, want_subresources: list[str]) -> None:
+    found = resources.CATALOG.find("", "v1", plural=plural)
+    assert found is not None
+    assert [each.name for each in found.subresources] == want_subresources
+
+
+def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
+    found = resources.CATALOG.find("", "v1", plural="namespaces")
+    assert found is not None
+    assert not found.has("deletecollection")
+
+
+@pytest.mark.parametrize(
+    ("plural", "version", "want"),
+    [
+        pytest.param("resourceclaims", "v1", None, id="stable"),
+        pytest.param(
+            "resourceclaims",
+            "v1beta1",
+            "resource.k8s.io/v1beta1 ResourceClaim is deprecated in v1.35+, unavailable in v1.38+",
+            id="first-beta",
+        ),
+        pytest.param(
+            "resourceslices",
+            "v1beta2",
+            "resource.k8s.io/v1beta2 ResourceSlice is deprecated in v1.36+, unavailable in v1.39+",
+            id="second-beta",
+        ),
+        pytest.param(
+            "devicetaintrules",
+            "v1beta2",
+            "resource.k8s.io/v1beta2 DeviceTaintRule is deprecated in v1.39+, unavailable in v1.42+",
+            id="taint-rules-came-late-to-beta",
+        ),
+        pytest.param(
+            "devicetaintrules",
+            "v1alpha3",
+            "resource.k8s.io/v1alpha3 DeviceTaintRule is deprecated in v1.36+, unavailable in v1.39+",
+            id="taint-rules-alpha",
+        ),
+    ],
+)
+def test_deprecation(plural: str, version: str, want: str | None) -> None:
+    found = resources.CATALOG.find("resource.k8s.io", version, plural=plural)
+    assert found is not None
+    assert resources.deprecation(found, version) == want
+
+
+def test_unknown_resources_are_not_found() -> None:
+    assert resources.CATALOG.find("resource.k8s.io", "v1", plural="nopes") is None
+    assert resources.CATALOG.find("resource.k8s.io", "v2", plural="resourceclaims") is None
+    assert resources.CATALOG.in_version("nope.example.com", "v1") == ()
