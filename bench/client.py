@@ -18,7 +18,8 @@ from msgspec import structs
 from bench import timing
 from drachma import store
 from drachma.api import meta, resourceclaim
-from drachma.client import Client, Informers, access, http, local, patches
+from drachma.client import Client, access, http, local, patches
+from drachma.runtime import Informers
 from drachma.server import bootstrap, inprocess
 from drachma.server.access import authentication
 from drachma.server.wire import app

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drachma.server.pipeline import options
-from drachma.server.reads import fieldselector, listing
-from drachma.server.surface import resources
+from drachma.server.calls import options
+from drachma.server.reads import listing
+from drachma.server.surface import fieldselector, resources
 from drachma.store import record
 from drachma.values import label_syntax
 from tests.unit.server import client

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from drachma import errors
 from drachma.api import event, manifest, meta, pod, resourceclaim
-from drachma.cli import embedded
 from drachma.client import Client, Selection, patches, target
+from drachma.process import embedded
 from drachma.scheduler import Settings
 from drachma.store import memory
 from drachma.testing import manualclock

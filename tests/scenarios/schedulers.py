@@ -10,9 +10,10 @@ import prometheus_client
 from msgspec import structs
 
 from drachma.api import pod, resourceclaim, struct
-from drachma.client import Client, Informers, target
+from drachma.client import Client, target
 from drachma.controllers import garbagecollector
 from drachma.controllers import resourceclaim as claimcontroller
+from drachma.runtime import Informers
 from drachma.scheduler import Scheduler, Settings
 from tests.unit.controllers import worlds
 

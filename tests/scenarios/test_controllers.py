@@ -9,9 +9,10 @@ import pytest
 
 from drachma import errors
 from drachma.api import job, namespace, node, pod, resourceclaim
-from drachma.client import Client, Informers, Selection, patches
-from drachma.controllers import catalog, controller, environment, group
+from drachma.client import Client, Selection, patches
+from drachma.controllers import catalog, environment, group
 from drachma.controllers.namespace import NamespaceController
+from drachma.runtime import Informers, controller
 from drachma.testing import claim_template, taint_rule
 from drachma.testing import namespace as build_namespace
 from drachma.testing import node as build_node

@@ -3,7 +3,8 @@
 import asyncio
 
 from drachma.api import pod, resourceclaim
-from drachma.client import Informers, protocol
+from drachma.client import protocol
+from drachma.runtime import Informers
 from drachma.scheduler import Scheduler
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod

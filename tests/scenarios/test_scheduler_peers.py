@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from drachma.api import pod, resourceclaim
-from drachma.client import Client, Informers
+from drachma.client import Client
+from drachma.runtime import Informers
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers

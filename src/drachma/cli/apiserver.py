@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from drachma.api import gates as feature
-from drachma.cli import hosting
+from drachma.process import hosting
 from drachma.server.wire import serving
 
 

@@ -8,9 +8,10 @@ import typer
 
 from drachma import errors
 from drachma.api import gates as features
-from drachma.cli import component
-from drachma.client import Client, Informers, http
+from drachma.client import Client, http
 from drachma.controllers import catalog, environment, group
+from drachma.process import component
+from drachma.runtime import Informers
 
 _LEASE = "kube-controller-manager"
 

@@ -11,8 +11,10 @@ import typer
 
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
-from drachma.cli import hosting, sources, up
-from drachma.client import Client, Informers, access, http, informer, patches, target
+from drachma.cli import sources, up
+from drachma.client import Client, access, http, patches, target
+from drachma.process import hosting
+from drachma.runtime import Informers, informer
 from drachma.server.wire import serving
 
 _ORDER: Final = ("Namespace", "PriorityClass", "DeviceClass", "Node", "DeviceTaintRule", "ResourceSlice")

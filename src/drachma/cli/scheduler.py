@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from drachma.api import gates
-from drachma.cli import component
-from drachma.client import Client, Informers, http
+from drachma.client import Client, http
+from drachma.process import component
+from drachma.runtime import Informers
 from drachma.scheduler import Scheduler, Settings
 from drachma.scheduler.settings import DEFAULT_NAME
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from drachma.api import gates as feature
-from drachma.cli import embedded, hosting
 from drachma.client import local
+from drachma.process import embedded, hosting
 from drachma.server import inprocess
 from drachma.server.wire import serving
 

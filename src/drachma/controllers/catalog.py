@@ -6,7 +6,6 @@ from typing import Final, TypeAlias
 from drachma import errors
 from drachma.api import gates as features
 from drachma.controllers import (
-    controller,
     devicetaints,
     environment,
     garbagecollector,
@@ -17,6 +16,7 @@ from drachma.controllers import (
     resourceclaim,
     tainteviction,
 )
+from drachma.runtime import controller
 
 Make: TypeAlias = Callable[[environment.Environment], controller.Controller]
 

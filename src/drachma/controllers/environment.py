@@ -6,8 +6,8 @@ from typing import Final
 import prometheus_client
 
 from drachma.api import gates as features
-from drachma.client import Client, Informers, clock, events
-from drachma.controllers import metrics
+from drachma.client import Client, clock
+from drachma.runtime import Informers, events, queuemetrics
 
 
 class Environment:
@@ -29,7 +29,7 @@ class Environment:
         self.chance: Final = chance or random.Random()
         self.registry: Final = registry or prometheus_client.CollectorRegistry()
         self.gates: Final = gates
-        self.queues: Final = metrics.Metrics(self.registry)
+        self.queues: Final = queuemetrics.Metrics(self.registry)
         self.recorders: Final[dict[str, events.Recorder]] = {}
 
     def recorder(self, component: str) -> events.Recorder:

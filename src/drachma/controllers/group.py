@@ -4,7 +4,8 @@ import asyncio
 import logging
 from collections.abc import Iterable
 
-from drachma.controllers import controller, environment
+from drachma.controllers import environment
+from drachma.runtime import controller
 
 _log = logging.getLogger(__name__)
 

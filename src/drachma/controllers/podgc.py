@@ -11,7 +11,8 @@ import prometheus_client
 
 from drachma import errors
 from drachma.api import node, pod
-from drachma.controllers import controller, disruption, environment
+from drachma.controllers import disruption, environment
+from drachma.runtime import controller
 
 PERIOD_SECONDS: Final = 20.0
 QUARANTINE_SECONDS: Final = 40.0

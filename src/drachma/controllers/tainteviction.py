@@ -12,8 +12,8 @@ import prometheus_client
 
 from drachma import errors
 from drachma.api import event, node, pod
-from drachma.client import cache, events, informer
-from drachma.controllers import controller, disruption, environment, workqueue
+from drachma.controllers import disruption, environment
+from drachma.runtime import cache, controller, events, informer, workqueue
 
 WORKERS: Final = 8
 POD_INDEX: Final = "taint eviction: node"

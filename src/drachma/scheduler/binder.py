@@ -16,9 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
+from drachma.accounting import ledger
 from drachma.api import pod, resourceclaim
-from drachma.client import clock, events, patches, protocol
-from drachma.scheduler import custody, decision, ledger, metrics, peers, settings, verdict
+from drachma.client import clock, patches, protocol
+from drachma.runtime import events
+from drachma.scheduler import custody, decision, metrics, peers, settings, verdict
 from drachma.scheduler.dynamicresources import (
     bindingconditions,
     claimwriter,

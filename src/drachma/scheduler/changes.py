@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from drachma.accounting import requests
 from drachma.api import node as nodes
 from drachma.api import pod
-from drachma.scheduler import requests
 from drachma.scheduler.hints import Action, Change, Resource
 
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from drachma.accounting import ledger
 from drachma.allocator import placement
 from drachma.api import node as nodes
 from drachma.api import pod
-from drachma.scheduler import changelog, ledger, nodeclass
+from drachma.scheduler import changelog, nodeclass
 
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 

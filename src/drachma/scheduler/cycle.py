@@ -13,8 +13,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from drachma.accounting import ledger
 from drachma.api import gates
-from drachma.scheduler import cluster, ledger, nominations, podinfo, podshape, scoring, verdict
+from drachma.scheduler import cluster, nominations, podinfo, podshape, scoring, verdict
 from drachma.scheduler.decision import Aborted, Allocation, Decision, Diagnosis, Placed, Unfit
 from drachma.scheduler.dynamicresources import (
     accountant,

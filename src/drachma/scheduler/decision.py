@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from drachma.accounting import policies
 from drachma.api import nodeallocatable, resourceclaim
-from drachma.scheduler import accounting, podinfo, verdict
+from drachma.scheduler import podinfo, verdict
 from drachma.scheduler.dynamicresources import claimplan, extendedclaim
 
 
@@ -58,7 +59,7 @@ class Placed(NamedTuple):
     mappings: extendedclaim.Mappings = ()
     statuses: tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...] = ()
     """What claims add to the pod's requests."""
-    settled: accounting.Settlement | None = None
+    settled: policies.Settlement | None = None
     """With accounting policies: what comes out of pools."""
     feasible: int = 1
     """How many nodes would have done."""

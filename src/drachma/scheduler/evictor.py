@@ -7,7 +7,8 @@ from typing import Final
 
 from drachma import errors
 from drachma.api import pod
-from drachma.client import clock, events, patches, protocol
+from drachma.client import clock, patches, protocol
+from drachma.runtime import events
 from drachma.scheduler import preemption
 
 _log = logging.getLogger(__name__)

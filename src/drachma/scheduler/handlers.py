@@ -6,7 +6,7 @@ from typing import Final
 
 from drachma.api import deviceclass, devicetaintrule, pod, resourceclaim, resourceslice
 from drachma.api import node as nodes
-from drachma.client import cache, informer, informers
+from drachma.runtime import cache, informer, informers
 from drachma.scheduler import changes, cluster, nominations, peers, podinfo, queue, settings
 from drachma.scheduler.dynamicresources import inventory, wakeups
 from drachma.scheduler.hints import Action, Change, Resource

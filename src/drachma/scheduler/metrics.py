@@ -8,7 +8,7 @@ from typing import Final
 import prometheus_client
 from prometheus_client import core, registry
 
-from drachma.client import measures
+from drachma.runtime import measures
 from drachma.scheduler import cluster, queue
 
 _QUEUES: Final = (queue.Where.ACTIVE, queue.Where.BACKOFF, queue.Where.PARKED, queue.Where.GATED)

@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from drachma import allocator
+from drachma.accounting import ledger
 from drachma.allocator import identity
 from drachma.api import pod, resourceclaim
-from drachma.client import cache, clock, informers
-from drachma.scheduler import cluster, ledger
+from drachma.client import clock
+from drachma.runtime import cache, informers
+from drachma.scheduler import cluster
 from drachma.scheduler.dynamicresources import inventory
 from drachma.scheduler.plugins import nodeports, noderesources
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from drachma.accounting import ledger
 from drachma.api import pod
-from drachma.client import cache
-from drachma.scheduler import ledger
+from drachma.runtime import cache
 
 
 class PodInfo:

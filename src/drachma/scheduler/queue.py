@@ -21,7 +21,7 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from drachma.api import pod
-from drachma.client import cache
+from drachma.runtime import cache
 from drachma.scheduler import changes, hints, podinfo, verdict
 from drachma.scheduler.dynamicresources import podclaims
 

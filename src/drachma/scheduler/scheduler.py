@@ -20,8 +20,10 @@ from typing import Any, Final
 import msgspec
 import prometheus_client
 
+from drachma.accounting import ledger
 from drachma.api import pod
-from drachma.client import clock, events, informers, protocol
+from drachma.client import clock, protocol
+from drachma.runtime import events, informers
 from drachma.scheduler import (
     binder,
     cluster,
@@ -29,7 +31,6 @@ from drachma.scheduler import (
     cycle,
     evictor,
     handlers,
-    ledger,
     messages,
     metrics,
     nominations,

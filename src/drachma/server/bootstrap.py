@@ -3,8 +3,9 @@
 from typing import Any, Final
 
 from drachma.server import status
+from drachma.server.calls import options
 from drachma.server.kinds.strategy import User, Write
-from drachma.server.pipeline import options, registry
+from drachma.server.pipeline import registry
 from drachma.server.surface import resources, verbs
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")

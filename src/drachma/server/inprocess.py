@@ -16,8 +16,9 @@ from drachma.client import local, refusal, target
 from drachma.client import protocol as client
 from drachma.server import status
 from drachma.server.access import authentication
+from drachma.server.calls import options
 from drachma.server.kinds.strategy import User
-from drachma.server.pipeline import deleting, options, podverbs, writing
+from drachma.server.pipeline import deleting, podverbs, writing
 from drachma.server.pipeline.handling import Handler, Services
 from drachma.server.presentation import negotiation
 from drachma.server.reads import listing

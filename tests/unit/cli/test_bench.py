@@ -8,9 +8,10 @@ from typer import testing
 
 from drachma import errors
 from drachma.api import gates, pod
-from drachma.cli import bench, embedded, root
+from drachma.cli import bench, root
 from drachma.cli.benchmark import meter, objects, preparation, runner, table, workloads
-from drachma.client import Informers, informer
+from drachma.process import embedded
+from drachma.runtime import Informers, informer
 from drachma.store import memory
 from drachma.testing import pod as build_pod
 

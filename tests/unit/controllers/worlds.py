@@ -13,8 +13,9 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import event, meta
 from drachma.api import gates as features
-from drachma.client import Client, Informers, Selection, local, patches, target
-from drachma.controllers import controller, environment, group
+from drachma.client import Client, Selection, local, patches, target
+from drachma.controllers import environment, group
+from drachma.runtime import Informers, controller
 from drachma.server import bootstrap, inprocess
 from drachma.server.access import authentication
 from drachma.server.wire import app

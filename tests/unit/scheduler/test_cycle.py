@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drachma import allocator
+from drachma.accounting import ledger
 from drachma.api import gates, resourceclaim
 from drachma.api import node as nodes
-from drachma.scheduler import cluster, cycle, ledger, messages, nominations, podinfo
+from drachma.scheduler import cluster, cycle, messages, nominations, podinfo
 from drachma.scheduler.decision import Aborted, Placed, Unfit
 from drachma.scheduler.dynamicresources import accountant, inventory
 from drachma.scheduler.plugins import noderesources, tainttoleration

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.scheduler import ledger
+from drachma.accounting import ledger
 from drachma.scheduler.plugins import noderesources
 from drachma.testing import node
 from drachma.testing import pod as a_pod

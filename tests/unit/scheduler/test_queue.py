@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from drachma.api import pod
-from drachma.client import cache
+from drachma.runtime import cache
 from drachma.scheduler import hints, queue, verdict
 from drachma.scheduler.hints import Action, Change, Hint, Resource
 from drachma.scheduler.queue import Where

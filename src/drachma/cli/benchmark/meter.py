@@ -12,7 +12,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import pod
-from drachma.client import informer
+from drachma.runtime import informer
 
 SAMPLE_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 90.0

@@ -23,9 +23,10 @@ import msgspec
 
 from drachma import errors
 from drachma.api import pod
-from drachma.cli import embedded, eventloop
 from drachma.cli.benchmark import meter, objects, preparation, workloads
-from drachma.client import Client, Informers, http
+from drachma.client import Client, http
+from drachma.process import embedded, eventloop
+from drachma.runtime import Informers
 from drachma.store import sqlite
 
 Mode = Literal["embedded", "https"]

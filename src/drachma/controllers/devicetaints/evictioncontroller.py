@@ -14,9 +14,10 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import devices, devicetaintrule, event, pod, resourceclaim, resourceslice
 from drachma.api import gates as features
-from drachma.client import events, informer, patches
-from drachma.controllers import controller, disruption, environment, workqueue
+from drachma.client import patches
+from drachma.controllers import disruption, environment
 from drachma.controllers.devicetaints import eviction, rulestatus, survey
+from drachma.runtime import controller, events, informer, workqueue
 
 WORKERS: Final = 10
 STATUS_SECONDS: Final = 10.0

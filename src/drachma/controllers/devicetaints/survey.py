@@ -9,9 +9,9 @@ from typing import Final
 
 from drachma import errors
 from drachma.api import devicetaintrule, pod, resourceclaim, resourceslice
-from drachma.client import Informers
 from drachma.controllers.devicetaints import eviction
 from drachma.controllers.resourceclaim import podclaims
+from drachma.runtime import Informers
 
 Claim = resourceclaim.ResourceClaim
 Rule = devicetaintrule.DeviceTaintRule

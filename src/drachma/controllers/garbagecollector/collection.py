@@ -10,8 +10,8 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import meta
 from drachma.client import Client, patches, protocol
-from drachma.controllers import controller
 from drachma.controllers.garbagecollector import graph, owners
+from drachma.runtime import controller
 
 _ATTEMPTS: Final = 5
 """How often a delete is tried on an object that others keep changing without changing its owners."""

@@ -12,9 +12,10 @@ import prometheus_client
 
 from drachma import errors
 from drachma.api import event, meta, scheme
-from drachma.client import events, informer, target
-from drachma.controllers import controller, environment, workqueue
+from drachma.client import target
+from drachma.controllers import environment
 from drachma.controllers.garbagecollector import collection, graph, owners
+from drachma.runtime import controller, events, informer, workqueue
 
 WORKERS: Final = 20
 DISCOVERY_SECONDS: Final = 30.0

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import job, pod
-from drachma.client import cache, events, informer
-from drachma.controllers import controller, environment, workqueue
+from drachma.controllers import environment
 from drachma.controllers.job import jobmetrics, jobsync, model, podcontrol, restarts, retries
 from drachma.controllers.resourceclaim import podclaims
+from drachma.runtime import cache, controller, events, informer, workqueue
 
 WORKERS: Final = 5
 OWNER_INDEX: Final = "job controller: job"

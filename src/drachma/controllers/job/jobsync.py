@@ -12,8 +12,9 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import job, pod
-from drachma.client import Client, events, patches
+from drachma.client import Client, patches
 from drachma.controllers.job import indexes, jobmetrics, model, outcome, podcontrol, progress, retries, tally
+from drachma.runtime import events
 
 _MOST_UNCOUNTED: Final = 500
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import event, pod
-from drachma.client import Client, Informer, events, patches
-from drachma.controllers import controller, disruption
+from drachma.client import Client, patches
+from drachma.controllers import disruption
 from drachma.controllers.job import podtemplate, tally
+from drachma.runtime import Informer, controller, events
 
 MOST_AT_ONCE: Final = 500
 """Pods that one look at a job makes or deletes at most."""

@@ -7,9 +7,10 @@ import prometheus_client
 
 from drachma import errors
 from drachma.api import job
-from drachma.client import cache, informer, patches
-from drachma.controllers import controller, environment, workqueue
+from drachma.client import patches
+from drachma.controllers import environment
 from drachma.controllers.job import model
+from drachma.runtime import cache, controller, informer, workqueue
 
 WORKERS: Final = 5
 

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import namespace
-from drachma.client import informer, patches
-from drachma.controllers import controller, environment, workqueue
+from drachma.client import patches
+from drachma.controllers import environment
 from drachma.controllers.namespace import conditions, contents
+from drachma.runtime import controller, informer, workqueue
 
 WORKERS: Final = 10
 FINALIZER: Final = "kubernetes"

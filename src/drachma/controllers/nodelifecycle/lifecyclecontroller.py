@@ -14,9 +14,10 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import lease, node, pod
-from drachma.client import events, informer, patches
-from drachma.controllers import controller, disruption, environment, workqueue
+from drachma.client import patches
+from drachma.controllers import disruption, environment
 from drachma.controllers.nodelifecycle import health, nodetaints, zones
+from drachma.runtime import controller, events, informer, workqueue
 
 PERIOD_SECONDS: Final = 5.0
 WORKERS: Final = 8

@@ -9,9 +9,9 @@ from typing import Final, Literal, NamedTuple
 
 from drachma import errors
 from drachma.api import pod, resourceclaim, resourceclaimtemplate
-from drachma.client import informer
-from drachma.controllers import controller, environment, workqueue
+from drachma.controllers import environment
 from drachma.controllers.resourceclaim import claimmetrics, generation, podclaims, recentclaims, upkeep
+from drachma.runtime import controller, informer, workqueue
 
 WORKERS: Final = 10
 

@@ -11,8 +11,8 @@ import prometheus_client
 from prometheus_client import core, registry
 
 from drachma.api import resourceclaim
-from drachma.client import Informer
 from drachma.controllers.resourceclaim import podclaims
+from drachma.runtime import Informer
 
 _CREATE_LABELS: Final = ("status", "admin_access", "owner_api_group", "owner_api_kind")
 _CLAIM_LABELS: Final = ("allocated", "admin_access", "source")

@@ -10,9 +10,10 @@ from drachma import errors
 from drachma.api import gates as features
 from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
 from drachma.api.struct import ABSENT_MAP
-from drachma.client import Client, events, patches
+from drachma.client import Client, patches
 from drachma.controllers import environment
 from drachma.controllers.resourceclaim import claimmetrics, podclaims, recentclaims
+from drachma.runtime import events
 
 FAILED: Final = "FailedResourceClaimCreation"
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from drachma.api import meta, resourceclaim
-from drachma.client import Informer, cache
 from drachma.controllers.resourceclaim import podclaims
+from drachma.runtime import Informer, cache
 
 OWNER_INDEX: Final = "resource claim controller: owning pod"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from drachma.accounting import ledger, policies, requests
 from drachma.api import gates, pod, resourceclaim
-from drachma.scheduler import accounting, ledger, requests
 from drachma.scheduler.dynamicresources import footprint, inventory, podclaims
 from drachma.values import quantity
 
@@ -22,7 +22,7 @@ class Account(NamedTuple):
     """What a pod's claims come to."""
 
     statuses: requests.ClaimStatuses = ()
-    settled: accounting.Settlement | None = None
+    settled: policies.Settlement | None = None
     problem: str = ""
 
 
@@ -55,14 +55,14 @@ class Accountant:
             return Account(footprint.statuses(of, meanings))
         problems = [mark.problem for _, mark in meanings.values() if mark.problem]
         shares = [
-            accounting.Share(claim, driver, resource, policy, amount.nanos, footprint.users(of, entry) if entry else ())
+            policies.Share(claim, driver, resource, policy, amount.nanos, footprint.users(of, entry) if entry else ())
             for claim, (entry, mark) in sorted(meanings.items())
             for driver, resource, policy, amount in mark.shares
         ]
-        problem = problems[0] if problems else accounting.problem(shares)
+        problem = problems[0] if problems else policies.problem(shares)
         if problem:
             return Account(problem=problem)
-        settled = accounting.settle(of, shares)
+        settled = policies.settle(of, shares)
         marks = {
             claim: (entry, mark._replace(mapped=_mapped(settled.added.get(claim, {}), mark)))
             for claim, (entry, mark) in meanings.items()
@@ -83,7 +83,7 @@ class Accountant:
         if not self.has_policies:
             return False
         shares = self.meaning(claim, allocation).shares
-        return bool(shares) and all(policy is accounting.Policy.CONSUME_FROM for _, _, policy, _ in shares)
+        return bool(shares) and all(policy is policies.Policy.CONSUME_FROM for _, _, policy, _ in shares)
 
     def _meanings(self, bound: pod.Pod) -> Meanings:
         try:
@@ -99,12 +99,12 @@ class Accountant:
     def _policies(self, claim: resourceclaim.ResourceClaim) -> footprint.PolicyOf:
         def policy_of(
             result: resourceclaim.DeviceRequestAllocationResult, resource: str, stated: str | None
-        ) -> accounting.Policy | str:
+        ) -> policies.Policy | str:
             name = _class_name(claim, result.request)
             found = self._devices.classes.get(name)
-            policies = {} if found is None else found.spec.node_allocatable_resource_accounting_policies
-            return accounting.policy(
-                stated, policies.get(resource), subject=f"device {result.device}, resource {resource}"
+            class_policies = {} if found is None else found.spec.node_allocatable_resource_accounting_policies
+            return policies.policy(
+                stated, class_policies.get(resource), subject=f"device {result.device}, resource {resource}"
             )
 
         return policy_of

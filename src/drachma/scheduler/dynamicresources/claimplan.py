@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from drachma.accounting import resourcenames
 from drachma.api import gates, resourceclaim
-from drachma.scheduler import podinfo, resources, verdict
+from drachma.scheduler import podinfo, verdict
 from drachma.scheduler.dynamicresources import extendedclaim, inventory, podclaims
 
 _NONE: Final[frozenset[str]] = frozenset()
@@ -44,7 +45,7 @@ def delegated(info: podinfo.PodInfo, devices: inventory.Inventory) -> frozenset[
     return frozenset(
         name
         for name, _ in info.demand.amounts
-        if resources.may_be_devices(name) and devices.names.get(name) is not None
+        if resourcenames.may_be_devices(name) and devices.names.get(name) is not None
     )
 
 
@@ -71,7 +72,7 @@ def make(
     extended: tuple[str, ...] = ()
     if delegated(info, devices) and enabled.on(gates.Gate.EXTENDED_RESOURCE):
         special = devices.claims.special_claim(info.uid) or extendedclaim.draft(info.pod, uid=new_uid())
-        extended = tuple(name for name, _ in info.demand.amounts if resources.may_be_devices(name))
+        extended = tuple(name for name, _ in info.demand.amounts if resourcenames.may_be_devices(name))
     if not entries and special is None:
         return None
     for entry in entries:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from drachma.accounting import podbudget
 from drachma.allocator import features as allocator_features
 from drachma.api import gates, resourceclaim
 from drachma.scheduler import cluster, podinfo, selectors, verdict
@@ -23,7 +24,6 @@ from drachma.scheduler.dynamicresources import (
     extendedclaim,
     footprint,
     inventory,
-    podbudget,
     podclaims,
     preference,
     sharedfit,

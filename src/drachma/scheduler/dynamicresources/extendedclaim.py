@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from drachma.accounting import requests
 from drachma.api import meta, pod, resourceclaim
-from drachma.scheduler import requests
 from drachma.scheduler.dynamicresources import extendednames, tracker
 
 IN_MEMORY_NAME: Final = "<extended-resources>"

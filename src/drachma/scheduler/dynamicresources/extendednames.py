@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
+from drachma.accounting import resourcenames
 from drachma.api import deviceclass
-from drachma.scheduler import resources
 
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -24,8 +24,8 @@ class ExtendedNames:
 
     def get(self, resource: str) -> deviceclass.DeviceClass | None:
         """The class behind a resource."""
-        if resource.startswith(resources.DEVICE_CLASS_PREFIX):
-            return self._classes.get(resource.removeprefix(resources.DEVICE_CLASS_PREFIX))
+        if resource.startswith(resourcenames.DEVICE_CLASS_PREFIX):
+            return self._classes.get(resource.removeprefix(resourcenames.DEVICE_CLASS_PREFIX))
         found = self._by_name.get(resource)
         if not found:
             return None

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from drachma.accounting import policies
 from drachma.allocator import view as views
 from drachma.api import nodeallocatable, pod, resourceclaim, resourceslice
-from drachma.scheduler import accounting, verdict
+from drachma.scheduler import verdict
 from drachma.values import quantity
 
 Overhead = tuple[quantity.Quantity | None, quantity.Quantity | None]
@@ -21,7 +22,7 @@ Overhead = tuple[quantity.Quantity | None, quantity.Quantity | None]
 FindDevice = Callable[[resourceclaim.DeviceRequestAllocationResult], resourceslice.Device | None]
 
 
-PolicyOf = Callable[[resourceclaim.DeviceRequestAllocationResult, str, str | None], accounting.Policy | str]
+PolicyOf = Callable[[resourceclaim.DeviceRequestAllocationResult, str, str | None], policies.Policy | str]
 """The accounting policy of a resource of an allocated device, which may state one; a text where there is none."""
 
 
@@ -30,7 +31,7 @@ class Footprint(NamedTuple):
 
     mapped: tuple[tuple[str, quantity.Quantity], ...] = ()
     overhead: tuple[tuple[str, Overhead], ...] = ()
-    shares: tuple[tuple[str, str, accounting.Policy, quantity.Quantity], ...] = ()
+    shares: tuple[tuple[str, str, policies.Policy, quantity.Quantity], ...] = ()
     """With accounting policies: driver, resource, policy and amount of what is mapped."""
     problem: str = ""
     """With accounting policies: why this cannot be accounted for."""
@@ -71,7 +72,7 @@ def of(
     """
     mapped: dict[str, quantity.Quantity] = {}
     overhead: dict[str, Overhead] = {}
-    shares: dict[tuple[str, str, accounting.Policy], quantity.Quantity] = {}
+    shares: dict[tuple[str, str, policies.Policy], quantity.Quantity] = {}
     problem = ""
     for result in allocation.devices.results:
         device = find(result)
@@ -84,7 +85,7 @@ def of(
                     mapped[name] = mapped[name] + amount if name in mapped else amount
                     if policy_of is not None:
                         policy = policy_of(result, name, resource.accounting_policy)
-                        if isinstance(policy, accounting.Policy):
+                        if isinstance(policy, policies.Policy):
                             key = (result.driver, name, policy)
                             shares[key] = shares[key] + amount if key in shares else amount
                         else:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from drachma.scheduler import accounting, cluster, ledger, podinfo, requests, resources
+from drachma.accounting import ledger, policies, requests, resourcenames
+from drachma.scheduler import cluster, podinfo
 from drachma.scheduler.dynamicresources import accountant
 from drachma.scheduler.plugins import noderesources
 from drachma.values import names
 
-_SHARED: Final = frozenset({resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE})
+_SHARED: Final = frozenset({resourcenames.CPU, resourcenames.MEMORY, resourcenames.EPHEMERAL_STORAGE})
 
 
 def is_shared(name: str) -> bool:
@@ -21,12 +22,12 @@ def is_shared(name: str) -> bool:
 def question(info: podinfo.PodInfo, account: accountant.Account) -> functools.partial[noderesources.Fit]:
     """The question whether a node has enough left; its arguments tell it from others."""
     exact = ledger.without(requests.total(info.pod, claims=account.statuses), account.settled)
-    asked = tuple((name, amount) for name, amount in resources.amounts(exact) if is_shared(name))
+    asked = tuple((name, amount) for name, amount in resourcenames.amounts(exact) if is_shared(name))
     return functools.partial(_fit, asked, () if account.settled is None else account.settled.pools)
 
 
 def _fit(
-    asked: resources.Amounts, pools: tuple[accounting.PoolUse, ...], state: cluster.NodeState
+    asked: resourcenames.Amounts, pools: tuple[policies.PoolUse, ...], state: cluster.NodeState
 ) -> noderesources.Fit:
     account = state.ledger
     reasons: list[str] = []

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from drachma.allocator import allocated, identity
 from drachma.api import meta, resourceclaim
-from drachma.client import cache
+from drachma.runtime import cache
 
 EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from drachma.accounting import ledger, ports
 from drachma.api import pod
-from drachma.scheduler import hints, ledger, ports, verdict
+from drachma.scheduler import hints, verdict
 
 REJECTION: Final = verdict.Rejection(
     verdict.NODE_PORTS, ("node(s) didn't have free ports for the requested pod ports",), is_resolvable=True

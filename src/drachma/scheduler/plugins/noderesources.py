@@ -10,9 +10,10 @@ import math
 from collections.abc import Hashable, Iterable
 from typing import Final, NamedTuple
 
+from drachma.accounting import ledger, requests, resourcenames
 from drachma.api import deviceclass, pod
 from drachma.api import node as nodes
-from drachma.scheduler import hints, ledger, requests, resources, verdict
+from drachma.scheduler import hints, verdict
 
 _MAX: Final = 100
 _TOO_MANY: Final = "Too many pods"
@@ -39,7 +40,7 @@ class FitQuestion:
         self._amounts = demand.amounts
         self._delegated = delegated
         asked = dict(demand.amounts)
-        self._cpu, self._memory = asked.get(resources.CPU, 0), asked.get(resources.MEMORY, 0)
+        self._cpu, self._memory = asked.get(resourcenames.CPU, 0), asked.get(resourcenames.MEMORY, 0)
         self._scored_cpu, self._scored_memory = demand.scored_cpu, demand.scored_memory
         self.key: Hashable = (demand.amounts, demand.scored_cpu, demand.scored_memory, delegated)
         """The same only for questions that every node answers alike."""
@@ -58,8 +59,8 @@ class FitQuestion:
     def _score(self, account: ledger.Ledger) -> int:
         least = _least_allocated(
             (
-                (account.allocatable.get(resources.CPU, 0), account.scored_cpu + self._scored_cpu),
-                (account.allocatable.get(resources.MEMORY, 0), account.scored_memory + self._scored_memory),
+                (account.allocatable.get(resourcenames.CPU, 0), account.scored_cpu + self._scored_cpu),
+                (account.allocatable.get(resourcenames.MEMORY, 0), account.scored_memory + self._scored_memory),
             )
         )
         if not self._cpu and not self._memory:
@@ -68,7 +69,7 @@ class FitQuestion:
 
 
 def shortage(
-    asked: resources.Amounts, account: ledger.Ledger, *, delegated: frozenset[str] = frozenset()
+    asked: resourcenames.Amounts, account: ledger.Ledger, *, delegated: frozenset[str] = frozenset()
 ) -> tuple[str, ...]:
     """The resources of which a node has too little left."""
     allocatable, requested = account.allocatable, account.requested
@@ -80,7 +81,7 @@ def shortage(
     return tuple(found)
 
 
-def is_resolvable(short: Iterable[str], asked: resources.Amounts, account: ledger.Ledger) -> bool:
+def is_resolvable(short: Iterable[str], asked: resourcenames.Amounts, account: ledger.Ledger) -> bool:
     """Whether the node would be large enough if it were empty."""
     amounts = dict(asked)
     return all(amounts[name] <= account.allocatable.get(name, 0) for name in short)
@@ -104,7 +105,7 @@ def _balanced(account: ledger.Ledger, *, cpu: int, memory: int) -> int:
 def _balance(account: ledger.Ledger, *, cpu: int, memory: int) -> int:
     shares = [
         min((account.requested.get(name, 0) + more) / account.allocatable[name], 1.0)
-        for name, more in ((resources.CPU, cpu), (resources.MEMORY, memory))
+        for name, more in ((resourcenames.CPU, cpu), (resourcenames.MEMORY, memory))
         if account.allocatable.get(name, 0)
     ]
     deviation = math.fabs((shares[0] - shares[1]) / 2) if len(shares) == 2 else 0.0
@@ -115,7 +116,7 @@ def _balance(account: ledger.Ledger, *, cpu: int, memory: int) -> int:
 
 
 def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
-    asked = resources.amounts(requests.total(waiting))
+    asked = resourcenames.amounts(requests.total(waiting))
     account = ledger.Ledger()
     account.measure(new)
     if account.allowed_pods < 1 or shortage(tuple(_without_devices(asked)), account):
@@ -129,15 +130,15 @@ def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bo
     return any(account.allocatable.get(name, 0) > before.allocatable.get(name, 0) for name, _ in asked)
 
 
-def _without_devices(asked: resources.Amounts) -> Iterable[tuple[str, int]]:
+def _without_devices(asked: resourcenames.Amounts) -> Iterable[tuple[str, int]]:
     """Whether a class backs a resource is not known here: it may, and then the node need not have it."""
-    return (entry for entry in asked if not resources.may_be_devices(entry[0]))
+    return (entry for entry in asked if not resourcenames.may_be_devices(entry[0]))
 
 
 def _class_helps(waiting: pod.Pod, old: deviceclass.DeviceClass | None, new: deviceclass.DeviceClass) -> bool:
-    asked = dict(resources.amounts(requests.total(waiting)))
+    asked = dict(resourcenames.amounts(requests.total(waiting)))
     explicit = new.spec.extended_resource_name
-    if old is None and resources.DEVICE_CLASS_PREFIX + new.metadata.name in asked:
+    if old is None and resourcenames.DEVICE_CLASS_PREFIX + new.metadata.name in asked:
         return True
     return explicit is not None and explicit in asked and (old is None or old.spec.extended_resource_name != explicit)
 

@@ -14,8 +14,8 @@ import msgspec
 from drachma import errors
 from drachma.api import codec, meta, scheme
 from drachma.server import schema, status
+from drachma.server.calls import options
 from drachma.server.decoding import jsonsyntax, protobuf, yamlsyntax
-from drachma.server.pipeline import options
 from drachma.server.presentation import negotiation
 from drachma.server.schema import decodeerrors, unknownfields
 from drachma.server.surface import resources

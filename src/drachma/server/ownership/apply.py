@@ -12,10 +12,9 @@ from datetime import datetime
 
 from drachma import errors
 from drachma.server import documents, schema, status
-from drachma.server.ownership import comparison, fieldset, lastapplied, managedfields, managers, merging
+from drachma.server.ownership import applyerrors, comparison, fieldset, lastapplied, managedfields, managers, merging
 from drachma.server.ownership.managers import Document, Owned, Owners
 from drachma.server.patch import patching
-from drachma.server.schema import applyerrors
 from drachma.values import quotation
 
 

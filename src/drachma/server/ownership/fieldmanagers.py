@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
+from drachma.server.calls import options
 from drachma.server.kinds.strategy import Strategy, Write
 from drachma.server.ownership import apply, managedfields, managers
-from drachma.server.pipeline import options
 from drachma.server.surface import resources
 
 _NAME_BYTES: Final = 128

@@ -4,8 +4,9 @@ import asyncio
 from typing import Any, Final
 
 from drachma.server import status
+from drachma.server.calls import options
 from drachma.server.decoding import deletebody
-from drachma.server.pipeline import deletion, options
+from drachma.server.pipeline import deletion
 from drachma.server.pipeline.handling import Handler
 from drachma.server.presentation import negotiation
 from drachma.server.reads import listing

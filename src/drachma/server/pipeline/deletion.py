@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from drachma import errors
 from drachma.server import objectmeta, status
+from drachma.server.calls import options
 from drachma.server.kinds.strategy import Strategy, Write
-from drachma.server.pipeline import options, registry
+from drachma.server.pipeline import registry
 from drachma.server.presentation import encoding
 from drachma.store import record
 

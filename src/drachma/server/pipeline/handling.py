@@ -7,9 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from drachma.server import status
+from drachma.server.calls import options
 from drachma.server.decoding import bodies
 from drachma.server.kinds.strategy import Strategy, Write
-from drachma.server.pipeline import deletion, options, registry
+from drachma.server.pipeline import deletion, registry
 from drachma.server.presentation import encoding, forms, negotiation
 from drachma.server.reads import listing, watching
 from drachma.server.surface import resources, routes, verbs

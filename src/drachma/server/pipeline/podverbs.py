@@ -6,9 +6,10 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import meta, struct
 from drachma.server import documents, objectmeta, status
+from drachma.server.calls import options
 from drachma.server.decoding import bodies
 from drachma.server.kinds.strategy import Write
-from drachma.server.pipeline import options, registry
+from drachma.server.pipeline import registry
 from drachma.server.pipeline.handling import Handler
 from drachma.server.presentation import encoding, negotiation
 from drachma.server.wire import responses

@@ -6,7 +6,7 @@ from typing import Final
 
 from drachma import errors
 from drachma.server import status
-from drachma.server.pipeline import options
+from drachma.server.calls import options
 from drachma.server.pipeline.handling import Handler
 from drachma.server.presentation import forms, negotiation
 from drachma.server.reads import listing, watching

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma import errors
 from drachma.server import documents, objectmeta, status
+from drachma.server.calls import options
 from drachma.server.kinds.strategy import Strategy, Subject, Write
 from drachma.server.ownership import fieldmanagers
-from drachma.server.pipeline import options
 from drachma.server.presentation import encoding
 from drachma.server.surface import resources
 from drachma.store import protocol, record

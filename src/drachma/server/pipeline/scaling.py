@@ -7,10 +7,10 @@ import msgspec
 
 from drachma import errors
 from drachma.server import documents, schema, status
+from drachma.server.calls import options
 from drachma.server.decoding import bodies
 from drachma.server.kinds.strategy import Subject
 from drachma.server.patch import patching
-from drachma.server.pipeline import options
 from drachma.server.pipeline.handling import Handler
 from drachma.server.presentation import negotiation
 from drachma.server.surface import verbs

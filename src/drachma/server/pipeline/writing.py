@@ -7,11 +7,12 @@ import msgspec
 
 from drachma import errors
 from drachma.server import documents, objectmeta, schema, status
+from drachma.server.calls import options
 from drachma.server.decoding import bodies, yamlsyntax
 from drachma.server.kinds.strategy import Subject, Write
 from drachma.server.ownership import fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
-from drachma.server.pipeline import options, registry
+from drachma.server.pipeline import registry
 from drachma.server.pipeline.handling import Handler
 from drachma.server.presentation import negotiation
 from drachma.server.schema import decodeerrors, unknownfields

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.server import status
-from drachma.server.pipeline import options
+from drachma.server.calls import options
 from drachma.server.presentation import negotiation, table
 from drachma.server.reads import listing
 from drachma.server.surface import resources

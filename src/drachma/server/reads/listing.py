@@ -13,7 +13,7 @@ import msgspec
 
 from drachma import errors
 from drachma.server import status
-from drachma.server.pipeline import options
+from drachma.server.calls import options
 from drachma.server.reads import continuation
 from drachma.server.surface import resources
 from drachma.store import protocol, record

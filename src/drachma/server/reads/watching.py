@@ -13,12 +13,11 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from drachma import errors
-from drachma.server import schema, status
-from drachma.server.pipeline import options
+from drachma.server import deadlines, schema, status
+from drachma.server.calls import options
 from drachma.server.presentation import encoding
-from drachma.server.reads import fieldselector, listing
-from drachma.server.surface import resources
-from drachma.server.wire import deadlines
+from drachma.server.reads import listing
+from drachma.server.surface import fieldselector, resources
 from drachma.store import protocol, record
 from drachma.validation import fielderror
 from drachma.validation.path import Path

@@ -15,7 +15,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.server import status
+from drachma.server import deadlines, status
 from drachma.server.access import authentication
 from drachma.server.kinds import catalog, devicestrategy
 from drachma.server.kinds.strategy import Strategy
@@ -23,7 +23,7 @@ from drachma.server.pipeline import deleting, deletion, handling, podverbs, read
 from drachma.server.pipeline.handling import Handler, Services
 from drachma.server.reads import watching
 from drachma.server.surface import resources, routes, verbs
-from drachma.server.wire import deadlines, health, metrics, nonresource, responses
+from drachma.server.wire import health, metrics, nonresource, responses
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
 

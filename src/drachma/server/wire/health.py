@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from drachma.server.pipeline import options
+from drachma.server.calls import options
 from drachma.server.wire import responses
 
 PATHS: Final = ("/healthz", "/livez", "/readyz")

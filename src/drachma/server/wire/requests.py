@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from drachma.server import status
+from drachma.server.calls import options
 from drachma.server.kinds.strategy import User
-from drachma.server.pipeline import options
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.server import schema
-from drachma.server.ownership import comparison, merging
-from drachma.server.schema import applyerrors
+from drachma.server.ownership import applyerrors, comparison, merging
 
 POD = schema.of("v1", "Pod")
 CLAIM = schema.of("resource.k8s.io/v1", "ResourceClaim")

@@ -1,0 +1,1 @@
+"""What pods and devices ask of a node: requests, resource names, ports, accounting policies, budgets, the ledger."""

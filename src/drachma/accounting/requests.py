@@ -1,0 +1,163 @@
+"""What a pod asks for in all: containers, init containers, sidecars, overhead, pod-level resources, and its claims.
+
+The one calculation behind the ledger, the fit check, scoring and the check of pod-level budgets. Amounts are exact
+here (nanos); :func:`drachma.accounting.resourcenames.amounts` rounds them for the ledger.
+
+Init containers run one after the other before the containers, so a pod needs the larger of what its containers need
+together and what any init container needs; sidecars, which are init containers that keep running, add to both. What
+devices of claims mean for node-allocatable resources (KEP-5517) adds to all of that, once per claim. Where the pod
+states a resource as a whole, that is its budget and everything else is inside. Overhead comes on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from drachma.accounting import resourcenames
+from drachma.api import nodeallocatable, pod
+from drachma.values import names, quantity
+
+ClaimStatuses = tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...]
+
+DEFAULT_CPU: Final = 100 * 10**6
+"""What a container without a cpu request counts for when nodes are scored, in nanos; likewise for memory."""
+
+DEFAULT_MEMORY: Final = 200 * 1024 * 1024 * 10**9
+
+_DEFAULTS: Final[resourcenames.Nanos] = {resourcenames.CPU: DEFAULT_CPU, resourcenames.MEMORY: DEFAULT_MEMORY}
+_NOTHING: Final[resourcenames.Nanos] = {}
+
+
+def total(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcenames.Nanos:
+    """All that the pod needs of a node; ``claims`` is what its claims add."""
+    found = containers(requesting, claims=claims)
+    _take_whole(requesting, found)
+    return found
+
+
+def for_scoring(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcenames.Nanos:
+    """The same, with defaults for containers that do not say how much cpu or memory they need."""
+    defaults = _DEFAULTS
+    if has_budget(requesting):
+        stated = total(requesting, claims=claims)
+        defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in stated}
+    found = _together(requesting, field="requests", defaults=defaults)
+    if claims:
+        _add(found, of_claims(claims))
+    _take_whole(requesting, found)
+    return found
+
+
+def containers(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcenames.Nanos:
+    """What the containers request together, with what claims add; without budget and overhead."""
+    found = _together(requesting, field="requests", defaults=_NOTHING)
+    if claims:
+        _add(found, of_claims(claims))
+    return found
+
+
+def container_limits(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcenames.Nanos:
+    """The containers' limits together. Claims count where there is a limit at all, and always for huge pages."""
+    found = _together(requesting, field="limits", defaults=_NOTHING)
+    for name, amount in of_claims(claims).items():
+        if name in found or names.is_huge_page_resource(name):
+            found[name] = found.get(name, 0) + amount
+    return found
+
+
+def of_claims(statuses: ClaimStatuses) -> resourcenames.Nanos:
+    """What claims add to a pod: mapped amounts, and overhead once for the pod and once for each container."""
+    found: resourcenames.Nanos = {}
+    for status in statuses:
+        for name, mapped in status.mapped().items():
+            found[name] = found.get(name, 0) + mapped.nanos
+        for overhead in status.overhead:
+            amount = _zero_or(overhead.per_pod) + _zero_or(overhead.per_container) * len(status.containers)
+            found[overhead.name] = found.get(overhead.name, 0) + amount
+    return found
+
+
+def of_container(statuses: ClaimStatuses, container: str) -> resourcenames.Nanos:
+    """What the claims that one container uses add to it."""
+    found: resourcenames.Nanos = {}
+    for status in statuses:
+        if container not in status.containers:
+            continue
+        for name, mapped in status.mapped().items():
+            found[name] = found.get(name, 0) + mapped.nanos
+        for overhead in status.overhead:
+            amount = _zero_or(overhead.per_pod) + _zero_or(overhead.per_container)
+            found[overhead.name] = found.get(overhead.name, 0) + amount
+    return found
+
+
+def is_budgeted(name: str) -> bool:
+    """Whether a resource can be stated for the pod as a whole."""
+    return name in (resourcenames.CPU, resourcenames.MEMORY) or names.is_huge_page_resource(name)
+
+
+def has_budget(requesting: pod.Pod) -> bool:
+    """Whether the pod states any request as a whole."""
+    whole = requesting.spec.resources
+    return whole is not None and any(map(is_budgeted, whole.requests))
+
+
+def is_sidecar(container: pod.Container) -> bool:
+    """Whether an init container keeps running beside the containers."""
+    return container.restart_policy == "Always"
+
+
+def _together(requesting: pod.Pod, *, field: str, defaults: resourcenames.Nanos) -> resourcenames.Nanos:
+    spec = requesting.spec
+    found: resourcenames.Nanos = {}
+    for container in spec.containers:
+        _add(found, _of(container, field=field, defaults=defaults))
+    if not spec.init_containers:
+        return found
+    sidecars: resourcenames.Nanos = {}
+    peak: resourcenames.Nanos = {}
+    for container in spec.init_containers:
+        own = _of(container, field=field, defaults=defaults)
+        if is_sidecar(container):
+            _add(found, own)
+            _add(sidecars, own)
+            _raise(peak, sidecars)
+        else:
+            _add(own, sidecars)
+            _raise(peak, own)
+    _raise(found, peak)
+    return found
+
+
+def _of(container: pod.Container, *, field: str, defaults: resourcenames.Nanos) -> resourcenames.Nanos:
+    stated = container.resources.requests if field == "requests" else container.resources.limits
+    return {**defaults, **_nanos(stated)} if defaults else _nanos(stated)
+
+
+def _take_whole(requesting: pod.Pod, found: resourcenames.Nanos) -> None:
+    """Take over what is stated for the pod as a whole: its budget, and its overhead on top."""
+    whole = requesting.spec.resources
+    if whole is not None:
+        found.update((name, amount.nanos) for name, amount in whole.requests.items() if is_budgeted(name))
+    if requesting.spec.overhead:
+        _add(found, _nanos(requesting.spec.overhead))
+
+
+def _nanos(stated: Mapping[str, quantity.Quantity]) -> resourcenames.Nanos:
+    return {name: amount.nanos for name, amount in stated.items()}
+
+
+def _zero_or(amount: quantity.Quantity | None) -> int:
+    return 0 if amount is None else amount.nanos
+
+
+def _add(to: resourcenames.Nanos, more: resourcenames.Nanos) -> None:
+    for name, amount in more.items():
+        to[name] = to.get(name, 0) + amount
+
+
+def _raise(to: resourcenames.Nanos, least: resourcenames.Nanos) -> None:
+    for name, amount in least.items():
+        if name not in to or amount > to[name]:
+            to[name] = amount

@@ -1,0 +1,155 @@
+"""The API server in this process: a data directory, a socket, TLS, and a clean end. Commands that serve are made of it.
+
+Other components can run beside it on the same event loop. They are told the application, so they reach it without
+HTTP; they end before the store closes, and when they fail, the server ends too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import logging
+import pathlib
+import random
+import secrets
+import tempfile
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+import typer
+
+from drachma import errors
+from drachma.api import gates as feature
+from drachma.process import eventloop
+from drachma.server import bootstrap
+from drachma.server.access import authentication, certificates, kubeconfig
+from drachma.server.wire import app as asgi
+from drachma.server.wire import serving
+from drachma.store import memory, protocol, sqlite
+
+_POLL_SECONDS: Final = 0.01
+"""How often to look whether uvicorn listens, of which it tells nobody."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be chosen; without ``data`` everything is forgotten when the server stops."""
+
+    data: pathlib.Path | None = None
+    address: serving.Address
+    kubeconfig_out: pathlib.Path | None = None
+    gates: feature.Gates = feature.ALL
+    is_announced: bool = True
+    """Whether people are told where it serves."""
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True):
+    """What components beside the server get to know; each calls ``ready`` once when it is."""
+
+    application: asgi.Application
+    url: str
+    authority: bytes
+    token: str
+    ready: Callable[[], None]
+    listening: asyncio.Event
+
+
+Beside = Callable[[Host], Awaitable[None]]
+"""Runs beside the server until it is cancelled; when it returns or raises, the server stops."""
+
+
+def log_to_stderr() -> None:
+    """Sets up logging for a command that runs until it is told to stop."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+def run(options: Options, *beside: Beside) -> None:
+    """Serves until a signal, or until something beside the server is done."""
+    with eventloop.runner() as runner:
+        if options.data is not None:
+            runner.run(_run(options, options.data, beside))
+        else:
+            with tempfile.TemporaryDirectory(prefix="drachma-") as folder:
+                runner.run(_run(options, pathlib.Path(folder), beside))
+
+
+async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...]) -> None:
+    is_kept = options.data is not None
+    store: protocol.Store = await sqlite.SqliteStore.open(folder) if is_kept else memory.MemoryStore()
+    try:
+        opened, bound = serving.bind(options.address)
+        with opened:
+            files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=_now())
+            token = kubeconfig.ensure_token(folder / "admin.token")
+            application = asgi.Application(
+                store,
+                authentication.Authenticator({token: authentication.ADMIN}),
+                clock=_now,
+                chance=random.Random(secrets.randbits(256)),
+                gates=options.gates,
+            )
+            await bootstrap.populate(application.services.registry)
+            server = serving.Server(application, files)
+            waits = asyncio.Semaphore(0)
+            host = Host(
+                application=application,
+                url=bound.url,
+                authority=files.authority.read_bytes(),
+                token=token,
+                ready=waits.release,
+                listening=asyncio.Event(),
+            )
+            serve = asyncio.create_task(server.serve(sockets=[opened]), name="API server")
+            parts = [asyncio.create_task(_part(each, host, server), name=f"beside: {each}") for each in beside]
+            try:
+                while not server.started and not serve.done():
+                    await asyncio.sleep(_POLL_SECONDS)
+                host.listening.set()
+                announce = asyncio.create_task(_announce(options, host, server, ready=waits, count=len(beside)))
+                try:
+                    await serve
+                finally:
+                    await _ended(announce)
+            finally:
+                await _ended(*parts)
+    finally:
+        await store.close()
+
+
+async def _part(beside: Beside, host: Host, server: serving.Server) -> None:
+    try:
+        await beside(host)
+    finally:
+        server.should_exit = True
+
+
+async def _announce(
+    options: Options, host: Host, server: serving.Server, *, ready: asyncio.Semaphore, count: int
+) -> None:
+    """Tells people once everything is ready, and not before."""
+    for _ in range(count):
+        await ready.acquire()
+    if options.kubeconfig_out is not None:
+        content = kubeconfig.document(host.url, authority=host.authority, token=host.token)
+        try:
+            kubeconfig.write(options.kubeconfig_out, content)
+        except errors.RefusedFileError:
+            server.should_exit = True
+            raise
+    if options.is_announced:
+        typer.echo(f"serving on {host.url}")
+
+
+async def _ended(*tasks: asyncio.Task[None]) -> None:
+    """Ends tasks; an error that ended one before is raised."""
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)

@@ -1,0 +1,10 @@
+"""What every component is made of: informers, work queue, controller loop, lease, event recorder, measures.
+
+Written against :mod:`drachma.client`, so that it works on any API server; controllers, scheduler and whatever else
+watches and writes objects are built from it.
+"""
+
+from drachma.runtime.informer import Informer
+from drachma.runtime.informers import Informers
+
+__all__ = ["Informer", "Informers"]

@@ -1,0 +1,76 @@
+"""A process's informers: each selection of a kind is listed and watched once, however many components want it.
+
+Enter it as an async context and all informers run; those asked for later start at once. Leaving it stops them.
+"""
+
+import asyncio
+import random
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from drachma.api import meta
+from drachma.client import backoff, clock, protocol, target
+from drachma.runtime.informer import Informer
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
+
+
+class Informers:
+    """The shared informers on one client."""
+
+    def __init__(
+        self,
+        client: protocol.Client,
+        *,
+        time: clock.Clock | None = None,
+        chance: random.Random | None = None,
+        pauses: backoff.Backoff | None = None,
+    ) -> None:
+        self._client: Final = client
+        self._clock: Final = time or clock.SystemClock()
+        self._chance: Final = chance or random.Random()
+        self._pauses: Final = pauses
+        self._informers: Final[dict[tuple[target.Target[Any], protocol.Selection], Informer[Any]]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: Final[list[asyncio.Task[None]]] = []
+
+    def of(self, kind: target.Of[ObjectT], selection: protocol.Selection = protocol.EVERYTHING) -> Informer[ObjectT]:
+        """The informer of a selection; the same one for all who ask for the same."""
+        key = (target.of(kind), selection)
+        found = self._informers.get(key)
+        if found is None:
+            found = Informer(
+                self._client,
+                kind,
+                selection=selection,
+                time=self._clock,
+                chance=self._chance,
+                pauses=self._pauses,
+            )
+            self._informers[key] = found
+            self._start(found)
+        return found
+
+    async def wait_synced(self) -> None:
+        """Returns once every informer asked for so far has its first list."""
+        for informer in tuple(self._informers.values()):
+            await informer.wait_synced()
+
+    async def __aenter__(self) -> Self:
+        self._group = await asyncio.TaskGroup().__aenter__()
+        for informer in self._informers.values():
+            self._start(informer)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._group is not None, "entered before it is left"
+        for task in self._tasks:
+            task.cancel()
+        group, self._group = self._group, None
+        await group.__aexit__(kind, error, trace)
+
+    def _start(self, informer: Informer[Any]) -> None:
+        if self._group is not None:
+            self._tasks.append(self._group.create_task(informer.run()))

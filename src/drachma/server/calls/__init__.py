@@ -1,0 +1,1 @@
+"""What a request says, whoever makes it: who, which verb on what, and with which options."""

@@ -1,0 +1,185 @@
+"""Events: what is written of what components record, on a server in process."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from drachma import errors
+from drachma.api import event, node, pod
+from drachma.client import Client, protocol
+from drachma.runtime import events
+from drachma.testing import node as build_node
+from drachma.testing import pod as build_pod
+from tests.scenarios import clusters
+from tests.unit.client.clocks import FakeClock
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with clusters.local_cluster() as cluster:
+        yield cluster.client
+
+
+@contextlib.asynccontextmanager
+async def recording(client: Client, clock: FakeClock) -> AsyncIterator[events.Recorder]:
+    recorder = events.Recorder(client, component="tester", time=clock)
+    task = asyncio.create_task(recorder.run())
+    try:
+        yield recorder
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def a_pod(name: str = "p") -> pod.Pod:
+    return build_pod(name).uid(f"uid-of-{name}").build()
+
+
+async def written(client: Client) -> list[str]:
+    """Every event there is, with its count."""
+    listed = (await client.list(event.Event)).items
+    shown = [f"{e.involved_object.name} {e.type} {e.reason} x{e.count}: {e.message}" for e in listed]
+    return sorted(shown)
+
+
+async def test_an_event_has_all_that_kubectl_shows(client: Client) -> None:
+    clock = FakeClock()
+    async with recording(client, clock) as recorder:
+        recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
+        await recorder.flush()
+    (found,) = (await client.list(event.Event)).items
+    assert found.metadata.namespace == "default"
+    assert found.metadata.name.startswith("p.")
+    assert found.involved_object == event.ObjectReference(
+        kind="Pod", namespace="default", name="p", uid="uid-of-p", api_version="v1"
+    )
+    assert (found.type, found.reason, found.message, found.count) == ("Warning", "Failed", "no luck", 1)
+    assert (found.source.component, found.reporting_component) == ("tester", "tester")
+    assert found.first_timestamp == found.last_timestamp == clock.utc()
+
+
+async def test_events_about_cluster_scope_are_in_the_default_namespace(client: Client) -> None:
+    async with recording(client, FakeClock()) as recorder:
+        made: node.Node = build_node("n").build()
+        recorder.record(made, type=events.NORMAL, reason="NodeReady", message="is ready")
+        await recorder.flush()
+    (found,) = (await client.list(event.Event)).items
+    assert (found.metadata.namespace, found.involved_object.namespace) == ("default", "")
+
+
+async def test_the_same_again_is_counted(client: Client) -> None:
+    clock = FakeClock()
+    async with recording(client, clock) as recorder:
+        for _ in range(2):
+            recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
+        await recorder.flush()
+        began = clock.utc()
+        clock.advance(5)
+        recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
+        recorder.record(a_pod("q"), type=events.WARNING, reason="Failed", message="no luck")
+        await recorder.flush()
+    assert await written(client) == ["p Warning Failed x3: no luck", "q Warning Failed x1: no luck"]
+    found = next(e for e in (await client.list(event.Event)).items if e.count == 3)
+    assert (found.first_timestamp, found.last_timestamp) == (began, clock.utc())
+
+
+async def test_a_deleted_event_begins_anew(client: Client) -> None:
+    async with recording(client, FakeClock()) as recorder:
+        for _ in range(2):
+            recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
+            await recorder.flush()
+            for known in (await client.list(event.Event)).items:
+                await client.delete(event.Event, known.metadata.name, namespace="default")
+        recorder.record(a_pod(), type=events.WARNING, reason="Failed", message="no luck")
+        await recorder.flush()
+    assert await written(client) == ["p Warning Failed x3: no luck"]
+
+
+async def test_similar_events_are_combined(client: Client) -> None:
+    async with recording(client, FakeClock()) as recorder:
+        for number in range(12):
+            recorder.record(a_pod(), type=events.WARNING, reason="Failed", message=f"attempt {number}")
+            await recorder.flush()
+    found = await written(client)
+    assert len(found) == 10
+    assert "p Warning Failed x3: (combined from similar events): attempt 11" in found
+
+
+async def test_a_flood_is_cut_off(client: Client) -> None:
+    clock = FakeClock()
+    async with recording(client, clock) as recorder:
+        for number in range(30):
+            recorder.record(a_pod(), type=events.WARNING, reason=f"Reason{number}", message="no luck")
+        recorder.record(a_pod("other"), type=events.WARNING, reason="Failed", message="no luck")
+        await recorder.flush()
+        assert len(await written(client)) == 26, "25 for one object, and others are not concerned"
+        clock.advance(301)
+        for number in range(2):
+            recorder.record(a_pod(), type=events.WARNING, reason=f"Later{number}", message="no luck")
+        await recorder.flush()
+    assert len(await written(client)) == 27
+
+
+async def test_a_name_that_events_cannot_have(client: Client) -> None:
+    async with recording(client, FakeClock()) as recorder:
+        reference = event.ObjectReference(kind="Strange", name="A_Name", namespace="default")
+        recorder.record(reference, type=events.NORMAL, reason="Seen", message="is strange")
+        await recorder.flush()
+    assert await written(client) == ["A_Name Normal Seen x1: is strange"]
+
+
+class _Failing:
+    """A client whose first creates fail."""
+
+    def __init__(self, client: Client, failures: list[errors.DrachmaError]) -> None:
+        self._client = client
+        self._failures = failures
+
+    async def create(self, made: event.Event) -> event.Event:
+        if self._failures:
+            raise self._failures.pop(0)
+        return await self._client.create(made)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+async def test_a_server_that_cannot_be_reached_is_tried_again(client: Client) -> None:
+    clock = FakeClock()
+    failing = _Failing(client, [errors.UnreachableError("gone"), errors.UnreachableError("gone")])
+    async with recording(cast(protocol.Client, failing), clock) as recorder:
+        recorder.record(a_pod(), type=events.NORMAL, reason="Seen", message="is there")
+        await recorder.flush()
+    assert await written(client) == ["p Normal Seen x1: is there"]
+    assert clock.pauses[0] <= 10
+    assert clock.pauses[1:] == [10]
+
+
+async def test_a_refused_event_is_dropped(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    async with recording(client, FakeClock()) as recorder:
+        nowhere = build_pod("p", namespace="nowhere").build()
+        recorder.record(nowhere, type=events.NORMAL, reason="Seen", message="is there")
+        recorder.record(a_pod(), type=events.NORMAL, reason="Seen", message="is there")
+        await recorder.flush()
+    assert await written(client) == ["p Normal Seen x1: is there"]
+    assert "event refused: Pod nowhere/p" in caplog.text
+
+
+async def test_a_flood_of_events_is_no_flood_of_log_lines(
+    client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_PENDING", 20)
+    async with recording(client, FakeClock()) as recorder:
+        for number in range(50):
+            about = build_pod(f"p{number:02}").build()
+            recorder.record(about, type=events.NORMAL, reason="Seen", message="is there")
+        await recorder.flush()
+    assert await written(client) == [f"p{number:02} Normal Seen x1: is there" for number in range(20)]
+    assert [line.getMessage().partition(": Normal")[0] for line in caplog.records] == [
+        "too many events wait to be written, dropped: Pod default/p20",
+        "too many events wait to be written, dropped in all: 30",
+    ]

@@ -1,0 +1,200 @@
+"""Informers against a client whose answers are written down: what they ask, know and tell."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from drachma import errors
+from drachma.api import pod
+from drachma.client import backoff, protocol, refusal
+from drachma.runtime import Informers
+from drachma.runtime.informer import Handler
+from tests.unit.client.clocks import FakeClock
+from tests.unit.client.scripts import (
+    Batch,
+    ScriptedClient,
+    added,
+    bookmark,
+    deleted,
+    listing,
+    modified,
+    version,
+)
+
+GONE = refusal.error({"message": "too old resource version", "reason": "Expired", "code": 410})
+BROKEN = errors.UnreachableError("GET https://server/api/v1/pods: the watch broke off")
+STEADY = backoff.Backoff(initial=1.0, factor=2.0, maximum=4.0, jitter=0.0)
+
+
+class Journal:
+    """What a handler is told, in order."""
+
+    def __init__(self, name: str = "", lines: list[str] | None = None) -> None:
+        self.lines = lines if lines is not None else []
+        prefix = f"{name}: " if name else ""
+        self.handler: Handler[pod.Pod] = Handler(
+            added=lambda new: self.lines.append(f"{prefix}added {shown(new)}"),
+            updated=lambda old, new: self.lines.append(f"{prefix}updated {shown(old)} to {shown(new)}"),
+            deleted=lambda gone: self.lines.append(f"{prefix}deleted {shown(gone)}"),
+        )
+
+
+def shown(known: pod.Pod) -> str:
+    return f"{known.metadata.name}@{known.metadata.resource_version}"
+
+
+async def follow(
+    lists: Sequence[protocol.Listing[Any] | Exception], watches: Sequence[Sequence[Batch] | Exception]
+) -> tuple[list[str], list[str], list[float], list[str]]:
+    """Runs an informer until its script is over: what it told and asked, how it waited, what it knows."""
+    script, clock, journal = ScriptedClient(lists=lists, watches=watches), FakeClock(), Journal()
+    async with Informers(script.client, time=clock, chance=random.Random(1), pauses=STEADY) as informers:
+        informer = informers.of(pod.Pod)
+        informer.add_handler(journal.handler)
+        await script.finished.wait()
+        known = sorted(map(shown, informer.cache))
+    return journal.lines, script.calls, clock.pauses, known
+
+
+async def test_list_then_watch() -> None:
+    told, asked, pauses, known = await follow(
+        [listing(10, version("a", 3), version("b", 5))],
+        [[[modified("a", 11), added("c", 12)], [deleted("b", 13)]]],
+    )
+    assert told == ["added a@3", "added b@5", "updated a@3 to a@11", "added c@12", "deleted b@13"]
+    assert asked == ["list pods limit=500", "watch pods from=10", "watch pods from=13"]
+    assert pauses == []
+    assert known == ["a@11", "c@12"]
+
+
+async def test_pages_are_put_together() -> None:
+    told, asked, _, _ = await follow([listing(10, version("a", 3), token="t"), listing(10, version("b", 5))], [])
+    assert told == ["added a@3", "added b@5"]
+    assert asked == ["list pods limit=500", "list pods limit=500 from=t", "watch pods from=10"]
+
+
+async def test_a_list_whose_token_expires_is_read_in_one_go() -> None:
+    told, asked, pauses, _ = await follow([listing(10, version("a", 3), token="t"), GONE, listing(12)], [])
+    assert told == []
+    assert asked == ["list pods limit=500", "list pods limit=500 from=t", "list pods limit=0", "watch pods from=12"]
+    assert pauses == []
+
+
+async def test_a_broken_watch_goes_on_where_it_was() -> None:
+    told, asked, pauses, known = await follow([listing(10)], [[[added("a", 11)], BROKEN], [[modified("a", 12)]]])
+    assert told == ["added a@11", "updated a@11 to a@12"]
+    assert asked == ["list pods limit=500", "watch pods from=10", "watch pods from=11", "watch pods from=12"]
+    assert pauses == [1.0]
+    assert known == ["a@12"]
+
+
+async def test_bookmarks_move_the_place_to_go_on_from() -> None:
+    told, asked, _, _ = await follow([listing(10)], [[[bookmark(500)]]])
+    assert told == []
+    assert asked == ["list pods limit=500", "watch pods from=10", "watch pods from=500"]
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [pytest.param(GONE, id="when-opened"), pytest.param([[added("c", 11)], GONE], id="in-the-middle")],
+)
+async def test_a_watch_that_is_too_old_lists_again_and_tells_the_difference(watch: Sequence[Batch] | Exception) -> None:
+    first = listing(10, version("stays", 1), version("changes", 2), version("goes", 3), version("again", 4))
+    second = listing(
+        50, version("stays", 1), version("changes", 20), version("comes", 30), version("again", 40, uid="another")
+    )
+    told, asked, pauses, known = await follow([first, second], [watch])
+    # What went is told first, and an object made anew is not taken for a change of the old one.
+    gone = ["added c@11", "deleted goes@3", "deleted c@11"] if isinstance(watch, list) else ["deleted goes@3"]
+    assert told[4:] == [*gone, "updated changes@2 to changes@20", "added comes@30", "deleted again@4", "added again@40"]
+    assert asked[-2:] == ["list pods limit=500", "watch pods from=50"]
+    assert pauses == [1.0]
+    assert known == ["again@40", "changes@20", "comes@30", "stays@1"]
+
+
+async def test_pauses_grow_and_begin_anew_after_success() -> None:
+    failures = [BROKEN, BROKEN, BROKEN, BROKEN]
+    _, _, pauses, _ = await follow([*failures, listing(10)], [[[bookmark(11)], BROKEN]])
+    assert pauses == [1.0, 2.0, 4.0, 4.0, 1.0]
+
+
+async def test_a_watch_that_ends_at_once_and_silent_is_not_asked_again_at_once() -> None:
+    _, asked, pauses, _ = await follow([listing(10)], [[], []])
+    assert asked == ["list pods limit=500", *["watch pods from=10"] * 3]
+    assert pauses == [1.0, 2.0]
+
+
+async def test_what_is_wrong_can_be_seen_until_it_is_over() -> None:
+    script, seen = ScriptedClient(lists=[BROKEN, listing(10)], watches=[]), []
+
+    class WatchedClock(FakeClock):
+        async def sleep(self, seconds: float) -> None:
+            seen.append((informer.failure, informer.is_synced))
+            await super().sleep(seconds)
+
+    async with Informers(script.client, time=WatchedClock(), pauses=STEADY) as informers:
+        informer = informers.of(pod.Pod)
+        assert not informer.is_synced
+        await informers.wait_synced()
+        assert informer.is_synced
+        await script.finished.wait()
+        assert (informer.failure, informer.resource_version) == (None, "10")
+    assert seen == [(BROKEN, False)]
+
+
+async def test_handlers_are_told_in_order_and_late_ones_of_everything() -> None:
+    script, lines = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[]), list[str]()
+    async with Informers(script.client, time=FakeClock()) as informers:
+        informer = informers.of(pod.Pod)
+        informer.add_handler(Journal("first", lines).handler)
+        informer.add_handler(Journal("second", lines).handler)
+        await script.finished.wait()
+        informer.add_handler(Journal("late", lines).handler)
+    assert lines == ["first: added a@3", "second: added a@3", "late: added a@3"]
+
+
+async def test_components_share_an_informer() -> None:
+    script = ScriptedClient(lists=[listing(10), listing(10)], watches=[])
+    informers = Informers(script.client, time=FakeClock())
+    everything = informers.of(pod.Pod)
+    assert informers.of(pod.Pod) is everything
+    selected = informers.of(pod.Pod, protocol.Selection(namespace="one"))
+    assert selected is not everything
+    async with informers:
+        assert informers.of(pod.Pod, protocol.Selection(namespace="one")) is selected
+        await informers.wait_synced()
+    assert sorted(script.calls)[:2] == ["list pods limit=500"] * 2
+
+
+async def test_indexes_are_filled_by_the_informer() -> None:
+    script = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[[[added("b", 11), deleted("a", 12)]]])
+    async with Informers(script.client, time=FakeClock()) as informers:
+        informer = informers.of(pod.Pod)
+        informer.cache.add_index("uid", lambda known: [known.metadata.uid])
+        await script.finished.wait()
+        assert informer.cache.values("uid") == ("uid-of-b",)
+
+
+@pytest.mark.parametrize(
+    "defect",
+    [
+        pytest.param(RuntimeError("a defect"), id="any"),
+        pytest.param(errors.DecodeError("a defect"), id="one-that-looks-like-the-servers"),
+    ],
+)
+async def test_a_handler_that_raises_ends_the_informer(defect: Exception) -> None:
+    def fail(_: pod.Pod) -> None:
+        raise defect
+
+    async def run() -> None:
+        script = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[])
+        async with Informers(script.client, time=FakeClock()) as informers:
+            informers.of(pod.Pod).add_handler(Handler(added=fail))
+            await asyncio.Event().wait()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await run()
+    assert caught.value.exceptions == (defect,)
