@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import HealthCheck, assume, given, settings
 
 from drachma import allocator, errors
-from drachma.allocator import allocated, budget, explanation, identity
+from drachma.allocator import allocated, budget, explanation
 from drachma.allocator.explanation import conflict, report, trial, wish
 from drachma.api import resourceclaim
+from drachma.claims import identity
 from tests.property import allocator_oracle, allocator_worlds
 from tests.property.allocator_worlds import World
 

@@ -6,10 +6,10 @@ from drachma.allocator.budget import Limits
 from drachma.allocator.catalog import Catalog
 from drachma.allocator.classes import Classes
 from drachma.allocator.features import Features
-from drachma.allocator.identity import DeviceID
 from drachma.allocator.outcome import Allocated, DoesNotFit, GaveUp, Outcome
 from drachma.allocator.placement import Node
 from drachma.allocator.policy import Policy
+from drachma.claims.identity import DeviceID
 
 __all__ = [
     "Allocated",

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from drachma.allocator import counters, identity, pool
+from drachma.allocator import counters, pool
 from drachma.api import meta, resourceclaim
+from drachma.claims import identity
 from drachma.values import quantity
 
 _UNKNOWN_OWNER = ""
@@ -219,7 +220,7 @@ class AllocatedState:
         for result in allocation.devices.results:
             if result.admin_access:
                 continue
-            device = identity.DeviceID(result.driver, result.pool, result.device)
+            device = identity.device_of(result)
             if self._consumable and result.share_id is not None:
                 yield Holding(device, result.share_id, result.consumed_capacity or None)
             else:

@@ -17,9 +17,10 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from drachma.allocator import features as gates
-from drachma.allocator import gathering, identity, placement, pool, taints
+from drachma.allocator import gathering, placement, pool
 from drachma.allocator import view as views
 from drachma.api import devicetaintrule, resourceslice
+from drachma.claims import identity, taintrules
 
 
 class Catalog:
@@ -52,7 +53,7 @@ class Catalog:
         """Take in a slice, in place of the one with the same handle if there is one."""
         handle = str(published.metadata.name) if handle is None else handle
         self._published[handle] = published
-        self._replace(handle, pool.SliceRecord(taints.apply_rules(published, self._rules.values())))
+        self._replace(handle, pool.SliceRecord(taintrules.apply_rules(published, self._rules.values())))
 
     def remove(self, handle: Hashable) -> None:
         """Forget a slice by its handle; nothing happens if there is none."""
@@ -161,5 +162,5 @@ class Catalog:
     def _reapply(self, *rules: devicetaintrule.DeviceTaintRule) -> None:
         for handle, record in list(self._records.items()):
             driver, pool_name = record.pool_id
-            if any(taints.means_pool(rule, driver=driver, pool=pool_name) for rule in rules):
+            if any(taintrules.means_pool(rule, driver=driver, pool=pool_name) for rule in rules):
                 self.put(self._published[handle], handle=handle)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from drachma.allocator import attributes, identity, screening
+from drachma.allocator import attributes, screening
 from drachma.allocator import features as gates
 from drachma.api import deviceclass, devices, resourceclaim
+from drachma.claims import identity
 
 ALL: Final = "All"
 EXACT_COUNT: Final = "ExactCount"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from drachma import errors
 from drachma.allocator import features as gates
-from drachma.allocator import identity, placement, pool
+from drachma.allocator import placement, pool
+from drachma.claims import identity
 
 if TYPE_CHECKING:
     from drachma.allocator import catalog

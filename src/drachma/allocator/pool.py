@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
-from drachma.allocator import counters, identity, placement
+from drachma.allocator import counters, placement
 from drachma.api import resourceslice, struct
+from drachma.claims import identity
 
 _REMEMBERED: Final = 2048
 

@@ -11,10 +11,11 @@ from collections.abc import Hashable, Mapping
 from typing import Final, NamedTuple
 
 from drachma import errors
-from drachma.allocator import budget, capacity, expressions, pool, taints
+from drachma.allocator import budget, capacity, expressions, pool
 from drachma.allocator import features as gates
 from drachma.allocator import view as views
 from drachma.api import deviceclass, devices, resourceclaim, resourceslice
+from drachma.claims import taints
 from drachma.values import quantity
 
 _NO_KEY_HINT: Final = (

@@ -13,8 +13,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.allocator import attributes, gathering, identity, placement, pool
+from drachma.allocator import attributes, gathering, placement, pool
 from drachma.api import resourceslice
+from drachma.claims import identity
 
 _REMEMBERED: Final = 1024
 

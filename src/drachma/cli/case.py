@@ -15,8 +15,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from drachma import allocator, errors
-from drachma.allocator import allocated, identity, selectors
+from drachma.allocator import allocated, selectors
 from drachma.api import codec, deviceclass, meta, resourceclaim, resourceslice
+from drachma.claims import identity
 from drachma.values import quantity
 
 SHARE_ID: Final = "share"

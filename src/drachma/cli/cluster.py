@@ -15,7 +15,6 @@ from msgspec import structs
 
 from drachma import allocator, errors
 from drachma.allocator import features as allocator_features
-from drachma.allocator import identity
 from drachma.api import (
     codec,
     defaults,
@@ -29,6 +28,7 @@ from drachma.api import (
     resourceslice,
     scheme,
 )
+from drachma.claims import identity
 from drachma.cli import sources
 
 MAX_BYTES: Final = 1024 * 1024 * 1024

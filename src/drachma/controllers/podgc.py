@@ -11,13 +11,13 @@ import prometheus_client
 
 from drachma import errors
 from drachma.api import node, pod
+from drachma.claims import taints
 from drachma.controllers import disruption, environment
 from drachma.runtime import controller
 
 PERIOD_SECONDS: Final = 20.0
 QUARANTINE_SECONDS: Final = 40.0
 TERMINATED_THRESHOLD: Final = 12500
-OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 _ALIVE: Final = ("Pending", "Running", "Unknown")
 
@@ -71,7 +71,7 @@ class PodGarbageCollector:
         if known is None:
             return False
         is_ready = any(each.type == "Ready" and each.status == "True" for each in known.status.conditions)
-        return not is_ready and any(taint.key == OUT_OF_SERVICE for taint in known.spec.taints)
+        return not is_ready and any(taint.key == taints.OUT_OF_SERVICE for taint in known.spec.taints)
 
     async def _gone_nodes(self, used: set[str]) -> set[str]:
         """Those of the nodes that do not exist: not seen for a while, and unknown to the server."""

@@ -12,6 +12,7 @@ import prometheus_client
 
 from drachma import errors
 from drachma.api import event, node, pod
+from drachma.claims import taints
 from drachma.controllers import disruption, environment
 from drachma.runtime import cache, controller, events, informer, workqueue
 
@@ -19,7 +20,6 @@ WORKERS: Final = 8
 POD_INDEX: Final = "taint eviction: node"
 EVENT: Final = "TaintManagerEviction"
 
-_NO_EXECUTE: Final = "NoExecute"
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
 
 
@@ -144,30 +144,20 @@ class NodeTaintEviction:
 
 
 def _no_execute(of: node.Node) -> Iterator[node.Taint]:
-    return (taint for taint in of.spec.taints if taint.effect == _NO_EXECUTE)
+    return (taint for taint in of.spec.taints if taint.effect == taints.NO_EXECUTE)
 
 
-def _tolerated_seconds(of: pod.Pod, taints: tuple[node.Taint, ...]) -> int | None:
+def _tolerated_seconds(of: pod.Pod, in_force: tuple[node.Taint, ...]) -> int | None:
     """For how long a pod may stay where these taints are; None for ever."""
-    if not taints:
+    if not in_force:
         return None
     shortest: int | None = None
-    for taint in taints:
+    for taint in in_force:
         # The first that matches speaks for a taint, as upstream has it.
-        found = next((each for each in of.spec.tolerations if _tolerates(each, taint)), None)
-        if found is None:
+        toleration = next((each for each in of.spec.tolerations if taints.tolerates(each, taint)), None)
+        if toleration is None:
             return 0
-        if found.toleration_seconds is not None:
-            seconds = max(found.toleration_seconds, 0)
+        if toleration.toleration_seconds is not None:
+            seconds = max(toleration.toleration_seconds, 0)
             shortest = seconds if shortest is None else min(shortest, seconds)
     return shortest
-
-
-def _tolerates(toleration: pod.Toleration, taint: node.Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 
 from drachma import allocator
 from drachma.accounting import ledger
-from drachma.allocator import identity
 from drachma.api import pod, resourceclaim
+from drachma.claims import identity
 from drachma.client import clock
 from drachma.runtime import cache, informers
 from drachma.scheduler import cluster
@@ -117,15 +117,15 @@ class Peers:
         if self._is_undisputed(allocation):
             return
         earlier = self._earlier_than(current)
-        pools = {identity.PoolID(result.driver, result.pool) for result in allocation.devices.results}
+        pools = identity.pools_of(allocation)
         state = allocator.AllocatedState(consumable_capacity=self._devices.features.consumable_capacity)
         for other in earlier:
-            if other.status.allocation is not None and not pools.isdisjoint(_pools(other.status.allocation)):
+            if other.status.allocation is not None and not pools.isdisjoint(identity.pools_of(other.status.allocation)):
                 state.put_claim(other)
         for result in allocation.devices.results:
             if result.admin_access:
                 continue
-            device = identity.DeviceID(result.driver, result.pool, result.device)
+            device = identity.device_of(result)
             owners = state.owners(device)
             if owners and (result.share_id is None or any(not _is_share(other, device) for other in earlier)):
                 raise CollisionError(f"claim {label}: device {device} got allocated for claim {owners[0]} first")
@@ -136,7 +136,7 @@ class Peers:
         """Whether nobody at all, earlier or later, has anything to do with the same devices; the usual case."""
         state = self._devices.state
         for result in allocation.devices.results:
-            device = identity.DeviceID(result.driver, result.pool, result.device)
+            device = identity.device_of(result)
             published = self._devices.find(result)
             if result.share_id is not None or published is None or published.consumes_counters:
                 return False
@@ -164,7 +164,7 @@ class Peers:
             device = self._devices.find(result)
             if device is None:
                 continue
-            name = identity.DeviceID(result.driver, result.pool, result.device)
+            name = identity.device_of(result)
             for key, consumed in state.consumed(name).items():
                 capacity = device.capacity.get(key)
                 if capacity is not None and capacity.value is not None and consumed > capacity.value:
@@ -175,7 +175,7 @@ class Peers:
 
     def _blocks(self, allocation: resourceclaim.AllocationResult) -> Iterator[allocator.pool.Block]:
         """The pools of an allocation, as some node sees them."""
-        pools = _pools(allocation)
+        pools = identity.pools_of(allocation)
         for state in self._cluster.nodes:
             if not pools:
                 return
@@ -262,14 +262,10 @@ class Peers:
         return found is not None and int(found.metadata.resource_version) >= version
 
 
-def _pools(allocation: resourceclaim.AllocationResult) -> set[identity.PoolID]:
-    return {identity.PoolID(result.driver, result.pool) for result in allocation.devices.results}
-
-
 def _is_share(claim: Claim, device: identity.DeviceID) -> bool:
     """Whether a claim has no more than a share of a device."""
     allocation = claim.status.allocation
     return allocation is None or all(
-        result.share_id is not None or result.admin_access or (result.driver, result.pool, result.device) != device
+        result.share_id is not None or result.admin_access or identity.device_of(result) != device
         for result in allocation.devices.results
     )

@@ -4,7 +4,8 @@ from typing import Final
 
 from drachma.api import resourceclaim
 from drachma.api.gates import Gate
-from drachma.validation import devicestatus, fielderror
+from drachma.claims import identity
+from drachma.validation import fielderror
 from drachma.validation.context import Authorizer, Context
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS, Path
@@ -86,9 +87,9 @@ def _device_status(
 
 
 def _changed_drivers(new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus) -> set[str]:
-    before = {devicestatus.identify(device): device for device in old.devices}
-    after = {devicestatus.identify(device): device for device in new.devices}
-    return {identity.driver for identity in before | after if before.get(identity) != after.get(identity)}
+    before = {identity.share_of(device): device for device in old.devices}
+    after = {identity.share_of(device): device for device in new.devices}
+    return {share.driver for share in before | after if before.get(share) != after.get(share)}
 
 
 def _node_of(allocation: resourceclaim.AllocationResult | None) -> str:

@@ -1,8 +1,7 @@
 """Rules for what drivers report about allocated devices in a claim's status."""
 
-from typing import NamedTuple
-
 from drachma.api import resourceclaim
+from drachma.claims import identity
 from drachma.validation import collection, conditions, fielderror, formats, limits, printed
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
@@ -10,56 +9,37 @@ from drachma.validation.path import Path
 from drachma.values import names
 
 
-class SharedDeviceID(NamedTuple):
-    """A device, and for a shared one which share of it."""
-
-    driver: str
-    pool: str
-    device: str
-    share_id: str
-
-    @property
-    def shown(self) -> printed.Printed:
-        """The form in messages."""
-        parts = zip(("Driver", "Pool", "Device", "ShareID"), self, strict=True)
-        return printed.Printed("{" + ",".join(f'"{name}":{printed.named(text)}' for name, text in parts) + "}")
-
-
-_Identified = resourceclaim.DeviceRequestAllocationResult | resourceclaim.AllocatedDeviceStatus
-
-
-def identify(entry: _Identified) -> SharedDeviceID:
-    """Which device an allocation result or a status is about."""
-    return SharedDeviceID(entry.driver, entry.pool, entry.device, entry.share_id or "")
-
-
 def check(status: resourceclaim.ResourceClaimStatus, at: Path, context: Context) -> Errors:
     """``devices`` of a claim's status: one entry a device, and only of devices that are allocated."""
     if not status.devices:
         return
     results = status.allocation.devices.results if status.allocation else ()
-    allocated = frozenset(map(identify, results))
+    allocated = frozenset(map(identity.share_of, results))
     yield from collection.check_set(
         status.devices,
         lambda device, path: _device(device, path, allocated=allocated, context=context),
         at=at,
-        key=identify,
-        show=lambda key: key.shown if isinstance(key, SharedDeviceID) else key,
+        key=identity.share_of,
+        show=lambda key: _shown(key) if isinstance(key, identity.SharedDeviceID) else key,
         unique_covered=True,
     )
 
 
 def _device(
-    device: resourceclaim.AllocatedDeviceStatus, at: Path, *, allocated: frozenset[SharedDeviceID], context: Context
+    device: resourceclaim.AllocatedDeviceStatus,
+    at: Path,
+    *,
+    allocated: frozenset[identity.SharedDeviceID],
+    context: Context,
 ) -> Errors:
     yield from formats.driver_name(device.driver, at.child("driver"))
     yield from formats.pool_name(device.pool, at.child("pool"))
     yield from formats.short_name(device.device, at.child("device"))
     if device.share_id is not None:
         yield from fielderror.covered(formats.uid(device.share_id, at.child("shareID")))
-    identity = identify(device)
-    if identity not in allocated:
-        yield fielderror.invalid(at, identity.shown, "must be an allocated device in the claim")
+    share = identity.share_of(device)
+    if share not in allocated:
+        yield fielderror.invalid(at, _shown(share), "must be an allocated device in the claim")
     conditions_at = at.child("conditions")
     if len(device.conditions) > limits.CONDITIONS:
         yield fielderror.too_many(conditions_at, len(device.conditions), limits.CONDITIONS)
@@ -69,6 +49,12 @@ def _device(
         yield from formats.json_object(device.data, at.child("data"), context=context, limit=limit)
     if device.network_data is not None:
         yield from _network_data(device.network_data, at.child("networkData"))
+
+
+def _shown(share: identity.SharedDeviceID) -> printed.Printed:
+    """The form in messages."""
+    parts = zip(("Driver", "Pool", "Device", "ShareID"), share, strict=True)
+    return printed.Printed("{" + ",".join(f'"{name}":{printed.named(text)}' for name, text in parts) + "}")
 
 
 def _network_data(data: resourceclaim.NetworkDeviceData, at: Path) -> Errors:

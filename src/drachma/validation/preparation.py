@@ -8,7 +8,8 @@ from msgspec import structs
 from drachma.api import deviceclass, devicetaintrule, meta, pod, resourceclaim, resourceclaimtemplate, resourceslice
 from drachma.api.gates import Gate
 from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, is_absent
-from drachma.validation import devicestatus, disabled
+from drachma.claims import identity
+from drachma.validation import disabled
 from drachma.validation.context import Context
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
@@ -118,7 +119,7 @@ def _without_stale_devices(
     if new.devices is ABSENT_TUPLE or not (context.gates.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS) or old.devices):
         return new
     gone = set(_allocated(old)) - set(_allocated(new))
-    kept = tuple(device for device in new.devices if devicestatus.identify(device) not in gone)
+    kept = tuple(device for device in new.devices if identity.share_of(device) not in gone)
     return structs.replace(new, devices=kept or ABSENT_TUPLE)
 
 
@@ -128,9 +129,9 @@ def _known_to_old_clients(new: pod.PodStatus, old: pod.PodStatus) -> pod.PodStat
     return structs.replace(new, **kept)
 
 
-def _allocated(status: resourceclaim.ResourceClaimStatus) -> Iterable[devicestatus.SharedDeviceID]:
+def _allocated(status: resourceclaim.ResourceClaimStatus) -> Iterable[identity.SharedDeviceID]:
     results = status.allocation.devices.results if status.allocation is not None else ()
-    return map(devicestatus.identify, results)
+    return map(identity.share_of, results)
 
 
 def _fresh(metadata: meta.ObjectMeta) -> meta.ObjectMeta:

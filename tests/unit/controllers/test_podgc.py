@@ -3,6 +3,7 @@
 import pytest
 
 from drachma.api import node, pod
+from drachma.claims import taints
 from drachma.controllers import podgc
 from drachma.testing import node as build_node
 from tests.unit.controllers import builders, worlds
@@ -71,9 +72,9 @@ async def test_a_node_that_the_informer_does_not_know_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("ready", "taint", "want"),
     [
-        pytest.param("False", podgc.OUT_OF_SERVICE, [], id="out-of-service"),
-        pytest.param("Unknown", podgc.OUT_OF_SERVICE, [], id="out-of-service-and-unknown"),
-        pytest.param("True", podgc.OUT_OF_SERVICE, ["p"], id="but-ready"),
+        pytest.param("False", taints.OUT_OF_SERVICE, [], id="out-of-service"),
+        pytest.param("Unknown", taints.OUT_OF_SERVICE, [], id="out-of-service-and-unknown"),
+        pytest.param("True", taints.OUT_OF_SERVICE, ["p"], id="but-ready"),
         pytest.param("False", "example.com/other", ["p"], id="only-not-ready"),
     ],
 )

@@ -13,10 +13,11 @@ from drachma import allocator
 from drachma.accounting import ledger
 from drachma.api import gates, resourceclaim
 from drachma.api import node as nodes
+from drachma.claims import taints
 from drachma.scheduler import cluster, cycle, messages, nominations, podinfo
 from drachma.scheduler.decision import Aborted, Placed, Unfit
 from drachma.scheduler.dynamicresources import accountant, inventory
-from drachma.scheduler.plugins import noderesources, tainttoleration
+from drachma.scheduler.plugins import noderesources
 from drachma.testing import claim, device, device_class, node, resource_slice, subrequest
 from drachma.testing import pod as a_pod
 
@@ -141,7 +142,7 @@ def _one_by_one(world: World, info: podinfo.PodInfo, claims: list[resourceclaim.
     """What every node says, asked alone: the first reason against it, or nothing."""
     for state in world.cluster.nodes:
         spec = info.pod.spec
-        if tainttoleration.is_prevented(state.node.spec.taints, spec.tolerations):
+        if taints.preventing(state.node.spec.taints, spec.tolerations) is not None:
             yield state.name, "node(s) had untolerated taint(s)"
         elif not spec.node_selector.items() <= state.node.metadata.labels.items():
             yield state.name, "node(s) didn't match Pod's node affinity/selector"

@@ -7,9 +7,9 @@ minimal.
 
 from __future__ import annotations
 
-from drachma.allocator import identity
 from drachma.allocator.explanation import report, trial, wish
 from drachma.api import resourceclaim
+from drachma.claims import identity
 
 
 def find(claims: wish.Claims, trials: trial.Trials) -> tuple[tuple[wish.Part, ...], bool]:

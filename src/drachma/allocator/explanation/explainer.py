@@ -13,7 +13,7 @@ import msgspec
 
 from drachma import errors
 from drachma.allocator import allocator as allocators
-from drachma.allocator import budget, identity, placement, search
+from drachma.allocator import budget, placement, search
 from drachma.allocator import problem as problems
 from drachma.allocator import view as views
 from drachma.allocator.explanation import (
@@ -29,6 +29,7 @@ from drachma.allocator.explanation import (
     wish,
 )
 from drachma.api import resourceclaim
+from drachma.claims import identity
 
 DEFAULT_LIMITS: Final = budget.Limits(steps=trial.DEFAULT_STEPS)
 

@@ -8,11 +8,12 @@ must have in common comes after that, in :mod:`drachma.allocator.explanation.agr
 from __future__ import annotations
 
 from drachma.allocator import allocator as allocators
-from drachma.allocator import budget, capacity, expressions, pool, taints
+from drachma.allocator import budget, capacity, expressions, pool
 from drachma.allocator import features as gates
 from drachma.allocator import problem as problems
 from drachma.allocator.explanation import amount, cause, reach, reading
 from drachma.api import resourceclaim
+from drachma.claims import taints
 
 
 class Inspector:

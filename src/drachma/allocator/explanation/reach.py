@@ -13,9 +13,10 @@ from typing import Final
 
 from drachma import errors
 from drachma.allocator import catalog as catalogs
-from drachma.allocator import gathering, identity, placement, pool
+from drachma.allocator import gathering, placement, pool
 from drachma.allocator import view as views
 from drachma.allocator.explanation import cause, report
+from drachma.claims import identity
 
 MAX_LISTED: Final = 128
 """How many devices an obstacle names."""

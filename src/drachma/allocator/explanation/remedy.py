@@ -15,10 +15,10 @@ import msgspec
 
 from drachma.allocator import allocator as allocators
 from drachma.allocator import classes as deviceclasses
-from drachma.allocator import identity
 from drachma.allocator import view as views
 from drachma.allocator.explanation import cause, report, trial, wish
 from drachma.api import deviceclass, devices, struct
+from drachma.claims import identity
 from drachma.values import quantity
 
 _AMOUNTS_TRIED: Final = 3

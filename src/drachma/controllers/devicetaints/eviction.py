@@ -6,21 +6,12 @@ taints on all devices of all claims of a pod counts; the reasons are all of them
 
 import datetime as dt
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from drachma.api import devices, devicetaintrule, resourceclaim
-
-NO_EXECUTE: Final = "NoExecute"
-
-
-class DevicePlace(NamedTuple):
-    """Which device; its driver, pool and name."""
-
-    driver: str
-    pool: str
-    device: str
+from drachma.api import devices, resourceclaim
+from drachma.claims import identity, taints
 
 
 class RuleReason(NamedTuple):
@@ -36,12 +27,12 @@ class RuleReason(NamedTuple):
 class SliceReason(NamedTuple):
     """A taint that a driver published with a device."""
 
-    place: DevicePlace
+    device: identity.DeviceID
     position: int
     slice: str
 
     def __str__(self) -> str:
-        return f"ResourceSlice {self.slice} {'/'.join(self.place)} taint #{self.position}"
+        return f"ResourceSlice {self.slice} {self.device} taint #{self.position}"
 
 
 Reason = RuleReason | SliceReason
@@ -66,20 +57,11 @@ class Eviction(msgspec.Struct, frozen=True):
         return tuple(each.uid for each in self.reasons if isinstance(each, RuleReason))
 
 
-def is_selected(rule: devicetaintrule.DeviceTaintRule, place: DevicePlace) -> bool:
-    """Whether a rule is about a device; one without a selector is about none."""
-    selector = rule.spec.device_selector
-    if selector is None:
-        return False
-    wanted = (selector.driver, selector.pool, selector.device)
-    return all(want is None or want == have for want, have in zip(wanted, place, strict=True))
-
-
 def of_device(
-    result: resourceclaim.DeviceRequestAllocationResult, taints: Iterable[Taint], *, now: dt.datetime
+    result: resourceclaim.DeviceRequestAllocationResult, in_force: Iterable[Taint], *, now: dt.datetime
 ) -> Eviction | None:
     """When an allocated device must be left because of these taints of it; None if it need not be."""
-    return joined(each for taint in taints if (each := _of_taint(result, taint, now)) is not None)
+    return joined(each for taint in in_force if (each := _of_taint(result, taint, now)) is not None)
 
 
 def joined(parts: Iterable[Eviction]) -> Eviction | None:
@@ -91,17 +73,17 @@ def joined(parts: Iterable[Eviction]) -> Eviction | None:
     return Eviction(min(each.when for each in whole), tuple(sorted(reasons, key=_order)))
 
 
-def _of_taint(result: resourceclaim.DeviceRequestAllocationResult, found: Taint, now: dt.datetime) -> Eviction | None:
+def _of_taint(result: resourceclaim.DeviceRequestAllocationResult, tainted: Taint, now: dt.datetime) -> Eviction | None:
     tolerated: int | None = None
     for toleration in result.tolerations:
-        if toleration.effect != NO_EXECUTE or not _tolerates(toleration, found.taint):
+        if toleration.effect != taints.NO_EXECUTE or not taints.tolerates(toleration, tainted.taint):
             continue
         if toleration.toleration_seconds is None:
             return None
         seconds = max(toleration.toleration_seconds, 0)
         tolerated = seconds if tolerated is None else min(tolerated, seconds)
-    since = found.taint.time_added or now
-    return Eviction(_after(since, tolerated or 0), (found.reason,))
+    since = tainted.taint.time_added or now
+    return Eviction(_after(since, tolerated or 0), (tainted.reason,))
 
 
 def _after(since: dt.datetime, seconds: int) -> dt.datetime:
@@ -112,17 +94,7 @@ def _after(since: dt.datetime, seconds: int) -> dt.datetime:
         return dt.datetime.max.replace(tzinfo=dt.UTC)
 
 
-def _tolerates(toleration: devices.DeviceToleration, taint: devices.DeviceTaint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"
-
-
 def _order(reason: Reason) -> tuple[int, tuple[object, ...]]:
     if isinstance(reason, RuleReason):
         return 0, (reason.rule,)
-    return 1, (*reason.place, reason.position)
+    return 1, (*reason.device, reason.position)

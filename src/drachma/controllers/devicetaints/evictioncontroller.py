@@ -14,6 +14,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import devices, devicetaintrule, event, pod, resourceclaim, resourceslice
 from drachma.api import gates as features
+from drachma.claims import taints
 from drachma.client import patches
 from drachma.controllers import disruption, environment
 from drachma.controllers.devicetaints import eviction, rulestatus, survey
@@ -155,7 +156,7 @@ class DeviceTaintEviction:
         self._reconsider([gone])
 
     def _reconsider(self, rules: Iterable[Rule]) -> None:
-        evicting = [each for each in rules if each.spec.taint.effect == eviction.NO_EXECUTE]
+        evicting = [each for each in rules if each.spec.taint.effect == taints.NO_EXECUTE]
         if evicting:
             for claim in self._survey.claims_selected(evicting):
                 self._see_claim(claim)
@@ -262,10 +263,10 @@ class DeviceTaintEviction:
     def _pending(self, rule: Rule) -> rulestatus.Pending:
         """The pods that a rule makes go, or would if its effect were not None."""
         match rule.spec.taint.effect:
-            case eviction.NO_EXECUTE:
+            case taints.NO_EXECUTE:
                 rules = self._survey.evicting_rules()
             case "None":
-                taint = structs.replace(rule.spec.taint, effect=eviction.NO_EXECUTE)
+                taint = structs.replace(rule.spec.taint, effect=taints.NO_EXECUTE)
                 rules = [_with_taint(rule, taint)]
             case _:
                 return rulestatus.Pending(0, 0)

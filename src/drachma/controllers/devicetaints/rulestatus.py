@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Final, NamedTuple
 
 from drachma.api import devicetaintrule, meta
+from drachma.claims import taints
 
 CONDITION: Final = "EvictionInProgress"
 
@@ -77,9 +78,9 @@ def _outcome(
 ) -> tuple[str, str, str]:
     """Status, reason and message, without what was evicted."""
     match rule.spec.taint.effect:
-        case "NoExecute" if pending.pods:
+        case taints.NO_EXECUTE if pending.pods:
             return "True", "PodsPendingEviction", pending.text(("needs to", "need to")) + "."
-        case "NoExecute":
+        case taints.NO_EXECUTE:
             return "False", "Completed" if evicted else "NotStarted", ""
         case "None":
             devices = f"{_devices(selected.published, 'published')} {_devices(selected.allocated, 'allocated')}"

@@ -9,6 +9,7 @@ from typing import Final
 
 from drachma import errors
 from drachma.api import devicetaintrule, pod, resourceclaim, resourceslice
+from drachma.claims import identity, taintrules, taints
 from drachma.controllers.devicetaints import eviction
 from drachma.controllers.resourceclaim import podclaims
 from drachma.runtime import Informers
@@ -19,26 +20,18 @@ Rule = devicetaintrule.DeviceTaintRule
 POOL_INDEX: Final = "device taint eviction: pool"
 
 
-def pool_key(driver: str, pool: str) -> str:
-    return f"{driver}/{pool}"
+def _pool_of_slice(published: resourceslice.ResourceSlice) -> Iterator[str]:
+    yield str(identity.PoolID(published.spec.driver, published.spec.pool.name))
 
 
-def _pool_of_slice(known: resourceslice.ResourceSlice) -> Iterator[str]:
-    yield pool_key(known.spec.driver, known.spec.pool.name)
-
-
-def _pools_of_claim(known: Claim) -> Sequence[str]:
-    found = results(known)
-    return [pool_key(result.driver, result.pool) for result in found] if found else ()
+def _pools_of_claim(claim: Claim) -> Sequence[str]:
+    devices = results(claim)
+    return [str(identity.PoolID(result.driver, result.pool)) for result in devices] if devices else ()
 
 
 def results(claim: Claim) -> tuple[resourceclaim.DeviceRequestAllocationResult, ...]:
     """The devices that a claim has."""
     return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
-
-
-def place_of(result: resourceclaim.DeviceRequestAllocationResult) -> eviction.DevicePlace:
-    return eviction.DevicePlace(result.driver, result.pool, result.device)
 
 
 class Survey:
@@ -57,19 +50,19 @@ class Survey:
 
     def reread_pool(self, driver: str, pool: str) -> Set[str]:
         """Reads a pool anew; returns the names of devices whose taints have changed."""
-        key = pool_key(driver, pool)
+        key = str(identity.PoolID(driver, pool))
         before = self._tainted.pop(key, {})
         after = {}
         for each in self._newest(key):
             for device in each.spec.devices:
-                place = eviction.DevicePlace(driver, pool, device.name)
-                taints = tuple(
-                    eviction.Taint(taint, eviction.SliceReason(place, position, each.metadata.name))
+                name = identity.DeviceID(driver, pool, device.name)
+                driving = tuple(
+                    eviction.Taint(taint, eviction.SliceReason(name, position, each.metadata.name))
                     for position, taint in enumerate(device.taints)
-                    if taint.effect == eviction.NO_EXECUTE
+                    if taint.effect == taints.NO_EXECUTE
                 )
-                if taints:
-                    after[device.name] = taints
+                if driving:
+                    after[device.name] = driving
         if after:
             self._tainted[key] = after
         names = before.keys() | after.keys()
@@ -81,13 +74,17 @@ class Survey:
         for key in self._slices.values(POOL_INDEX):
             for each in self._newest(key):
                 driver, pool = each.spec.driver, each.spec.pool.name
-                places = (eviction.DevicePlace(driver, pool, device.name) for device in each.spec.devices)
-                count += sum(eviction.is_selected(rule, place) for place in places)
+                names = (identity.DeviceID(driver, pool, device.name) for device in each.spec.devices)
+                count += sum(taintrules.means_device(rule, name) for name in names)
         return count
 
     def allocated(self, rule: Rule) -> int:
         """How many devices that are allocated a rule selects."""
-        return sum(eviction.is_selected(rule, place_of(result)) for claim in self._claims for result in results(claim))
+        return sum(
+            taintrules.means_device(rule, identity.device_of(result))
+            for claim in self._claims
+            for result in results(claim)
+        )
 
     def _newest(self, key: str) -> list[resourceslice.ResourceSlice]:
         """The slices of a pool that count: those of its newest generation."""
@@ -103,7 +100,7 @@ class Survey:
     def evicting_rules(self) -> list[Rule]:
         if not self._rules:
             return []
-        return [each for each in self._rules if each.spec.taint.effect == eviction.NO_EXECUTE]
+        return [each for each in self._rules if each.spec.taint.effect == taints.NO_EXECUTE]
 
     @property
     def has_taints(self) -> bool:
@@ -116,7 +113,7 @@ class Survey:
 
     def claims_with(self, driver: str, pool: str, devices: Set[str]) -> Iterator[Claim]:
         """The claims that have one of some devices of a pool."""
-        for claim in self._claims.by(POOL_INDEX, pool_key(driver, pool)):
+        for claim in self._claims.by(POOL_INDEX, str(identity.PoolID(driver, pool))):
             if any(
                 (result.driver, result.pool) == (driver, pool) and result.device in devices for result in results(claim)
             ):
@@ -124,10 +121,10 @@ class Survey:
 
     def claims_selected(self, rules: Iterable[Rule]) -> Iterator[Claim]:
         """The claims that have a device that one of the rules selects."""
-        wanted = tuple(rules)
+        chosen = tuple(rules)
         for claim in self._claims:
-            places = [place_of(result) for result in results(claim)]
-            if any(eviction.is_selected(rule, place) for rule in wanted for place in places):
+            allocated = [identity.device_of(result) for result in results(claim)]
+            if any(taintrules.means_device(rule, device) for rule in chosen for device in allocated):
                 yield claim
 
     def users(self, claim: Claim) -> Iterator[pod.Pod]:
@@ -152,7 +149,8 @@ class Survey:
             found
             for claim in self._claims_of(of)
             for result in results(claim)
-            if (found := eviction.of_device(result, self._taints(place_of(result), in_force), now=now)) is not None
+            if (found := eviction.of_device(result, self._taints(identity.device_of(result), in_force), now=now))
+            is not None
         )
 
     def _claims_of(self, of: pod.Pod) -> Iterator[Claim]:
@@ -170,8 +168,8 @@ class Survey:
             if podclaims.is_reserved_for(claim, of):
                 yield claim
 
-    def _taints(self, place: eviction.DevicePlace, rules: tuple[Rule, ...]) -> Iterator[eviction.Taint]:
-        yield from self._tainted.get(pool_key(place.driver, place.pool), {}).get(place.device, ())
+    def _taints(self, device: identity.DeviceID, rules: tuple[Rule, ...]) -> Iterator[eviction.Taint]:
+        yield from self._tainted.get(str(device.pool_id), {}).get(device.device, ())
         for rule in rules:
-            if eviction.is_selected(rule, place):
+            if taintrules.means_device(rule, device):
                 yield eviction.Taint(rule.spec.taint, eviction.RuleReason(rule.metadata.name, rule.metadata.uid))

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import lease, node, pod
+from drachma.claims import taints
 from drachma.client import patches
 from drachma.controllers import disruption, environment
 from drachma.controllers.nodelifecycle import health, nodetaints, zones
@@ -181,7 +182,7 @@ class NodeLifecycle:
             self._unready.get(zone, {}).pop(name, None)
             # Most nodes are ready and have no taints, and all are looked at every few seconds.
             if known.spec.taints:
-                await self._swap(known, add=(), remove=(nodetaints.NOT_READY, nodetaints.UNREACHABLE))
+                await self._swap(known, add=(), remove=(taints.NOT_READY, taints.UNREACHABLE))
             return
         wanted, opposite = _no_execute_keys(status)
         if nodetaints.has_no_execute(known, opposite):
@@ -212,10 +213,10 @@ class NodeLifecycle:
             return
         _log.warning("%s: no node is ready, so no pod is driven off any node", self.name)
         for each in nodes:
-            await self._swap(each, add=(), remove=(nodetaints.NOT_READY, nodetaints.UNREACHABLE))
+            await self._swap(each, add=(), remove=(taints.NOT_READY, taints.UNREACHABLE))
 
     async def _swap(self, known: node.Node, *, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
-        swap = functools.partial(nodetaints.swapped, add=add, remove=remove, effect="NoExecute")
+        swap = functools.partial(nodetaints.swapped, add=add, remove=remove, effect=taints.NO_EXECUTE)
         await self._set_taints(known, swap)
 
     async def _set_taints(self, known: node.Node, wanted: Callable[..., tuple[node.Taint, ...] | None]) -> None:
@@ -248,5 +249,5 @@ class NodeLifecycle:
 def _no_execute_keys(status: str) -> tuple[str, str]:
     """The taint for a node whose Ready condition has this status, and the one that it must not have then."""
     if status == "Unknown":
-        return nodetaints.UNREACHABLE, nodetaints.NOT_READY
-    return nodetaints.NOT_READY, nodetaints.UNREACHABLE
+        return taints.UNREACHABLE, taints.NOT_READY
+    return taints.NOT_READY, taints.UNREACHABLE

@@ -5,20 +5,17 @@ from collections.abc import Iterable
 from typing import Final
 
 from drachma.api import node
-
-NOT_READY: Final = "node.kubernetes.io/not-ready"
-UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+from drachma.claims import taints
 
 _BY_CONDITION: Final = {
-    ("Ready", "False"): NOT_READY,
-    ("Ready", "Unknown"): UNREACHABLE,
+    ("Ready", "False"): taints.NOT_READY,
+    ("Ready", "Unknown"): taints.UNREACHABLE,
     ("MemoryPressure", "True"): "node.kubernetes.io/memory-pressure",
     ("DiskPressure", "True"): "node.kubernetes.io/disk-pressure",
     ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
     ("PIDPressure", "True"): "node.kubernetes.io/pid-pressure",
 }
-_OWN: Final = frozenset((*_BY_CONDITION.values(), UNSCHEDULABLE))
+_OWN: Final = frozenset((*_BY_CONDITION.values(), taints.UNSCHEDULABLE))
 
 
 def ready(of: node.Node) -> node.NodeCondition | None:
@@ -31,16 +28,16 @@ def ready(of: node.Node) -> node.NodeCondition | None:
 
 def has_no_execute(of: node.Node, key: str) -> bool:
     """Whether a node has a taint that drives pods off."""
-    return any((taint.key, taint.effect) == (key, "NoExecute") for taint in of.spec.taints)
+    return any((taint.key, taint.effect) == (key, taints.NO_EXECUTE) for taint in of.spec.taints)
 
 
 def for_scheduling(of: node.Node, *, now: dt.datetime) -> tuple[node.Taint, ...] | None:
     """All taints of a node after those with effect NoSchedule follow its conditions; None if they do."""
     wanted = {key for each in of.status.conditions if (key := _BY_CONDITION.get((each.type, each.status))) is not None}
     if of.spec.unschedulable:
-        wanted.add(UNSCHEDULABLE)
-    known = {taint.key for taint in of.spec.taints if taint.effect == "NoSchedule" and taint.key in _OWN}
-    return swapped(of, add=wanted - known, remove=known - wanted, effect="NoSchedule", now=now)
+        wanted.add(taints.UNSCHEDULABLE)
+    known = {taint.key for taint in of.spec.taints if taint.effect == taints.NO_SCHEDULE and taint.key in _OWN}
+    return swapped(of, add=wanted - known, remove=known - wanted, effect=taints.NO_SCHEDULE, now=now)
 
 
 def swapped(

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from drachma.api import meta, resourceclaim
+from drachma.claims import identity
 
 
 class Readiness(enum.Enum):
@@ -62,6 +63,6 @@ def _conditions(
     claim: resourceclaim.ResourceClaim, result: resourceclaim.DeviceRequestAllocationResult
 ) -> dict[str, meta.Condition] | None:
     for device in claim.status.devices:
-        if (device.driver, device.pool, device.device) == (result.driver, result.pool, result.device):
+        if identity.device_of(device) == identity.device_of(result):
             return {condition.type: condition for condition in device.conditions}
     return None

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Final
 
 from drachma import allocator
-from drachma.allocator import identity, selectors
+from drachma.allocator import selectors
 from drachma.allocator import view as views
 from drachma.api import deviceclass, devicetaintrule, gates, nodeallocatable, resourceclaim, resourceslice
+from drachma.claims import identity
 from drachma.scheduler import changelog, cluster
 from drachma.scheduler.dynamicresources import extendednames, sights, tracker, viewkey
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from drachma.allocator import allocated, identity
+from drachma.allocator import allocated
 from drachma.api import meta, resourceclaim
+from drachma.claims import identity
 from drachma.runtime import cache
 
 EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
@@ -140,7 +141,7 @@ class ClaimTracker:
         before = self._counted.get(key)
         if before is effective or before == effective:
             return
-        pools = _pools(before) | _pools(effective)
+        pools = identity.pools_of(before) | identity.pools_of(effective)
         if effective is None:
             del self._counted[key]
             self._state.remove_claim(owner)
@@ -148,12 +149,6 @@ class ClaimTracker:
             self._counted[key] = effective
             self._state.put_allocation(owner, effective)
         self._touched(pools)
-
-
-def _pools(allocation: resourceclaim.AllocationResult | None) -> set[identity.PoolID]:
-    if allocation is None:
-        return set()
-    return {identity.PoolID(result.driver, result.pool) for result in allocation.devices.results}
 
 
 def _is_newer(known: str, told: str) -> bool:

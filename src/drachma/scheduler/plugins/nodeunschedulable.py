@@ -6,17 +6,17 @@ from typing import Final
 
 from drachma.api import node as nodes
 from drachma.api import pod
+from drachma.claims import taints
 from drachma.scheduler import hints, podinfo, verdict
-from drachma.scheduler.plugins import tainttoleration
 from drachma.scheduler.plugins.question import Question
 
-_TAINT: Final = nodes.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_TAINT: Final = nodes.Taint(key=taints.UNSCHEDULABLE, effect=taints.NO_SCHEDULE)
 _REJECTION: Final = verdict.Rejection(verdict.NODE_UNSCHEDULABLE, ("node(s) were unschedulable",))
 
 
 def question(info: podinfo.PodInfo) -> Question | None:
     """What nodes are asked; None if the pod does not mind."""
-    if tainttoleration.is_tolerated(_TAINT, info.pod.spec.tolerations):
+    if taints.is_tolerated(_TAINT, info.pod.spec.tolerations):
         return None
     return Question(verdict.NODE_UNSCHEDULABLE, lambda state: not state.node.spec.unschedulable, _REJECTION)
 
@@ -26,7 +26,7 @@ def _node_helps(_waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> b
 
 
 def _toleration_helps(_waiting: pod.Pod, _old: pod.Pod, new: pod.Pod) -> bool:
-    return tainttoleration.is_tolerated(_TAINT, new.spec.tolerations)
+    return taints.is_tolerated(_TAINT, new.spec.tolerations)
 
 
 HINTS: Final = (

@@ -1,10 +1,9 @@
-"""Tolerations, and what taint rules do to slices."""
+"""Which tolerations cover which taints, of devices and of nodes."""
 
 import pytest
 
-from drachma.allocator import taints
-from drachma.api import devices
-from drachma.testing import device, resource_slice, taint_rule
+from drachma.api import devices, node, pod
+from drachma.claims import taints
 
 _TAINT = devices.DeviceTaint(key="k", value="v", effect="NoSchedule")
 
@@ -51,18 +50,16 @@ def test_every_taint_must_be_tolerated() -> None:
     assert taints.preventing((_TAINT, other), tolerated) is other
 
 
-def test_a_rule_taints_the_devices_that_it_selects() -> None:
-    published = resource_slice("s", driver="d").on_node("n").devices(device("a").taint("own"), "b").build()
-    rules = [
-        taint_rule("all", key="x", driver="d").build(),
-        taint_rule("one", key="y", device="b").build(),
-        taint_rule("other", key="z", driver="e").build(),
-    ]
-    tainted = taints.apply_rules(published, rules)
-    assert [[taint.key for taint in entry.taints] for entry in tainted.spec.devices] == [["own", "x"], ["x", "y"]]
-    assert [[taint.key for taint in entry.taints] for entry in published.spec.devices] == [["own"], []]
-
-
-def test_a_slice_that_no_rule_means_stays_the_same_object() -> None:
-    published = resource_slice("s", driver="d").on_node("n").devices("a").build()
-    assert taints.apply_rules(published, [taint_rule("r", key="x", device="b").build()]) is published
+@pytest.mark.parametrize(
+    ("toleration", "want"),
+    [
+        pytest.param(pod.Toleration(key=taints.UNSCHEDULABLE, operator="Exists"), True, id="exists"),
+        pytest.param(pod.Toleration(key=taints.NOT_READY, operator="Exists"), False, id="another-key"),
+        pytest.param(
+            pod.Toleration(key=taints.UNSCHEDULABLE, operator="Gt", value="1"), False, id="operator-behind-a-gate"
+        ),
+    ],
+)
+def test_the_rule_is_the_same_for_nodes(toleration: pod.Toleration, want: bool) -> None:
+    taint = node.Taint(key=taints.UNSCHEDULABLE, effect=taints.NO_SCHEDULE)
+    assert taints.is_tolerated(taint, (toleration,)) is want
