@@ -9,6 +9,7 @@ import pytest
 
 from drachma import errors
 from drachma.api import job, namespace, node, pod, resourceclaim
+from drachma.claims import wellknown
 from drachma.client import Client, Selection, patches
 from drachma.controllers import catalog, environment, group
 from drachma.controllers.namespace import NamespaceController
@@ -21,7 +22,6 @@ from tests.unit.controllers import builders, worlds
 
 Claim = resourceclaim.ResourceClaim
 EVERYTHING = tuple(catalog.ALL.values())
-FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def schedule(client: Client, waiting: pod.Pod, on: str = "n") -> None:
         assert status.resource_claim_name is not None
         place = waiting.metadata.namespace
         claim = await client.get(Claim, status.resource_claim_name, namespace=place)
-        finalizers = patches.merge({"metadata": {"finalizers": [FINALIZER]}}, patches.unchanged(claim))
+        finalizers = patches.merge({"metadata": {"finalizers": [wellknown.CLAIM_FINALIZER]}}, patches.unchanged(claim))
         claim = await client.patch(Claim, claim.metadata.name, patch=finalizers, namespace=place)
         content = {"allocation": builders.allocation(), "reservedFor": builders.consumers(waiting)}
         await client.patch(

@@ -11,6 +11,7 @@ import pytest
 
 from drachma import errors
 from drachma.api import job, pod, resourceclaim
+from drachma.claims import wellknown
 from drachma.client import patches
 from drachma.controllers import catalog
 from tests.scenarios import test_controllers as lives
@@ -95,7 +96,7 @@ class Churn:
         claim = await self._world.find(Claim, "shared")
         if claim is None:
             return
-        finalizers = patches.merge({"metadata": {"finalizers": [lives.FINALIZER]}}, patches.unchanged(claim))
+        finalizers = patches.merge({"metadata": {"finalizers": [wellknown.CLAIM_FINALIZER]}}, patches.unchanged(claim))
         claim = await self._world.client.patch(Claim, "shared", patch=finalizers, namespace="default")
         reserved = (*claim.status.reserved_for, *builders.consumers(waiting))
         content = {"allocation": claim.status.allocation or builders.allocation(), "reservedFor": reserved}

@@ -3,13 +3,13 @@
 import pytest
 
 from drachma.api import pod, resourceclaim
+from drachma.claims import wellknown
 from drachma.client import patches
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as build_pod
 from tests.scenarios import controlplane, gatekeeper
 
 Claim = resourceclaim.ResourceClaim
-FINALIZER = "resource.kubernetes.io/delete-protection"
 CLASS = "gpu.example.com"
 CONTAINER = pod.Container(name="main", image="registry.example/app:1")
 
@@ -229,6 +229,6 @@ async def allocate(plane: controlplane.ControlPlane, name: str, on: str) -> None
         Claim,
         name,
         namespace="default",
-        patch=patches.merge({"metadata": {"finalizers": [FINALIZER]}}, patches.unchanged(known)),
+        patch=patches.merge({"metadata": {"finalizers": [wellknown.CLAIM_FINALIZER]}}, patches.unchanged(known)),
     )
     await plane.patch_status(known, {"allocation": content})

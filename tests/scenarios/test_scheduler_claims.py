@@ -7,8 +7,8 @@ import pytest
 
 from drachma import errors
 from drachma.api import deviceclass, nodeselector, pod, resourceclaim, resourceslice
+from drachma.claims import wellknown
 from drachma.client import patches
-from drachma.scheduler.dynamicresources import claimwriter
 from drachma.testing import builder, claim, claim_template, device, device_class, node, resource_slice, subrequest
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
@@ -43,7 +43,7 @@ async def test_pod_gets_its_devices_and_an_event() -> None:
         assert await world.node_of("p") == "n1"
         assert await world.devices("c") == ["n1/gpu-0", "n1/gpu-1"]
         assert await world.users("c") == ["p"]
-        assert (await world.claim("c")).metadata.finalizers == (claimwriter.FINALIZER,)
+        assert (await world.claim("c")).metadata.finalizers == (wellknown.CLAIM_FINALIZER,)
         assert (await world.claim("c")).status.allocation.allocation_timestamp is not None  # type: ignore[union-attr]
         assert await world.events("Scheduled") == ["Normal Scheduled: Successfully assigned default/p to n1"]
 

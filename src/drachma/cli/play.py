@@ -11,6 +11,7 @@ import typer
 
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
+from drachma.claims import conditions, identity, podclaims, wellknown
 from drachma.cli import sources, up
 from drachma.client import Client, access, http, patches, target
 from drachma.process import hosting
@@ -146,7 +147,7 @@ class _Watched:
 
 
 def _scheduled(of: pod.Pod) -> pod.PodCondition | None:
-    return next((each for each in of.status.conditions if each.type == "PodScheduled"), None)
+    return conditions.find(of.status.conditions, wellknown.POD_SCHEDULED)
 
 
 def _has_answer(of: pod.Pod) -> bool:
@@ -171,18 +172,17 @@ def _lines(watched: _Watched) -> Iterable[str]:
 
 
 def _devices(of: pod.Pod, watched: _Watched) -> Iterable[str]:
-    generated = {each.name: each.resource_claim_name for each in of.status.resource_claim_statuses}
-    names = {entry.name: entry.resource_claim_name or generated.get(entry.name) for entry in of.spec.resource_claims}
+    names = {entry.name: reference.name for entry, reference in podclaims.named(of)}
     extended = of.status.extended_resource_claim_status
     if extended is not None:
         names["extended resources"] = extended.resource_claim_name
     for entry, name in names.items():
-        claim = watched.claim(name, namespace=of.metadata.namespace) if name else None
+        claim = watched.claim(name, namespace=of.metadata.namespace)
         if claim is None or claim.status.allocation is None:
             continue
         by_request = collections.defaultdict(list)
         for result in claim.status.allocation.devices.results:
             amounts = "".join(f" {key}={amount}" for key, amount in result.consumed_capacity.items())
-            by_request[result.request].append(f"{result.driver}/{result.pool}/{result.device}{amounts}")
+            by_request[result.request].append(f"{identity.device_of(result)}{amounts}")
         for request, devices in by_request.items():
             yield f"  {entry}, {request}: {', '.join(devices)}"

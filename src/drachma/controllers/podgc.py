@@ -11,8 +11,8 @@ import prometheus_client
 
 from drachma import errors
 from drachma.api import node, pod
-from drachma.claims import taints
-from drachma.controllers import disruption, environment
+from drachma.claims import conditions, podstate, taints
+from drachma.controllers import environment, podwrites
 from drachma.runtime import controller
 
 PERIOD_SECONDS: Final = 20.0
@@ -70,7 +70,7 @@ class PodGarbageCollector:
         known = self._nodes.get(name)
         if known is None:
             return False
-        is_ready = any(each.type == "Ready" and each.status == "True" for each in known.status.conditions)
+        is_ready = conditions.is_true(known.status.conditions, "Ready")
         return not is_ready and any(taint.key == taints.OUT_OF_SERVICE for taint in known.spec.taints)
 
     async def _gone_nodes(self, used: set[str]) -> set[str]:
@@ -103,9 +103,9 @@ class PodGarbageCollector:
         labels = (known.metadata.namespace, reason)
         self._deletions.labels(*labels).inc()
         try:
-            if not disruption.has_ended(known):
-                await disruption.write_status(self._client, known, self._failed(known, message))
-            await disruption.delete(self._client, known, grace_period_seconds=0)
+            if not podstate.has_ended(known):
+                await podwrites.write_status(self._client, known, self._failed(known, message))
+            await podwrites.delete(self._client, known, grace_period_seconds=0)
         except errors.ObjectNotFoundError:
             return
         except errors.DrachmaError:
@@ -116,7 +116,7 @@ class PodGarbageCollector:
         """Nobody else will say that the pod has failed: there is no node to do it."""
         status: dict[str, Any] = {"phase": "Failed", "observedGeneration": known.metadata.generation}
         if message:
-            why = disruption.condition(known, reason="DeletionByPodGC", message=message, now=self._clock.utc())
+            why = podstate.disruption_target(known, reason="DeletionByPodGC", message=message, now=self._clock.utc())
             status["conditions"] = [why] if why is not None else []
         return status
 

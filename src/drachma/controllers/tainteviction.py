@@ -12,8 +12,8 @@ import prometheus_client
 
 from drachma import errors
 from drachma.api import event, node, pod
-from drachma.claims import taints
-from drachma.controllers import disruption, environment
+from drachma.claims import podstate, taints
+from drachma.controllers import environment, podwrites
 from drachma.runtime import cache, controller, events, informer, workqueue
 
 WORKERS: Final = 8
@@ -128,15 +128,15 @@ class NodeTaintEviction:
         if found.metadata.uid != uid or found.metadata.deletion_timestamp is not None:
             return False
         self._tell(key, uid, f"Marking for deletion Pod {key}")
-        why = disruption.condition(
+        why = podstate.disruption_target(
             found,
             reason="DeletionByTaintManager",
             message="Taint manager: deleting due to NoExecute taint",
             now=self._clock.utc(),
         )
         if why is not None:
-            await disruption.write_status(self._client, found, {"conditions": [why]})
-        return await disruption.delete(self._client, found)
+            await podwrites.write_status(self._client, found, {"conditions": [why]})
+        return await podwrites.delete(self._client, found)
 
     def _tell(self, key: cache.Key, uid: str, message: str) -> None:
         about = event.ObjectReference(api_version="v1", kind="Pod", namespace=key.namespace, name=key.name, uid=uid)

@@ -18,17 +18,11 @@ import msgspec
 from drachma import errors
 from drachma.accounting import ledger
 from drachma.api import pod, resourceclaim
+from drachma.claims import identity, reservation
 from drachma.client import clock, patches, protocol
 from drachma.runtime import events
 from drachma.scheduler import custody, decision, metrics, peers, settings, verdict
-from drachma.scheduler.dynamicresources import (
-    bindingconditions,
-    claimwriter,
-    devicefilter,
-    extendedclaim,
-    inventory,
-    podclaims,
-)
+from drachma.scheduler.dynamicresources import bindingconditions, claimwriter, devicefilter, extendedclaim, inventory
 
 _log = logging.getLogger(__name__)
 
@@ -136,7 +130,7 @@ class Binder:
         results = {entry.claim.metadata.uid: entry.result for entry in placed.allocations}
         # A pod may refer to a claim under several names.
         for uid, claim in {entry.claim.metadata.uid: entry.claim for entry in placed.plan.claims}.items():
-            if not podclaims.is_reserved_for(claim, binding.pod):
+            if not reservation.is_reserved_for(claim, binding.pod):
                 await self._reserve(binding, claim, allocation=results.get(uid))
         if placed.mappings:
             await self._write_special(binding, placed.allocations[-1])
@@ -234,8 +228,8 @@ class Binder:
             metadata = claim.metadata
             found = await self._client.get(resourceclaim.ResourceClaim, metadata.name, namespace=metadata.namespace)
             is_same = found.metadata.uid == uid and found.status.allocation == claim.status.allocation
-            if not is_same or not podclaims.is_reserved_for(found, binding.pod):
-                raise peers.CollisionError(f"claim {claimwriter.label(claim)} got taken away in the meantime")
+            if not is_same or not reservation.is_reserved_for(found, binding.pod):
+                raise peers.CollisionError(f"claim {identity.label(claim.metadata)} got taken away in the meantime")
 
     # Devices that have to become ready
 
@@ -334,13 +328,13 @@ class Binder:
         for claim in claims.values():
             if created is None or claim.metadata.uid != created.metadata.uid:
                 undo = self._writer.withdraw if binding.is_void else self._writer.release
-                await self._tried(undo(claim, binding.pod), f"unreserve {claimwriter.label(claim)}")
+                await self._tried(undo(claim, binding.pod), f"unreserve {identity.label(claim.metadata)}")
         for entry in binding.placed.allocations:
             tracker.settle(entry.claim.metadata.uid)
         if created is not None:
             tracker.settle(created.metadata.uid)
             newest = tracker.get(created.metadata.namespace, created.metadata.name) or created
-            await self._tried(self._writer.delete(newest), f"delete {claimwriter.label(created)}")
+            await self._tried(self._writer.delete(newest), f"delete {identity.label(created.metadata)}")
         cleared: dict[str, Any] = {}
         if _ALLOCATABLE in binding.status:
             cleared[_ALLOCATABLE] = []

@@ -17,9 +17,8 @@ from drachma.accounting import ledger
 from drachma.allocator import placement
 from drachma.api import node as nodes
 from drachma.api import pod
+from drachma.claims import podstate
 from drachma.scheduler import changelog, nodeclass
-
-_FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class NodeState:
@@ -126,7 +125,7 @@ class Cluster:
     def put_pod(self, bound: pod.Pod) -> None:
         """Count a pod on the node that its spec names, or no longer once it has finished."""
         uid = bound.metadata.uid
-        if not bound.spec.node_name or is_finished(bound):
+        if not bound.spec.node_name or podstate.has_ended(bound):
             self.remove_pod(uid)
             return
         self._assumed.discard(uid)
@@ -207,11 +206,6 @@ class Cluster:
             self.with_ports |= state.bit
         else:
             self.with_ports &= ~state.bit
-
-
-def is_finished(known: pod.Pod) -> bool:
-    """Whether a pod has come to its end, and takes nothing of a node any more."""
-    return known.status.phase in _FINISHED
 
 
 def _plain_demand(bound: pod.Pod) -> ledger.Demand:

@@ -7,6 +7,7 @@ from typing import Final
 
 from drachma import errors
 from drachma.api import pod
+from drachma.claims import wellknown
 from drachma.client import clock, patches, protocol
 from drachma.runtime import events
 from drachma.scheduler import preemption
@@ -41,9 +42,9 @@ class Evictor:
         self, victim: pod.Pod, candidate: preemption.Candidate, preemptor: pod.Pod, *, scheduler: str
     ) -> None:
         condition = {
-            "type": "DisruptionTarget",
+            "type": wellknown.DISRUPTION_TARGET,
             "status": "True",
-            "reason": "PreemptionByScheduler",
+            "reason": wellknown.PREEMPTION_BY_SCHEDULER,
             "message": f"{scheduler}: preempting to accommodate a higher priority pod",
             "lastTransitionTime": self._clock.utc().replace(microsecond=0),
         }

@@ -6,6 +6,7 @@ from typing import Final
 
 from drachma.api import deviceclass, devicetaintrule, pod, resourceclaim, resourceslice
 from drachma.api import node as nodes
+from drachma.claims import podstate
 from drachma.runtime import cache, informer, informers
 from drachma.scheduler import changes, cluster, nominations, peers, podinfo, queue, settings
 from drachma.scheduler.dynamicresources import inventory, wakeups
@@ -159,7 +160,7 @@ class Handlers:
             self._nominated.remove(old.metadata.uid)
         was_counted = self._cluster.node_of(new.metadata.uid) is not None
         self._cluster.put_pod(new)
-        if cluster.is_finished(new):
+        if podstate.has_ended(new):
             if was_counted:
                 self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, new, None))
         elif old.spec.node_name:
@@ -180,4 +181,4 @@ class Handlers:
 
     def _is_ours(self, waiting: pod.Pod) -> bool:
         wanted = waiting.spec.scheduler_name or settings.DEFAULT_NAME
-        return wanted == self._name and not cluster.is_finished(waiting)
+        return wanted == self._name and not podstate.has_ended(waiting)

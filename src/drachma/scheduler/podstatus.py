@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from drachma import errors
 from drachma.api import pod
+from drachma.claims import conditions, wellknown
 from drachma.client import clock, patches, protocol
 
 _log = logging.getLogger(__name__)
@@ -78,16 +79,14 @@ class PodStatusWriter:
         """What changes; nothing where the pod says so already."""
         content: dict[str, Any] = {}
         status = message.pod.status
-        known = next((condition for condition in status.conditions if condition.type == "PodScheduled"), None)
+        known = conditions.find(status.conditions, wellknown.POD_SCHEDULED)
         if known is None or (known.status, known.reason, known.message) != ("False", message.reason, message.text):
-            changed = known is None or known.status != "False"
-            now = self._clock.utc().replace(microsecond=0)
             condition: dict[str, Any] = {
-                "type": "PodScheduled",
+                "type": wellknown.POD_SCHEDULED,
                 "status": "False",
                 "reason": message.reason,
                 "message": message.text,
-                "lastTransitionTime": now if changed or known is None else known.last_transition_time,
+                "lastTransitionTime": conditions.since(known, "False", now=self._clock.utc()),
             }
             if message.pod.metadata.generation:
                 condition["observedGeneration"] = message.pod.metadata.generation

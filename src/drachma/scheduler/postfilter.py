@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from drachma import errors
 from drachma.api import resourceclaim
+from drachma.claims import identity, reservation
 from drachma.scheduler import custody, evictor, metrics, nominations, podinfo, preemption, queue, verdict
 from drachma.scheduler.decision import Unfit
-from drachma.scheduler.dynamicresources import claimwriter, podclaims
+from drachma.scheduler.dynamicresources import claimwriter
 
 _log = logging.getLogger(__name__)
 
@@ -82,12 +83,12 @@ class PostFilter:
         for number in self._chance.sample(unfit.unavailable, len(unfit.unavailable)):
             claim = plan.claims[number].claim
             users = claim.status.reserved_for
-            if not users or (len(users) == 1 and podclaims.is_reserved_for(claim, unfit.info.pod)):
-                what = f"deallocation of {claimwriter.label(claim)}"
+            if not users or (len(users) == 1 and reservation.is_reserved_for(claim, unfit.info.pod)):
+                what = f"deallocation of {identity.label(claim.metadata)}"
                 self._spawn(_logged(self._deallocate(claim, unfit.info), what), what)
                 return "deallocation of ResourceClaim completed"
         if plan.is_stale and plan.special is not None:
-            what = f"deletion of {claimwriter.label(plan.special)}"
+            what = f"deletion of {identity.label(plan.special.metadata)}"
             self._spawn(_logged(self._writer.delete(plan.special), what), what)
             return "deletion of ResourceClaim completed"
         return ""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from drachma.api import pod
+from drachma.claims import wellknown
 from drachma.scheduler import cluster, cycle, decision, messages, nodeclass, nominations, podinfo, verdict
 
 _NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
@@ -136,8 +137,8 @@ def _priority(of: pod.Pod) -> int:
 
 def _is_being_preempted(of: pod.Pod) -> bool:
     return of.metadata.deletion_timestamp is not None and any(
-        condition.type == "DisruptionTarget"
+        condition.type == wellknown.DISRUPTION_TARGET
         and condition.status == "True"
-        and condition.reason == "PreemptionByScheduler"
+        and condition.reason == wellknown.PREEMPTION_BY_SCHEDULER
         for condition in of.status.conditions
     )

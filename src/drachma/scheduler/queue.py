@@ -21,9 +21,9 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 
 from drachma.api import pod
+from drachma.claims import podclaims
 from drachma.runtime import cache
 from drachma.scheduler import changes, hints, podinfo, verdict
-from drachma.scheduler.dynamicresources import podclaims
 
 IndexT = TypeVar("IndexT")
 

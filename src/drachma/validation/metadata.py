@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from drachma.api import meta, struct
+from drachma.claims import wellknown
 from drachma.validation import fielderror, formats, limits, memory, printed
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import METADATA, Path
@@ -23,9 +24,9 @@ class NameRule(Protocol):
 IMMUTABLE: Final = "field is immutable"
 MUST_NOT_BE_NEGATIVE: Final = "must be greater than or equal to 0"
 
-_ORPHAN: Final = "orphan"
-_FOREGROUND: Final = "foregroundDeletion"
-_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
+_STANDARD_FINALIZERS: Final = frozenset(
+    {wellknown.NAMESPACE_FINALIZER, wellknown.ORPHAN_FINALIZER, wellknown.FOREGROUND_FINALIZER}
+)
 _OPERATIONS: Final = ("Apply", "Update")
 
 _NAME: Final = METADATA.child("name")
@@ -279,8 +280,8 @@ def _finalizers(finalizers: Sequence[str]) -> Found:
     if not finalizers:
         return ()
     found = [fielderror.invalid(_FINALIZERS, name, detail) for name in finalizers for detail in names.label_key(name)]
-    if _ORPHAN in finalizers and _FOREGROUND in finalizers:
-        detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
+    if wellknown.ORPHAN_FINALIZER in finalizers and wellknown.FOREGROUND_FINALIZER in finalizers:
+        detail = f"finalizer {wellknown.ORPHAN_FINALIZER} and {wellknown.FOREGROUND_FINALIZER} cannot be both set"
         found.append(fielderror.invalid(_FINALIZERS, printed.wire(tuple(finalizers)), detail))
     return found
 

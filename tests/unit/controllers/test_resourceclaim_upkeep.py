@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 
 from drachma.api import pod, resourceclaim
+from drachma.claims import wellknown
 from drachma.client import target
 from drachma.controllers.garbagecollector import GarbageCollector
 from drachma.controllers.resourceclaim import ResourceClaimController
@@ -15,8 +16,6 @@ from drachma.values import quantity
 from tests.unit.controllers import builders, worlds
 
 Claim = resourceclaim.ResourceClaim
-
-FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def shown(claim: Claim) -> str:
     """What a claim is, in one line."""
     parts = ["allocated" if claim.status.allocation is not None else "free"]
     parts += [f"for {each.name}" for each in claim.status.reserved_for]
-    parts += ["protected"] if FINALIZER in claim.metadata.finalizers else []
+    parts += ["protected"] if wellknown.CLAIM_FINALIZER in claim.metadata.finalizers else []
     return ", ".join(parts)
 
 
@@ -146,7 +145,9 @@ async def test_a_deleted_claim_stays_while_it_is_used(world: worlds.World) -> No
 
 
 async def test_finalizers_of_others_stay(world: worlds.World) -> None:
-    made = await world.create(worlds.renamed(builders.a_claim(), finalizers=(FINALIZER, "example.com/mine")))
+    made = await world.create(
+        worlds.renamed(builders.a_claim(), finalizers=(wellknown.CLAIM_FINALIZER, "example.com/mine"))
+    )
     await world.delete(made)
     await world.settle()
     assert (await world.get(made)).metadata.finalizers == ("example.com/mine",)
@@ -157,7 +158,7 @@ async def test_generated_claims_go_when_their_pod_has_ended(world: worlds.World)
     owner = await world.create(builders.a_pod(gpu="t").build())
     await world.settle()
     (claim,) = await world.all_of(Claim)
-    await world.patch(claim, {"metadata": {"finalizers": [FINALIZER]}})
+    await world.patch(claim, {"metadata": {"finalizers": [wellknown.CLAIM_FINALIZER]}})
     await world.status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(owner)})
     await world.settle()
     assert shown(await world.get(claim)) == "allocated, for p, protected"
@@ -315,7 +316,7 @@ async def test_a_pod_costs_no_more_requests_than_it_must() -> None:
         user = await world.create(builders.a_pod(gpu="t").build())
         await world.settle()
         (claim,) = await world.all_of(Claim)
-        claim = await world.patch(claim, {"metadata": {"finalizers": [FINALIZER]}})
+        claim = await world.patch(claim, {"metadata": {"finalizers": [wellknown.CLAIM_FINALIZER]}})
         await world.status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(user)})
         await world.client.bind(user, node="n")
         await world.settle()

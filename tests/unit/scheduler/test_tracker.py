@@ -6,6 +6,7 @@ from msgspec import structs
 
 from drachma.allocator import AllocatedState, DeviceID
 from drachma.api import resourceclaim
+from drachma.claims import wellknown
 from drachma.scheduler.dynamicresources import tracker
 from drachma.testing import claim
 
@@ -104,7 +105,9 @@ def test_when_an_allocation_came() -> None:
 
 def test_special_claims_are_found_by_their_pod() -> None:
     world = World()
-    special = claim("s").uid("s").owner("Pod", "p", uid="pod").annotation(tracker.EXTENDED_RESOURCE_ANNOTATION, "true")
+    special = (
+        claim("s").uid("s").owner("Pod", "p", uid="pod").annotation(wellknown.EXTENDED_RESOURCE_ANNOTATION, "true")
+    )
     world.claims.observe(special.build())
     assert world.claims.special_claim("pod") is not None
     world.claims.remove(special.build())

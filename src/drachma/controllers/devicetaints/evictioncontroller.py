@@ -14,9 +14,9 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import devices, devicetaintrule, event, pod, resourceclaim, resourceslice
 from drachma.api import gates as features
-from drachma.claims import taints
+from drachma.claims import podstate, taints
 from drachma.client import patches
-from drachma.controllers import disruption, environment
+from drachma.controllers import environment, podwrites
 from drachma.controllers.devicetaints import eviction, rulestatus, survey
 from drachma.runtime import controller, events, informer, workqueue
 
@@ -213,15 +213,15 @@ class DeviceTaintEviction:
         if found.metadata.deletion_timestamp is not None:
             return True
         self._tell(item, "Marking for deletion")
-        why = disruption.condition(
+        why = podstate.disruption_target(
             found,
             reason="DeletionByDeviceTaintManager",
             message="Device Taint manager: deleting due to NoExecute taint",
             now=self._clock.utc(),
         )
         if why is not None:
-            await disruption.write_status(self._client, found, {"conditions": [why]})
-        return await disruption.delete(self._client, found)
+            await podwrites.write_status(self._client, found, {"conditions": [why]})
+        return await podwrites.delete(self._client, found)
 
     def _tell(self, item: Item, message: str) -> None:
         about = event.ObjectReference(

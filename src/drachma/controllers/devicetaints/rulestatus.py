@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Final, NamedTuple
 
 from drachma.api import devicetaintrule, meta
-from drachma.claims import taints
+from drachma.claims import conditions, taints
 
 CONDITION: Final = "EvictionInProgress"
 
@@ -33,7 +33,7 @@ class Selected(NamedTuple):
 
 def known(rule: devicetaintrule.DeviceTaintRule) -> meta.Condition | None:
     """The condition as it is."""
-    return next((each for each in rule.status.conditions if each.type == CONDITION), None)
+    return conditions.find(rule.status.conditions, CONDITION)
 
 
 def condition(

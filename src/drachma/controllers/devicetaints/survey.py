@@ -7,11 +7,9 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
-from drachma import errors
 from drachma.api import devicetaintrule, pod, resourceclaim, resourceslice
-from drachma.claims import identity, taintrules, taints
+from drachma.claims import identity, ownership, podclaims, reservation, taintrules, taints
 from drachma.controllers.devicetaints import eviction
-from drachma.controllers.resourceclaim import podclaims
 from drachma.runtime import Informers
 
 Claim = resourceclaim.ResourceClaim
@@ -130,7 +128,7 @@ class Survey:
     def users(self, claim: Claim) -> Iterator[pod.Pod]:
         """The pods that a claim is reserved for."""
         for reference in claim.status.reserved_for:
-            if reference.api_group or reference.resource != "pods":
+            if not reservation.is_pod(reference):
                 continue
             user = self._pods.get(reference.name, namespace=claim.metadata.namespace)
             if user is not None and user.metadata.uid == reference.uid:
@@ -155,17 +153,11 @@ class Survey:
 
     def _claims_of(self, of: pod.Pod) -> Iterator[Claim]:
         """The claims that a pod may use: its own and reserved for it."""
-        for entry in of.spec.resource_claims:
-            try:
-                found = podclaims.resolve(of, entry)
-            except errors.ReconcileError:
+        for _, reference in podclaims.named(of):
+            claim = self._claims.get(reference.name, namespace=of.metadata.namespace)
+            if claim is None or (reference.is_generated and ownership.problem(claim, of)):
                 continue
-            if not isinstance(found, podclaims.Named):
-                continue
-            claim = self._claims.get(found.name, namespace=of.metadata.namespace)
-            if claim is None or (found.is_generated and podclaims.ownership_problem(claim, of)):
-                continue
-            if podclaims.is_reserved_for(claim, of):
+            if reservation.is_reserved_for(claim, of):
                 yield claim
 
     def _taints(self, device: identity.DeviceID, rules: tuple[Rule, ...]) -> Iterator[eviction.Taint]:

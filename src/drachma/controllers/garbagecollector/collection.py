@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import meta
+from drachma.claims import wellknown
 from drachma.client import Client, patches, protocol
 from drachma.controllers.garbagecollector import graph, owners
 from drachma.runtime import controller
@@ -83,7 +84,7 @@ class Collector:
         """An object that waits for its dependents: goes when none of them blocks it any more."""
         blocking = tuple(self._graph.blocking_dependents(node.uid))
         if not blocking:
-            await self._remove_finalizer(node, graph.FOREGROUND)
+            await self._remove_finalizer(node, wellknown.FOREGROUND_FINALIZER)
         for each in blocking:
             if not each.waits_for_dependents:
                 self._look_at(each)
@@ -93,7 +94,7 @@ class Collector:
         await controller.side_by_side(
             [lambda each=each: self._disown(each, node.uid) for each in self._graph.dependents(node.uid)]  # type: ignore[misc]
         )
-        await self._remove_finalizer(node, graph.ORPHAN)
+        await self._remove_finalizer(node, wellknown.ORPHAN_FINALIZER)
 
     async def _disown(self, dependent: graph.Node, owner: str) -> None:
         latest = await self._latest(dependent)
@@ -171,8 +172,8 @@ class Collector:
 
 
 def _own_policy(latest: meta.Object) -> protocol.Propagation:
-    if graph.ORPHAN in latest.metadata.finalizers:
+    if wellknown.ORPHAN_FINALIZER in latest.metadata.finalizers:
         return "Orphan"
-    if graph.FOREGROUND in latest.metadata.finalizers:
+    if wellknown.FOREGROUND_FINALIZER in latest.metadata.finalizers:
         return "Foreground"
     return "Background"

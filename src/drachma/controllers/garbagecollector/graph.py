@@ -10,13 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import meta
+from drachma.claims import wellknown
 from drachma.client import target
-
-FOREGROUND: Final = "foregroundDeletion"
-"""The finalizer of an object that goes only after its dependents."""
-
-ORPHAN: Final = "orphan"
-"""The finalizer of an object whose dependents are to stay."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -36,11 +31,11 @@ class Node(msgspec.Struct, frozen=True):
 
     @property
     def waits_for_dependents(self) -> bool:
-        return self.is_going and FOREGROUND in self.metadata.finalizers
+        return self.is_going and wellknown.FOREGROUND_FINALIZER in self.metadata.finalizers
 
     @property
     def leaves_orphans(self) -> bool:
-        return self.is_going and ORPHAN in self.metadata.finalizers
+        return self.is_going and wellknown.ORPHAN_FINALIZER in self.metadata.finalizers
 
     def reference_to(self, owner: str) -> meta.OwnerReference | None:
         """Its reference to an owner."""

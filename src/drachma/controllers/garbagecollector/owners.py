@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from drachma import errors
 from drachma.api import meta
+from drachma.claims import wellknown
 from drachma.client import Client, target
 from drachma.controllers.garbagecollector import graph
 
@@ -60,7 +61,10 @@ class Registry:
             owner = await self._find(reference, node)
             if owner is None:
                 dangling.append(reference)
-            elif owner.metadata.deletion_timestamp is not None and graph.FOREGROUND in owner.metadata.finalizers:
+            elif (
+                owner.metadata.deletion_timestamp is not None
+                and wellknown.FOREGROUND_FINALIZER in owner.metadata.finalizers
+            ):
                 waiting.append(reference)
             else:
                 solid.append(reference)

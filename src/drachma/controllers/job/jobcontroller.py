@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import job, pod
+from drachma.claims import ownership
 from drachma.controllers import environment
 from drachma.controllers.job import jobmetrics, jobsync, model, podcontrol, restarts, retries
-from drachma.controllers.resourceclaim import podclaims
 from drachma.runtime import cache, controller, events, informer, workqueue
 
 WORKERS: Final = 5
@@ -24,7 +24,7 @@ def _job_of(known: pod.Pod) -> str:
     """The name of the job that controls a pod, empty if none does."""
     if not known.metadata.owner_references:
         return ""
-    owner = podclaims.controller_of(known)
+    owner = ownership.controller_of(known)
     is_job = owner is not None and (owner.kind, owner.api_version) == ("Job", "batch/v1")
     return owner.name if owner is not None and is_job else ""
 
@@ -153,5 +153,5 @@ class JobController:
 
 
 def _owner_uid(known: pod.Pod) -> str:
-    owner = podclaims.controller_of(known)
+    owner = ownership.controller_of(known)
     return owner.uid if owner is not None else ""

@@ -8,6 +8,7 @@ import msgspec
 from drachma import errors
 from drachma.api import hooks, job, meta
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
+from drachma.claims import conditions
 
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"
@@ -90,7 +91,8 @@ def unsupported(document: Mapping[str, Any]) -> list[str]:
 
 def condition(of: job.JobStatus, kind: str) -> job.JobCondition | None:
     """The condition of a type, if it is true."""
-    return next((each for each in of.conditions if each.type == kind and each.status == "True"), None)
+    known = conditions.find(of.conditions, kind)
+    return known if known is not None and known.status == "True" else None
 
 
 def is_finished(of: job.JobStatus) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import event, pod
 from drachma.client import Client, patches
-from drachma.controllers import disruption
+from drachma.controllers import podwrites
 from drachma.controllers.job import podtemplate, tally
 from drachma.runtime import Informer, controller, events
 
@@ -76,7 +76,7 @@ class PodControl:
         try:
             if not is_counted:
                 await self._release(job["metadata"]["uid"], known)
-            if await disruption.delete(self._client, known):
+            if await podwrites.delete(self._client, known):
                 self._tell(job, events.NORMAL, "SuccessfulDelete", f"Deleted pod: {known.metadata.name}")
         except errors.RefusedError as error:
             self._tell(job, events.WARNING, "FailedDelete", f"Error deleting: {error}")

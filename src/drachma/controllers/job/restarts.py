@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import pod
+from drachma.claims import podstate
 from drachma.client import Client
-from drachma.controllers import disruption
 
 
 class Restarts:
@@ -26,7 +26,7 @@ class Restarts:
         """The restarts of all pods that have not ended."""
         count = 0
         for each in pods:
-            if not disruption.has_ended(each):
+            if not podstate.has_ended(each):
                 count += await self._of(each)
         return count
 

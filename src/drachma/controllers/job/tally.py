@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import pod
-from drachma.controllers import disruption
+from drachma.claims import conditions, podstate
 from drachma.controllers.job import indexes, model
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
@@ -20,15 +20,15 @@ def is_tracked(of: pod.Pod) -> bool:
 
 
 def is_ready(of: pod.Pod) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in of.status.conditions)
+    return conditions.is_true(of.status.conditions, "Ready")
 
 
 def is_active(of: pod.Pod) -> bool:
-    return not disruption.has_ended(of) and of.metadata.deletion_timestamp is None
+    return not podstate.has_ended(of) and of.metadata.deletion_timestamp is None
 
 
 def is_terminating(of: pod.Pod) -> bool:
-    return not disruption.has_ended(of) and of.metadata.deletion_timestamp is not None
+    return not podstate.has_ended(of) and of.metadata.deletion_timestamp is not None
 
 
 def is_failed(of: pod.Pod, spec: model.Spec) -> bool:

@@ -12,12 +12,12 @@ import msgspec
 
 from drachma import errors
 from drachma.api import meta, pod
+from drachma.claims import podstate
 from drachma.client import Client, Selection, target
 
 _FINALIZER_SECONDS: Final = 15
 """How long objects with finalizers may take, for want of knowing better."""
 
-_ENDED: Final = ("Succeeded", "Failed")
 _NOT_SERVED: Final = (404, 405)
 
 
@@ -106,7 +106,7 @@ class Contents:
 
     async def _grace_of_pods(self, namespace: str) -> int:
         listed = (await self._client.list(pod.Pod, Selection(namespace))).items
-        running = [each for each in listed if each.status.phase not in _ENDED]
+        running = [each for each in listed if not podstate.has_ended(each)]
         return max((each.spec.termination_grace_period_seconds or 0 for each in running), default=0)
 
 

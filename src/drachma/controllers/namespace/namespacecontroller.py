@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import namespace
+from drachma.claims import wellknown
 from drachma.client import patches
 from drachma.controllers import environment
 from drachma.controllers.namespace import conditions, contents
 from drachma.runtime import controller, informer, workqueue
 
 WORKERS: Final = 10
-FINALIZER: Final = "kubernetes"
 """In the spec of every namespace: the part of its end that is done here."""
 
 SETTLING_SECONDS: Final = 5.0
@@ -105,5 +105,7 @@ class NamespaceController:
         document = await self._client.get_document(namespace.Namespace, name)
         if "deletionTimestamp" not in document["metadata"]:
             return
-        document["spec"]["finalizers"] = [each for each in document["spec"]["finalizers"] if each != FINALIZER]
+        document["spec"]["finalizers"] = [
+            each for each in document["spec"]["finalizers"] if each != wellknown.NAMESPACE_FINALIZER
+        ]
         await self._client.update_document(namespace.Namespace, document, subresource="finalize")

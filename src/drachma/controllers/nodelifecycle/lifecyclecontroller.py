@@ -16,7 +16,7 @@ from drachma import errors
 from drachma.api import lease, node, pod
 from drachma.claims import taints
 from drachma.client import patches
-from drachma.controllers import disruption, environment
+from drachma.controllers import environment, podwrites
 from drachma.controllers.nodelifecycle import health, nodetaints, zones
 from drachma.runtime import controller, events, informer, workqueue
 
@@ -169,7 +169,7 @@ class NodeLifecycle:
                 ready, status="False", last_transition_time=self._clock.utc().replace(microsecond=0)
             )
             try:
-                await disruption.write_status(self._client, each, {"conditions": [changed]})
+                await podwrites.write_status(self._client, each, {"conditions": [changed]})
             except errors.ObjectNotFoundError:
                 continue
             self._recorder.record(each, type=events.WARNING, reason="NodeNotReady", message="Node is not ready")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from drachma.api import node
-from drachma.claims import taints
+from drachma.claims import conditions, taints
 
 _BY_CONDITION: Final = {
     ("Ready", "False"): taints.NOT_READY,
@@ -20,10 +20,7 @@ _OWN: Final = frozenset((*_BY_CONDITION.values(), taints.UNSCHEDULABLE))
 
 def ready(of: node.Node) -> node.NodeCondition | None:
     """The condition that says whether a node is ready."""
-    for each in of.status.conditions:
-        if each.type == "Ready":
-            return each
-    return None
+    return conditions.find(of.status.conditions, "Ready")
 
 
 def has_no_execute(of: node.Node, key: str) -> bool:

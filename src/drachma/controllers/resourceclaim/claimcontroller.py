@@ -7,10 +7,10 @@ asks the server where a mistake would hurt, and writes only on what it has seen.
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from drachma import errors
 from drachma.api import pod, resourceclaim, resourceclaimtemplate
+from drachma.claims import ownership, podclaims, podstate, reservation
 from drachma.controllers import environment
-from drachma.controllers.resourceclaim import claimmetrics, generation, podclaims, recentclaims, upkeep
+from drachma.controllers.resourceclaim import claimmetrics, generation, recentclaims, upkeep
 from drachma.runtime import controller, informer, workqueue
 
 WORKERS: Final = 10
@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
 
 def _claims(of: pod.Pod) -> Sequence[str]:
-    return [f"{of.metadata.namespace}/{name}" for name in podclaims.claim_names(of)]
+    return [f"{of.metadata.namespace}/{name}" for name in podclaims.all_names(of)]
 
 
 def _templates(of: pod.Pod) -> Sequence[str]:
@@ -90,7 +90,7 @@ class ResourceClaimController:
     def _see_pod(self, new: pod.Pod) -> None:
         if not podclaims.uses_claims(new):
             return
-        if podclaims.is_done(new):
+        if podstate.is_done(new):
             self._look_at_claims_of(new)
         elif self._needs_work(new):
             self._queue.add(Item("pod", new.metadata.namespace, new.metadata.name))
@@ -101,7 +101,7 @@ class ResourceClaimController:
             self._look_at_claims_of(gone)
 
     def _look_at_claims_of(self, of: pod.Pod) -> None:
-        for name in podclaims.claim_names(of):
+        for name in podclaims.all_names(of):
             self._queue.add(Item("claim", of.metadata.namespace, name))
 
     def _see_claim(self, claim: Claim) -> None:
@@ -140,19 +140,16 @@ class ResourceClaimController:
         return False
 
     def _entry_needs_work(self, of: pod.Pod, entry: pod.PodResourceClaim) -> bool:
-        try:
-            found = podclaims.resolve(of, entry)
-        except errors.ReconcileError:
-            # Nothing can be done, but somebody has to say so.
-            return True
-        if not isinstance(found, podclaims.Named):
-            return isinstance(found, podclaims.Missing)
-        claim = self._claims.get(found.name, namespace=of.metadata.namespace)
+        reference = podclaims.refer(of, entry)
+        if not isinstance(reference, podclaims.Named):
+            # Nothing can be done about an entry that is not supported, but somebody has to say so.
+            return not isinstance(reference, podclaims.NotNeeded)
+        claim = self._claims.get(reference.name, namespace=of.metadata.namespace)
         if claim is None:
             return entry.resource_claim_template_name is not None
-        if found.is_generated and podclaims.ownership_problem(claim, of):
+        if reference.is_generated and ownership.problem(claim, of):
             # The pod cannot go on unless the other claim is deleted, which will be news.
             return False
         if not of.spec.node_name or claim.status.allocation is None:
             return False
-        return not podclaims.is_reserved_for(claim, of)
+        return not reservation.is_reserved_for(claim, of)

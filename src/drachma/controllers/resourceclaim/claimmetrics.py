@@ -11,7 +11,7 @@ import prometheus_client
 from prometheus_client import core, registry
 
 from drachma.api import resourceclaim
-from drachma.controllers.resourceclaim import podclaims
+from drachma.claims import ownership, wellknown
 from drachma.runtime import Informer
 
 _CREATE_LABELS: Final = ("status", "admin_access", "owner_api_group", "owner_api_kind")
@@ -40,7 +40,7 @@ class ClaimMetrics(registry.Collector):
 
     def count_create(self, claim: resourceclaim.ResourceClaim, *, succeeded: bool) -> None:
         """One more claim was created, or refused."""
-        owner = podclaims.controller_of(claim)
+        owner = ownership.controller_of(claim)
         group, slash, _ = owner.api_version.partition("/") if owner is not None else ("", "", "")
         attempt = _Attempt(
             "success" if succeeded else "failure",
@@ -95,9 +95,9 @@ class ClaimMetrics(registry.Collector):
 def _labels(claim: resourceclaim.ResourceClaim) -> tuple[str, str, str]:
     annotations = claim.metadata.annotations
     source = ""
-    if annotations.get(podclaims.EXTENDED_RESOURCE_ANNOTATION) == "true":
+    if annotations.get(wellknown.EXTENDED_RESOURCE_ANNOTATION) == "true":
         source = "extended_resource"
-    elif annotations.get(podclaims.POD_CLAIM_ANNOTATION):
+    elif annotations.get(wellknown.POD_CLAIM_ANNOTATION):
         source = "resource_claim_template"
     return "true" if claim.status.allocation is not None else "false", _admin_access(claim), source
 

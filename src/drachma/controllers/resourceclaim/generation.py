@@ -10,9 +10,10 @@ from drachma import errors
 from drachma.api import gates as features
 from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
 from drachma.api.struct import ABSENT_MAP
+from drachma.claims import ownership, podclaims, podstate, reservation, wellknown
 from drachma.client import Client, patches
 from drachma.controllers import environment
-from drachma.controllers.resourceclaim import claimmetrics, podclaims, recentclaims
+from drachma.controllers.resourceclaim import claimmetrics, recentclaims
 from drachma.runtime import events
 
 FAILED: Final = "FailedResourceClaimCreation"
@@ -45,7 +46,7 @@ class Generator:
         owner = self._pods.get(name, namespace=namespace)
         # Differs from upstream: a pod that has ended gets no claim again when its own was deleted after use. Upstream
         # makes one, deletes it as unused, and only comes to rest because it believes the first one to be there.
-        if owner is None or owner.metadata.deletion_timestamp is not None or podclaims.is_done(owner):
+        if owner is None or owner.metadata.deletion_timestamp is not None or podstate.is_done(owner):
             return
         made: dict[str, str] = {}
         for entry in owner.spec.resource_claims:
@@ -65,9 +66,11 @@ class Generator:
 
     async def _ensure(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
         """The claim that the pod's status must name from now on; None if it is in order as it is."""
-        match podclaims.resolve(owner, entry):
+        match podclaims.refer(owner, entry):
             case podclaims.NotNeeded():
                 return None
+            case podclaims.Unsupported(problem):
+                raise errors.ReconcileError(problem)
             case podclaims.Named() as known if await self._is_there(owner, known):
                 return None
         if entry.resource_claim_template_name is None:
@@ -83,12 +86,12 @@ class Generator:
                 claim = await self._client.get(resourceclaim.ResourceClaim, known.name, namespace=namespace)
             except errors.ObjectNotFoundError:
                 return False
-        return not known.is_generated or not podclaims.ownership_problem(claim, owner)
+        return not known.is_generated or not ownership.problem(claim, owner)
 
     def _find(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
         """A claim that was made for this entry before the pod's status could be written."""
         for claim in self._claims.of_pod(owner):
-            if claim.metadata.annotations.get(podclaims.POD_CLAIM_ANNOTATION) == entry.name:
+            if claim.metadata.annotations.get(wellknown.POD_CLAIM_ANNOTATION) == entry.name:
                 return claim
         return None
 
@@ -144,18 +147,15 @@ class Generator:
 
     async def _reserve(self, owner: pod.Pod) -> None:
         """Reserves allocated claims for a pod that was given a node without (KEP-4381, "Scheduled pods with ...")."""
-        for entry in owner.spec.resource_claims:
-            found = podclaims.resolve(owner, entry)
-            if not isinstance(found, podclaims.Named):
-                continue
-            claim = self._claims.get(found.name, namespace=owner.metadata.namespace)
+        for _, reference in podclaims.named(owner):
+            claim = self._claims.get(reference.name, namespace=owner.metadata.namespace)
             if claim is None:
                 return
-            if found.is_generated and (problem := podclaims.ownership_problem(claim, owner)):
+            if reference.is_generated and (problem := ownership.problem(claim, owner)):
                 raise errors.ReconcileError(problem)
-            if claim.status.allocation is None or podclaims.is_reserved_for(claim, owner):
+            if claim.status.allocation is None or reservation.is_reserved_for(claim, owner):
                 continue
-            reserved = (*claim.status.reserved_for, podclaims.consumer(owner))
+            reserved = (*claim.status.reserved_for, reservation.consumer(owner))
             await self._client.patch(
                 resourceclaim.ResourceClaim,
                 claim.metadata.name,
@@ -169,15 +169,12 @@ def _claim(
     owner: pod.Pod, entry: pod.PodResourceClaim, template: resourceclaimtemplate.ResourceClaimTemplate
 ) -> resourceclaim.ResourceClaim:
     wanted = template.spec.metadata
-    reference = meta.OwnerReference(
-        api_version="v1", kind="Pod", name=owner.metadata.name, uid=owner.metadata.uid, controller=True
-    )
     metadata = meta.ObjectMeta(
         generate_name=base_name(owner.metadata.name, entry.name),
         namespace=owner.metadata.namespace,
         labels=wanted.labels or ABSENT_MAP,
-        annotations={**wanted.annotations, podclaims.POD_CLAIM_ANNOTATION: entry.name},
-        owner_references=(reference,),
+        annotations={**wanted.annotations, wellknown.POD_CLAIM_ANNOTATION: entry.name},
+        owner_references=(ownership.by_pod(owner),),
     )
     return resourceclaim.ResourceClaim(metadata=metadata, spec=template.spec.spec)
 

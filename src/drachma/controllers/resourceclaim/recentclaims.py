@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from drachma.api import meta, resourceclaim
-from drachma.controllers.resourceclaim import podclaims
+from drachma.claims import ownership
 from drachma.runtime import Informer, cache
 
 OWNER_INDEX: Final = "resource claim controller: owning pod"
@@ -18,7 +18,7 @@ _REMEMBERED: Final = 1000
 
 
 def _owners(claim: resourceclaim.ResourceClaim) -> tuple[str, ...]:
-    owner = podclaims.owning_pod(claim)
+    owner = ownership.owning_pod(claim)
     return () if owner is None else (owner.uid,)
 
 

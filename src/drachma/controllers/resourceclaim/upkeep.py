@@ -9,9 +9,9 @@ from typing import Final
 
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
+from drachma.claims import ownership, podstate, reservation, wellknown
 from drachma.client import Client, patches
 from drachma.controllers import environment
-from drachma.controllers.resourceclaim import podclaims
 
 _DELETED_PODS: Final = 500
 """Pods that are remembered as deleted, which saves asking the server for each."""
@@ -41,7 +41,7 @@ class Upkeep:
         reserved = claim.status.reserved_for
         if reserved:
             return any(self._is_known_user(each, claim.metadata.namespace) is not True for each in reserved)
-        owner = podclaims.owning_pod(claim)
+        owner = ownership.owning_pod(claim)
         return owner is not None and self._is_without(owner, claim.metadata.namespace)
 
     async def sync(self, namespace: str, name: str) -> None:
@@ -51,7 +51,7 @@ class Upkeep:
             return
         reserved = claim.status.reserved_for
         remaining = tuple([each for each in reserved if await self._is_needed(each, namespace)])
-        is_protected = podclaims.FINALIZER in claim.metadata.finalizers
+        is_protected = wellknown.CLAIM_FINALIZER in claim.metadata.finalizers
         if len(remaining) < len(reserved):
             status: dict[str, object] = {"reservedFor": remaining or None}
             # Only the end of use deallocates: allocated but not reserved may be what somebody is about to use.
@@ -80,7 +80,7 @@ class Upkeep:
 
     def _is_known_user(self, reference: resourceclaim.ResourceClaimConsumerReference, namespace: str) -> bool | None:
         """Whether a claim's user needs it; None where the caches do not tell."""
-        if reference.api_group or reference.resource != "pods":
+        if not reservation.is_pod(reference):
             # Not a pod: whoever put it there knows when it goes.
             return True
         if reference.uid in self._deleted:
@@ -88,7 +88,7 @@ class Upkeep:
         user = self._pods.get(reference.name, namespace=namespace)
         if user is None:
             return None
-        return user.metadata.uid == reference.uid and not podclaims.is_done(user)
+        return user.metadata.uid == reference.uid and not podstate.is_done(user)
 
     def _is_without(self, owner: meta.OwnerReference, namespace: str) -> bool:
         """Whether a claim's own pod will not run.
@@ -96,7 +96,7 @@ class Upkeep:
         A pod that is not known may be one that is not known yet; if it is gone, the garbage collector notices.
         """
         found = self._pods.get(owner.name, namespace=namespace)
-        return found is not None and (found.metadata.uid != owner.uid or podclaims.is_done(found))
+        return found is not None and (found.metadata.uid != owner.uid or podstate.is_done(found))
 
     async def _write_status(self, claim: Claim, content: dict[str, object]) -> Claim:
         return await self._client.patch(
@@ -108,9 +108,9 @@ class Upkeep:
         )
 
     async def _unprotect(self, claim: Claim) -> Claim:
-        if podclaims.FINALIZER not in claim.metadata.finalizers:
+        if wellknown.CLAIM_FINALIZER not in claim.metadata.finalizers:
             return claim
-        kept = [each for each in claim.metadata.finalizers if each != podclaims.FINALIZER]
+        kept = [each for each in claim.metadata.finalizers if each != wellknown.CLAIM_FINALIZER]
         return await self._client.patch(
             Claim,
             claim.metadata.name,
@@ -120,7 +120,7 @@ class Upkeep:
 
     async def _delete_unused(self, claim: Claim) -> None:
         """Deletes a generated claim whose pod will not run, which may take a while to be deleted itself."""
-        owner = podclaims.owning_pod(claim)
+        owner = ownership.owning_pod(claim)
         if owner is None or claim.metadata.deletion_timestamp is not None:
             return
         if not self._is_without(owner, claim.metadata.namespace):

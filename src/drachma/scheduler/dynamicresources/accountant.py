@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 from drachma.accounting import ledger, policies, requests
 from drachma.api import gates, pod, resourceclaim
-from drachma.scheduler.dynamicresources import footprint, inventory, podclaims
+from drachma.claims import podclaims
+from drachma.scheduler.dynamicresources import footprint, inventory
 from drachma.values import quantity
 
 Meanings = Mapping[str, tuple[str, footprint.Footprint]]

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 from drachma.accounting import resourcenames
 from drachma.api import gates, resourceclaim
+from drachma.claims import podclaims
 from drachma.scheduler import podinfo, verdict
-from drachma.scheduler.dynamicresources import extendedclaim, inventory, podclaims
+from drachma.scheduler.dynamicresources import extendedclaim, inventory
 
 _NONE: Final[frozenset[str]] = frozenset()
 

@@ -15,10 +15,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import pod, resourceclaim
+from drachma.claims import identity, reservation, wellknown
 from drachma.client import clock, patches, protocol
-from drachma.scheduler.dynamicresources import podclaims
-
-FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.01
@@ -52,38 +50,35 @@ class ClaimWriter:
                 return await self._reserve(current, consumer, allocation=allocation)
             except errors.ObjectConflictError as error:
                 if attempt + 1 == _ATTEMPTS:
-                    raise ClaimError(f"{_doing(allocation)} claim {label(claim)}: {error}") from error
+                    raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
             await self._clock.sleep(_PAUSE * (1 + self._chance.random() / 10))
             current = await self._refreshed(claim)
             if allocation is None and current.status.allocation not in (None, claim.status.allocation):
                 # The node was chosen for the devices that the claim had.
-                raise ClaimError(f"claim {label(claim)} got allocated elsewhere in the meantime")
+                raise ClaimError(f"claim {identity.label(claim.metadata)} got allocated elsewhere in the meantime")
         raise AssertionError("the last attempt returns or raises")
 
     async def _reserve(
         self, claim: Claim, consumer: pod.Pod, *, allocation: resourceclaim.AllocationResult | None
     ) -> Claim:
         if claim.metadata.deletion_timestamp is not None:
-            raise ClaimError(f"claim {label(claim)} got deleted in the meantime")
+            raise ClaimError(f"claim {identity.label(claim.metadata)} got deleted in the meantime")
         status: dict[str, Any] = {}
         if allocation is not None:
             if claim.status.allocation is not None:
-                raise ClaimError(f"claim {label(claim)} got allocated elsewhere in the meantime")
+                raise ClaimError(f"claim {identity.label(claim.metadata)} got allocated elsewhere in the meantime")
             claim = await self._protected(claim)
             status["allocation"] = self._stamped(allocation)
         elif claim.status.allocation is None:
-            raise ClaimError(f"claim {label(claim)} got deallocated elsewhere in the meantime")
-        reference = resourceclaim.ResourceClaimConsumerReference(
-            resource="pods", name=consumer.metadata.name, uid=consumer.metadata.uid
-        )
-        if not podclaims.is_reserved_for(claim, consumer):
-            status["reservedFor"] = (*claim.status.reserved_for, reference)
+            raise ClaimError(f"claim {identity.label(claim.metadata)} got deallocated elsewhere in the meantime")
+        if not reservation.is_reserved_for(claim, consumer):
+            status["reservedFor"] = (*claim.status.reserved_for, reservation.consumer(consumer))
         try:
             return await self._patch_status(claim, status)
         except errors.ObjectConflictError:
             raise
         except errors.DrachmaError as error:
-            raise ClaimError(f"{_doing(allocation)} claim {label(claim)}: {error}") from error
+            raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
 
     def _stamped(self, allocation: resourceclaim.AllocationResult) -> resourceclaim.AllocationResult:
         # Only with the allocation itself: once that is written, the server takes no changes of it.
@@ -93,9 +88,9 @@ class ClaimWriter:
 
     async def _protected(self, claim: Claim) -> Claim:
         """The claim with the finalizer, which has to be there before an allocation is."""
-        if FINALIZER in claim.metadata.finalizers:
+        if wellknown.CLAIM_FINALIZER in claim.metadata.finalizers:
             return claim
-        finalizers = [*claim.metadata.finalizers, FINALIZER]
+        finalizers = [*claim.metadata.finalizers, wellknown.CLAIM_FINALIZER]
         try:
             return await self._client.patch(
                 Claim,
@@ -106,15 +101,15 @@ class ClaimWriter:
         except errors.ObjectConflictError:
             raise
         except errors.DrachmaError as error:
-            raise ClaimError(f"add finalizer to claim {label(claim)}: {error}") from error
+            raise ClaimError(f"add finalizer to claim {identity.label(claim.metadata)}: {error}") from error
 
     async def _refreshed(self, claim: Claim) -> Claim:
         try:
             found = await self._client.get(Claim, claim.metadata.name, namespace=claim.metadata.namespace)
         except errors.DrachmaError as error:
-            raise ClaimError(f"get updated claim {label(claim)} after conflict: {error}") from error
+            raise ClaimError(f"get updated claim {identity.label(claim.metadata)} after conflict: {error}") from error
         if found.metadata.uid != claim.metadata.uid:
-            raise ClaimError(f"claim {label(claim)} got deleted in the meantime")
+            raise ClaimError(f"claim {identity.label(claim.metadata)} got deleted in the meantime")
         return found
 
     async def release(self, claim: Claim, consumer: pod.Pod) -> None:
@@ -147,15 +142,15 @@ class ClaimWriter:
         try:
             return await self._client.create(made)
         except errors.DrachmaError as error:
-            raise ClaimError(f"create claim for extended resources {label(made)}: {error}") from error
+            raise ClaimError(f"create claim for extended resources {identity.label(made.metadata)}: {error}") from error
 
     async def delete(self, claim: Claim) -> None:
         """Deletes a claim for good, in use or not: only for claims that the scheduler made itself."""
         current = claim
         for attempt in range(_ATTEMPTS):
             try:
-                if FINALIZER in current.metadata.finalizers:
-                    left = [name for name in current.metadata.finalizers if name != FINALIZER]
+                if wellknown.CLAIM_FINALIZER in current.metadata.finalizers:
+                    left = [name for name in current.metadata.finalizers if name != wellknown.CLAIM_FINALIZER]
                     patch = patches.merge({"metadata": {"finalizers": left}}, patches.unchanged(current))
                     await self._client.patch(
                         Claim, claim.metadata.name, namespace=claim.metadata.namespace, patch=patch
@@ -181,11 +176,6 @@ class ClaimWriter:
             subresource="status",
             patch=patches.merge({"status": status}, patches.unchanged(claim)),
         )
-
-
-def label(claim: Claim) -> str:
-    """How messages call a claim."""
-    return f"{claim.metadata.namespace}/{claim.metadata.name}"
 
 
 def _doing(allocation: resourceclaim.AllocationResult | None) -> str:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from drachma.accounting import podbudget
 from drachma.allocator import features as allocator_features
 from drachma.api import gates, resourceclaim
+from drachma.claims import reservation
 from drachma.scheduler import cluster, podinfo, selectors, verdict
 from drachma.scheduler.dynamicresources import (
     accountant,
@@ -24,7 +25,6 @@ from drachma.scheduler.dynamicresources import (
     extendedclaim,
     footprint,
     inventory,
-    podclaims,
     preference,
     sharedfit,
 )
@@ -238,7 +238,7 @@ class DeviceFilter:
             self._devices.has_mappings
             and given.enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)
             and bool(claim.status.reserved_for)
-            and not podclaims.is_reserved_for(claim, info.pod)
+            and not reservation.is_reserved_for(claim, info.pod)
             and footprint.has_mapping(allocation, self._devices.find)
             and not self._books.may_be_shared(claim, allocation)
         )

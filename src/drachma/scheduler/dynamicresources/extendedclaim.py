@@ -14,7 +14,8 @@ import msgspec
 
 from drachma.accounting import requests
 from drachma.api import meta, pod, resourceclaim
-from drachma.scheduler.dynamicresources import extendednames, tracker
+from drachma.claims import ownership, wellknown
+from drachma.scheduler.dynamicresources import extendednames
 
 IN_MEMORY_NAME: Final = "<extended-resources>"
 """The name of the claim until it is written; no real claim can have it."""
@@ -31,17 +32,14 @@ class ExtendedRequests(NamedTuple):
 
 def draft(waiting: pod.Pod, *, uid: str) -> resourceclaim.ResourceClaim:
     """The claim before it is known what it asks for; ``uid`` stands for it until it is written."""
-    owner = meta.OwnerReference(
-        api_version="v1", kind="Pod", name=waiting.metadata.name, uid=waiting.metadata.uid, controller=True
-    )
     return resourceclaim.ResourceClaim(
         metadata=meta.ObjectMeta(
             namespace=waiting.metadata.namespace,
             name=IN_MEMORY_NAME,
             generate_name=f"{waiting.metadata.name}-extended-resources-",
             uid=uid,
-            owner_references=(owner,),
-            annotations={tracker.EXTENDED_RESOURCE_ANNOTATION: "true"},
+            owner_references=(ownership.by_pod(waiting),),
+            annotations={wellknown.EXTENDED_RESOURCE_ANNOTATION: "true"},
         )
     )
 

@@ -13,10 +13,8 @@ from typing import Final, NamedTuple
 
 from drachma.allocator import allocated
 from drachma.api import meta, resourceclaim
-from drachma.claims import identity
+from drachma.claims import identity, wellknown
 from drachma.runtime import cache
-
-EXTENDED_RESOURCE_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 
 
 class _InFlight(NamedTuple):
@@ -74,7 +72,10 @@ class ClaimTracker:
                 del self._since[key]
         elif known is None or known.status.allocation is None:
             self._since[key] = int(claim.metadata.resource_version or 0) if is_exact and known is not None else 0
-        if claim.metadata.annotations and claim.metadata.annotations.get(EXTENDED_RESOURCE_ANNOTATION) == "true":
+        if (
+            claim.metadata.annotations
+            and claim.metadata.annotations.get(wellknown.EXTENDED_RESOURCE_ANNOTATION) == "true"
+        ):
             for owner in claim.metadata.owner_references:
                 if owner.controller:
                     self._special[owner.uid] = key

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from drachma.api import pod, resourceclaim
+from drachma.claims import podclaims
 from drachma.scheduler import hints, verdict
-from drachma.scheduler.dynamicresources import inventory, podclaims
+from drachma.scheduler.dynamicresources import inventory
 
 Claim = resourceclaim.ResourceClaim
 

@@ -1,13 +1,12 @@
-"""Which claims a pod uses, what is wrong with them, and what can help."""
+"""Which claims a pod uses, and what is wrong with them."""
 
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from drachma.api import gates, meta, pod, resourceclaim
-from drachma.scheduler import cluster
-from drachma.scheduler.dynamicresources import inventory, podclaims, wakeups
+from drachma.api import pod, resourceclaim
+from drachma.claims import podclaims
 from drachma.testing import claim
 from drachma.testing import pod as a_pod
 
@@ -89,35 +88,35 @@ def test_no_claim_was_needed() -> None:
     assert podclaims.resolve(templated(None), known()) == []
 
 
-ALLOCATED = claim("c").uid("c").allocated(("r", "d", "p", "x")).build()
-FREE = claim("c").uid("c").build()
-RESERVED = claim("c").uid("c").allocated(("r", "d", "p", "x")).reserved_for("q", uid="q").build()
-OTHER = claim("other").uid("other").build()
-
-
 @pytest.mark.parametrize(
-    ("old", "new", "want"),
+    ("waiting", "want"),
     [
-        pytest.param(None, FREE, True, id="own-claim-created"),
-        pytest.param(FREE, ALLOCATED, True, id="own-claim-allocated"),
-        pytest.param(ALLOCATED, RESERVED, True, id="own-claim-reserved"),
-        pytest.param(FREE, FREE, False, id="nothing-in-the-status"),
-        pytest.param(None, OTHER, False, id="claim-of-another-pod"),
+        pytest.param(a_pod("p").claim("x", claim="c").build(), podclaims.Named("c", is_generated=False), id="by-name"),
+        pytest.param(templated("c"), podclaims.Named("c", is_generated=True), id="generated"),
+        pytest.param(templated(None), podclaims.NotNeeded(), id="decided-that-none-is-needed"),
+        pytest.param(templated(has_status=False), podclaims.Missing(), id="still-to-be-made"),
         pytest.param(
-            claim("other").uid("other").allocated(("r", "d", "p", "x")).build(), OTHER, True, id="devices-given-back"
+            a_pod("p").claim("x").build(),
+            podclaims.Unsupported('pod "default/p", spec.resourceClaim "x": none of the supported fields are set'),
+            id="neither-claim-nor-template",
         ),
-        pytest.param(ALLOCATED, None, True, id="deleted-with-its-devices"),
-        pytest.param(FREE, None, False, id="deleted-without-devices"),
     ],
 )
-def test_what_changes_of_claims_help(old: Any, new: Any, want: bool) -> None:
-    devices = inventory.Inventory(cluster.Cluster(), gates.ALL)
-    devices.claims.observe(FREE)
-    waiting = a_pod("p").claim("x", claim="c").build()
-    hint = next(each for each in wakeups.Wakeups(devices).hints() if each.resource == "ResourceClaim")
-    assert hint.helps(waiting, old, new) is want
+def test_what_an_entry_means(waiting: pod.Pod, want: podclaims.Reference) -> None:
+    assert podclaims.refer(waiting, waiting.spec.resource_claims[0]) == want
 
 
-def test_owner_must_be_the_controller() -> None:
-    metadata = meta.ObjectMeta(owner_references=(meta.OwnerReference(uid="u", kind="Pod", name="p"),))
-    assert not podclaims.is_controlled_by(metadata, "u")
+def test_names_are_those_that_are_there_by_now() -> None:
+    waiting = templated("c")
+    entries = (*waiting.spec.resource_claims, pod.PodResourceClaim(name="y", resource_claim_template_name="t"))
+    waiting = structs.replace(waiting, spec=structs.replace(waiting.spec, resource_claims=entries))
+    assert podclaims.names(waiting) == podclaims.all_names(waiting) == ["c"]
+    extended = pod.PodExtendedResourceClaimStatus(resource_claim_name="e")
+    status = structs.replace(waiting.status, extended_resource_claim_status=extended)
+    assert podclaims.all_names(structs.replace(waiting, status=status)) == ["c", "e"]
+
+
+def test_a_pod_without_claims_uses_none() -> None:
+    assert podclaims.names(a_pod("p").build()) == []
+    assert not podclaims.uses_claims(a_pod("p").build())
+    assert podclaims.uses_claims(templated(has_status=False))
