@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from drachma import errors
+from drachma.api.gates import Gate, Gates
 
 
 class Features(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,40 +33,39 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
     prioritized_list: bool = False
 
     @classmethod
-    def of_gates(cls, gates: Iterable[str]) -> Features:
-        """The features of these gates; AllocationError for a gate that the allocator does not know.
+    def of(cls, gates: Gates) -> Features:
+        """What gates mean to the allocator; those that mean nothing to it are passed over."""
+        fields = {field: gates.on(gate) for gate, field in _FIELDS.items()}
+        return cls(**fields, device_binding=gates.binding_conditions)
+
+    @classmethod
+    def of_names(cls, names: Iterable[str]) -> Features:
+        """The features of gates by their names; AllocationError for a gate that the allocator does not know.
 
         Binding conditions need two gates at once, written with a plus or as two entries. ``all`` stands for every gate.
         """
-        wanted = {part for gate in gates for part in gate.split("+")}
-        if "all" in wanted:
+        parts = {part for name in names for part in name.split("+")}
+        if "all" in parts:
             return ALL
-        unknown = sorted(wanted - _FIELDS.keys() - _BINDING)
+        unknown = sorted(parts - _FIELDS.keys() - _BINDING)
         if unknown:
             raise errors.AllocationError(f"feature gate {unknown[0]}: not known to the allocator")
-        fields = {_FIELDS[gate]: True for gate in wanted if gate in _FIELDS}
-        return cls(**fields, device_binding=wanted >= _BINDING)
+        return cls.of(Gates(frozenset(map(Gate, parts))))
 
 
-OPTIONAL_NODE_OPERATIONS: Final = "DRAOptionalNodeOperations"
-"""The gate, which is also what a node declares that can leave node operations out."""
-
-_BINDING: Final = frozenset({"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"})
+_BINDING: Final = frozenset({Gate.DEVICE_BINDING_CONDITIONS, Gate.RESOURCE_CLAIM_DEVICE_STATUS})
 _FIELDS: Final = {
-    "DRAAdminAccess": "admin_access",
-    "DRAConsumableCapacity": "consumable_capacity",
-    "DRADerivedAttributes": "derived_attributes",
-    "DRADeviceCompatibilityGroups": "compatibility_groups",
-    "DRADeviceTaints": "device_taints",
-    "DRAFractionalCapacityRange": "fractional_capacity_range",
-    "DRAListTypeAttributes": "list_type_attributes",
-    OPTIONAL_NODE_OPERATIONS: "optional_node_operations",
-    "DRAPartitionableDevices": "partitionable_devices",
-    "DRAPrioritizedList": "prioritized_list",
+    Gate.ADMIN_ACCESS: "admin_access",
+    Gate.CONSUMABLE_CAPACITY: "consumable_capacity",
+    Gate.DERIVED_ATTRIBUTES: "derived_attributes",
+    Gate.DEVICE_COMPATIBILITY_GROUPS: "compatibility_groups",
+    Gate.DEVICE_TAINTS: "device_taints",
+    Gate.FRACTIONAL_CAPACITY_RANGE: "fractional_capacity_range",
+    Gate.LIST_TYPE_ATTRIBUTES: "list_type_attributes",
+    Gate.OPTIONAL_NODE_OPERATIONS: "optional_node_operations",
+    Gate.PARTITIONABLE_DEVICES: "partitionable_devices",
+    Gate.PRIORITIZED_LIST: "prioritized_list",
 }
 
 ALL: Final = Features(**dict.fromkeys(_FIELDS.values(), True), device_binding=True)
 """Every feature on."""
-
-GATES: Final = frozenset({*_FIELDS, *_BINDING})
-"""The gates that change what the allocator does."""

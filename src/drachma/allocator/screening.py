@@ -15,6 +15,7 @@ from drachma.allocator import budget, capacity, expressions, pool
 from drachma.allocator import features as gates
 from drachma.allocator import view as views
 from drachma.api import deviceclass, devices, resourceclaim, resourceslice
+from drachma.api.gates import Gate
 from drachma.claims import taints
 from drachma.values import quantity
 
@@ -122,7 +123,7 @@ class RequestShape:
         return Screen(selected & allowed, selected, failed)
 
     def _may_skip(self, shown: views.View) -> bool:
-        declared = gates.OPTIONAL_NODE_OPERATIONS in shown.node.declared_features
+        declared = Gate.OPTIONAL_NODE_OPERATIONS in shown.node.declared_features
         return self._features.optional_node_operations and declared
 
     def _on_block(self, block: pool.Block, spent: budget.Budget) -> _BlockScreen:

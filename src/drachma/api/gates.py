@@ -65,6 +65,11 @@ class Gates(msgspec.Struct, frozen=True):
         """Whether the feature is on."""
         return gate in self.enabled
 
+    @property
+    def binding_conditions(self) -> bool:
+        """Whether binding conditions are looked at: that takes two gates."""
+        return self.on(Gate.DEVICE_BINDING_CONDITIONS) and self.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS)
+
     def switched(self, settings: Mapping[str, bool]) -> Gates:
         """These gates with some switched; InvalidValueError for a name that upstream does not have."""
         enabled = set(self.enabled)

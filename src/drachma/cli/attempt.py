@@ -46,7 +46,7 @@ class Attempts:
         self._cluster = cluster
         self._gates = switched
         self._nodes = _nodes(cluster, node)
-        features = clusters.features(switched)
+        features = allocator.Features.of(switched)
         self._state = allocator.AllocatedState(
             (claim.defaulted for claim in cluster.claims.values()), consumable_capacity=features.consumable_capacity
         )

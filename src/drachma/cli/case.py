@@ -80,7 +80,7 @@ class Case:
         self.name = form.name
         self.repeat = form.repeat
         """How often the case wants to be answered when time is taken."""
-        features = allocator.Features.of_gates(form.features or ())
+        features = allocator.Features.of_names(form.features or ())
         node = form.node
         self.node = allocator.Node(node.metadata.name, node.metadata.labels, node.status.declared_features)
         self.claims = _objects(resourceclaim.ResourceClaim, form.claims)

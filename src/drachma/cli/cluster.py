@@ -14,7 +14,6 @@ from typing import Any, Final, TypeVar
 from msgspec import structs
 
 from drachma import allocator, errors
-from drachma.allocator import features as allocator_features
 from drachma.api import (
     codec,
     defaults,
@@ -135,11 +134,6 @@ class Cluster:
         """All slices, with the taints of rules unless these are switched off."""
         rules = self.of(devicetaintrule.DeviceTaintRule) if switched.on(gates.Gate.DEVICE_TAINT_RULES) else ()
         return allocator.Catalog(self.of(resourceslice.ResourceSlice), taint_rules=rules)
-
-
-def features(switched: gates.Gates) -> allocator.Features:
-    """What these gates mean to the allocator."""
-    return allocator.Features.of_gates(allocator_features.GATES.intersection(switched.enabled))
 
 
 def _is_relevant(document: Any) -> bool:

@@ -22,7 +22,7 @@ from drachma.claims import identity, reservation
 from drachma.client import clock, patches, protocol
 from drachma.runtime import events
 from drachma.scheduler import custody, decision, metrics, peers, settings, verdict
-from drachma.scheduler.dynamicresources import bindingconditions, claimwriter, devicefilter, extendedclaim, inventory
+from drachma.scheduler.dynamicresources import bindingconditions, claimwriter, extendedclaim, inventory
 
 _log = logging.getLogger(__name__)
 
@@ -235,7 +235,7 @@ class Binder:
 
     async def _wait_for_devices(self, binding: Binding) -> None:
         plan = binding.placed.plan
-        if plan is None or not devicefilter.has_conditions(self._settings.gates):
+        if plan is None or not self._settings.gates.binding_conditions:
             return
         claims = {claim.metadata.uid: claim for claim in (entry.claim for entry in plan.claims)}
         claims |= {claim.metadata.uid: claim for claim in binding.reserved}

@@ -43,7 +43,7 @@ from drachma.scheduler import (
     verdict,
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.dynamicresources import accountant, claimwriter, devicefilter, inventory, wakeups
+from drachma.scheduler.dynamicresources import accountant, claimwriter, inventory, wakeups
 from drachma.scheduler.hints import Action, Change, Resource
 from drachma.scheduler.plugins import (
     nodeaffinity,
@@ -135,7 +135,7 @@ class Scheduler:
             client,
             time=self._clock,
             chance=self._chance,
-            with_timestamps=devicefilter.has_conditions(enabled),
+            with_timestamps=enabled.binding_conditions,
         )
         others = (
             peers.Peers(shared, self.cluster, self.inventory, time=self._clock) if self._settings.has_peers else None

@@ -13,7 +13,7 @@ from drachma.api import gates as feature
 from drachma.api import nodeselector, resourceslice
 from drachma.values import nodes, quotation
 
-FEATURE: Final = "DRANodeAllocatableResources"
+FEATURE: Final = feature.Gate.NODE_ALLOCATABLE_RESOURCES
 """What a node must have in ``status.declaredFeatures``."""
 
 

@@ -15,7 +15,7 @@ from drachma.testing import ClaimBuilder, DeviceBuilder, SliceBuilder, builder, 
 DRIVER = "gpu.example.com"
 NODE = "node-1"
 CLASS = device_class("gpu", f'device.driver == "{DRIVER}"')
-ALL = allocator.Features.of_gates(["all"])
+ALL = allocator.Features.of_names(["all"])
 
 
 def gpus(*devices: DeviceBuilder | str, name: str = "gpus", slices: int = 1) -> SliceBuilder:

@@ -11,7 +11,7 @@ from drachma.allocator import budget, expressions, pool, projection, selectors
 from drachma.api import resourceslice
 from drachma.testing import device, resource_slice
 
-_FEATURES = allocator.Features.of_gates(["all"])
+_FEATURES = allocator.Features.of_names(["all"])
 _COMPILER = selectors.SelectorCompiler(_FEATURES)
 
 

@@ -17,7 +17,7 @@ _POLICIES = [allocator.Policy.FIRST_FIT, allocator.Policy.PACK, allocator.Policy
 def _first_choice(
     slices: list[resourceslice.ResourceSlice], held: list[allocated.Holding], policy: allocator.Policy
 ) -> str:
-    features = allocator.Features.of_gates(["all"])
+    features = allocator.Features.of_names(["all"])
     state = allocator.AllocatedState(consumable_capacity=True)
     for holding in held:
         state.hold(holding)

@@ -17,7 +17,7 @@ def _problem(
     *claims: resourceclaim.ResourceClaim,
     state: allocator.AllocatedState | None = None,
 ) -> problem.Problem:
-    features = allocator.Features.of_gates(["all"])
+    features = allocator.Features.of_names(["all"])
     built = allocator.Allocator(
         allocator.Catalog(slices),
         classes=allocator.Classes([device_class("any").build()]),

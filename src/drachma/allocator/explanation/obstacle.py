@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from drachma.allocator import allocator as allocators
 from drachma.allocator import budget, capacity, expressions, pool
-from drachma.allocator import features as gates
 from drachma.allocator import problem as problems
 from drachma.allocator.explanation import amount, cause, reach, reading
 from drachma.api import resourceclaim
+from drachma.api.gates import Gate
 from drachma.claims import taints
 
 
@@ -40,7 +40,7 @@ class Inspector:
     ) -> cause.Cause | None:
         if block.conditional >> place & 1 and not self._features.device_binding:
             detail = "the device has binding conditions"
-            return cause.FeatureOff(feature="DRADeviceBindingConditions", detail=detail)
+            return cause.FeatureOff(feature=Gate.DEVICE_BINDING_CONDITIONS, detail=detail)
         shape = option.shape
         for number, judge in enumerate(shape.class_judges):
             yes, failing = judge.on_block(block, self._spent)
@@ -73,7 +73,7 @@ class Inspector:
             if found is not None:
                 return found
         if block.consuming >> place & 1 and not self._features.partitionable_devices:
-            return cause.FeatureOff(feature="DRAPartitionableDevices", detail="the device draws from counters")
+            return cause.FeatureOff(feature=Gate.PARTITIONABLE_DEVICES, detail="the device draws from counters")
         if self._features.device_taints:
             untolerated = tuple(
                 cause.Taint(key=str(taint.key), value=str(taint.value), effect=str(taint.effect))
@@ -144,11 +144,11 @@ class Inspector:
         return cause.CapacityUnsuitable(capacity="", requested="", detail="a request policy refuses its own default")
 
     def _node_operations(self) -> cause.Cause | None:
-        declared = gates.OPTIONAL_NODE_OPERATIONS in self._view.node.declared_features
+        declared = Gate.OPTIONAL_NODE_OPERATIONS in self._view.node.declared_features
         if declared and self._features.optional_node_operations:
             return None
         detail = "its slice skips node operations" + ("" if declared else ", and the node does not declare it can")
-        return cause.FeatureOff(feature=gates.OPTIONAL_NODE_OPERATIONS, detail=detail)
+        return cause.FeatureOff(feature=Gate.OPTIONAL_NODE_OPERATIONS, detail=detail)
 
     def _counters(self, block: pool.Block, place: int) -> cause.Cause | None:
         table = block.counters

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from drachma.accounting import podbudget
-from drachma.allocator import features as allocator_features
 from drachma.api import gates, resourceclaim
 from drachma.claims import reservation
 from drachma.scheduler import cluster, podinfo, selectors, verdict
@@ -213,12 +212,12 @@ class DeviceFilter:
         """The nodes on which an allocated claim can be used."""
         here = alive & self._available_on(allocation, alive)
         if any(result.skip_node_operations for result in allocation.devices.results):
-            here &= self._declaring(allocator_features.OPTIONAL_NODE_OPERATIONS, here)
+            here &= self._declaring(gates.Gate.OPTIONAL_NODE_OPERATIONS, here)
         return here
 
     def _is_hopeless(self, claim: resourceclaim.ResourceClaim, given: Circumstances) -> bool:
         """Whether the devices of an allocated claim will not become ready any more."""
-        if not has_conditions(given.enabled):
+        if not given.enabled.binding_conditions:
             return False
         readiness = bindingconditions.judge(claim).readiness
         if readiness is bindingconditions.Readiness.WAITING:
@@ -390,11 +389,6 @@ def _by_devices(
         elif name not in state.ledger.allocatable:
             return "cannot fit resource"
     return tuple(found)
-
-
-def has_conditions(enabled: gates.Gates) -> bool:
-    """Whether binding conditions are looked at."""
-    return enabled.on(gates.Gate.DEVICE_BINDING_CONDITIONS) and enabled.on(gates.Gate.RESOURCE_CLAIM_DEVICE_STATUS)
 
 
 def _rejection(reason: str) -> verdict.Rejection:

@@ -31,9 +31,7 @@ class Inventory:
         share_ids: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
         self._nodes: Final = nodes
-        self.features: Final = allocator.Features.of_gates(
-            gate for gate in map(str, enabled.enabled) if gate in _ALLOCATOR_GATES
-        )
+        self.features: Final = allocator.Features.of(enabled)
         self.catalog: Final = allocator.Catalog()
         self.classes: Final = allocator.Classes()
         self.names: Final = extendednames.ExtendedNames()
@@ -152,22 +150,3 @@ class Inventory:
         for pool_id in pools:
             concerned |= self._onlookers.get(pool_id, 0)
         self.changes.append(concerned)
-
-
-_ALLOCATOR_GATES: Final = frozenset(
-    str(gate)
-    for gate in (
-        gates.Gate.ADMIN_ACCESS,
-        gates.Gate.CONSUMABLE_CAPACITY,
-        gates.Gate.DERIVED_ATTRIBUTES,
-        gates.Gate.DEVICE_BINDING_CONDITIONS,
-        gates.Gate.DEVICE_COMPATIBILITY_GROUPS,
-        gates.Gate.DEVICE_TAINTS,
-        gates.Gate.FRACTIONAL_CAPACITY_RANGE,
-        gates.Gate.LIST_TYPE_ATTRIBUTES,
-        gates.Gate.OPTIONAL_NODE_OPERATIONS,
-        gates.Gate.PARTITIONABLE_DEVICES,
-        gates.Gate.PRIORITIZED_LIST,
-        gates.Gate.RESOURCE_CLAIM_DEVICE_STATUS,
-    )
-)
