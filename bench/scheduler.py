@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from bench import timing
-from drachma.accounting import ledger
+from drachma.accounting import accountant, ledger
 from drachma.api import gates, resourceclaim, resourceslice
 from drachma.scheduler import cluster, cycle, nominations, podinfo
 from drachma.scheduler.decision import Placed
-from drachma.scheduler.dynamicresources import accountant, inventory
+from drachma.scheduler.dynamicresources import inventory
 from drachma.testing import (
     ClaimBuilder,
     DeviceBuilder,

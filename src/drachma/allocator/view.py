@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.allocator import attributes, gathering, placement, pool
-from drachma.api import resourceslice
+from drachma.api import resourceclaim, resourceslice
 from drachma.claims import identity
 
 _REMEMBERED: Final = 1024
@@ -120,6 +120,14 @@ class View:
         """The identity of a device."""
         block, place = self.locate(position)
         return block.device_id(place)
+
+    def find(self, result: resourceclaim.DeviceRequestAllocationResult) -> resourceslice.Device | None:
+        """The device of an allocation result, if it is among those that the node sees."""
+        for block in self.blocks:
+            if block.pool_id == (result.driver, result.pool):
+                place = block.index.get(result.device)
+                return None if place is None else block.devices[place]
+        return None
 
     def owner(self, position: int) -> pool.SliceRecord:
         """The slice of a device."""

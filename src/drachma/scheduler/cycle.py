@@ -13,19 +13,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from drachma.accounting import ledger
+from drachma.accounting import accountant, ledger
 from drachma.api import gates
 from drachma.scheduler import cluster, nominations, podinfo, podshape, scoring, verdict
 from drachma.scheduler.decision import Aborted, Allocation, Decision, Diagnosis, Placed, Unfit
-from drachma.scheduler.dynamicresources import (
-    accountant,
-    claimplan,
-    devicefilter,
-    devicequestion,
-    inventory,
-    preference,
-    sharedfit,
-)
+from drachma.scheduler.dynamicresources import claimplan, devicefilter, devicequestion, inventory, preference, sharedfit
 from drachma.scheduler.plugins import nodeports, noderesources
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 import prometheus_client
 
-from drachma.accounting import ledger
+from drachma.accounting import accountant, ledger
 from drachma.api import pod
 from drachma.client import clock, protocol
 from drachma.runtime import events, informers
@@ -43,7 +43,7 @@ from drachma.scheduler import (
     verdict,
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.dynamicresources import accountant, claimwriter, inventory, wakeups
+from drachma.scheduler.dynamicresources import claimwriter, inventory, wakeups
 from drachma.scheduler.hints import Action, Change, Resource
 from drachma.scheduler.plugins import (
     nodeaffinity,

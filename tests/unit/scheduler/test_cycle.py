@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drachma import allocator
-from drachma.accounting import ledger
+from drachma.accounting import accountant, ledger
 from drachma.api import gates, resourceclaim
 from drachma.api import node as nodes
 from drachma.claims import taints
 from drachma.scheduler import cluster, cycle, messages, nominations, podinfo
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.dynamicresources import accountant, inventory
+from drachma.scheduler.dynamicresources import inventory
 from drachma.scheduler.plugins import noderesources
 from drachma.testing import claim, device, device_class, node, resource_slice, subrequest
 from drachma.testing import pod as a_pod

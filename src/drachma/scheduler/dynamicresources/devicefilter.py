@@ -12,17 +12,15 @@ from collections.abc import Callable, Hashable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from drachma.accounting import podbudget
+from drachma.accounting import accountant, footprint, podbudget
 from drachma.api import gates, resourceclaim
 from drachma.claims import reservation
 from drachma.scheduler import cluster, podinfo, selectors, verdict
 from drachma.scheduler.dynamicresources import (
-    accountant,
     bindingconditions,
     claimplan,
     devicequestion,
     extendedclaim,
-    footprint,
     inventory,
     preference,
     sharedfit,
@@ -239,8 +237,12 @@ class DeviceFilter:
             and bool(claim.status.reserved_for)
             and not reservation.is_reserved_for(claim, info.pod)
             and footprint.has_mapping(allocation, self._devices.find)
-            and not self._books.may_be_shared(claim, allocation)
+            and not self._may_be_shared(claim, allocation)
         )
+
+    def _may_be_shared(self, claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> bool:
+        with devicequestion.aborting():
+            return self._books.may_be_shared(claim, allocation)
 
     def _available_on(self, allocation: resourceclaim.AllocationResult, among: int) -> int:
         """The nodes on which an allocation can be used."""
@@ -327,7 +329,8 @@ class DeviceFilter:
         for entry in plan.claims:
             allocation = entry.claim.status.allocation
             if allocation is not None:
-                mark = self._books.meaning(entry.claim, allocation)
+                with devicequestion.aborting():
+                    mark = self._books.meaning(entry.claim, allocation)
             else:
                 mark = next(remaining, footprint.NOTHING)
             meant[entry.claim.metadata.name] = (entry.name, mark)
@@ -348,10 +351,11 @@ class DeviceFilter:
         if not self._devices.has_mappings:
             return accountant.NOTHING
         claims = [*plan.unallocated, *(() if group.special is None else (group.special,))]
-        find = footprint.seen_by(self._devices.view(state))
-        footprints = tuple(
-            self._books.meaning(claim, result, find=find) for claim, result in zip(claims, allocations, strict=True)
-        )
+        find = self._devices.view(state).find
+        with devicequestion.aborting():
+            footprints = tuple(
+                self._books.meaning(claim, result, find=find) for claim, result in zip(claims, allocations, strict=True)
+            )
         return self._account(plan, info, group, footprints)
 
     def _is_delegated(self, plan: claimplan.ClaimPlan) -> bool:

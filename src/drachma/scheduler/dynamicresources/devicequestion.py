@@ -6,17 +6,19 @@ answers hold until devices of a node change hands; the allocation itself is made
 
 from __future__ import annotations
 
+import contextlib
 import enum
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from drachma import allocator, errors
+from drachma.accounting import accountant, footprint
 from drachma.allocator import budget
 from drachma.api import hooks, resourceclaim
 from drachma.scheduler import cluster, nodeclass, verdict
-from drachma.scheduler.dynamicresources import accountant, footprint, inventory, preference
+from drachma.scheduler.dynamicresources import inventory, preference
 
 _encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
 _ANSWERS_REMEMBERED: Final = 8192
@@ -127,16 +129,27 @@ class DeviceQuestion:
         score = sum(map(preference.score, self.claims, results))
         if self._books is None:
             return Answer(Outcome.FITS, score)
-        find = footprint.seen_by(self._inventory.view(state))
-        footprints = tuple(
-            self._books.meaning(claim, result, find=find) for claim, result in zip(self.claims, results, strict=True)
-        )
+        find = self._inventory.view(state).find
+        with aborting():
+            footprints = tuple(
+                self._books.meaning(claim, result, find=find)
+                for claim, result in zip(self.claims, results, strict=True)
+            )
         return Answer(Outcome.FITS, score, footprints if any(footprints) else ())
 
 
 def failure(error: object) -> verdict.AbortError:
     """What people see of an error in the device filter."""
     return verdict.AbortError(f'running "{verdict.DYNAMIC_RESOURCES}" filter plugin: {error}')
+
+
+@contextlib.contextmanager
+def aborting() -> Iterator[None]:
+    """For what is asked about devices that a pod has, or would have: where that cannot be told, scheduling ends."""
+    try:
+        yield
+    except errors.AllocationError as error:
+        raise verdict.AbortError(str(error)) from error
 
 
 def spec_key(claim: resourceclaim.ResourceClaim) -> bytes:

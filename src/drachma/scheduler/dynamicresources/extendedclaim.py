@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from drachma.accounting import requests
+from drachma.accounting import extendedresources, requests
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import ownership, wellknown
-from drachma.scheduler.dynamicresources import extendednames
 
 IN_MEMORY_NAME: Final = "<extended-resources>"
 """The name of the claim until it is written; no real claim can have it."""
@@ -44,7 +43,9 @@ def draft(waiting: pod.Pod, *, uid: str) -> resourceclaim.ResourceClaim:
     )
 
 
-def requested(waiting: pod.Pod, by_devices: Sequence[str], names: extendednames.ExtendedNames) -> ExtendedRequests:
+def requested(
+    waiting: pod.Pod, by_devices: Sequence[str], names: extendedresources.ExtendedResources
+) -> ExtendedRequests:
     """The requests for those extended resources that devices stand for, on some node."""
     spec = waiting.spec
     containers = (*spec.init_containers, *spec.containers)

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Final
 
 from drachma import allocator
+from drachma.accounting import extendedresources
 from drachma.allocator import selectors
 from drachma.allocator import view as views
 from drachma.api import deviceclass, devicetaintrule, gates, nodeallocatable, resourceclaim, resourceslice
 from drachma.claims import identity
 from drachma.scheduler import changelog, cluster
-from drachma.scheduler.dynamicresources import extendednames, sights, tracker, viewkey
+from drachma.scheduler.dynamicresources import sights, tracker, viewkey
 
 
 class Inventory:
@@ -34,7 +35,7 @@ class Inventory:
         self.features: Final = allocator.Features.of(enabled)
         self.catalog: Final = allocator.Catalog()
         self.classes: Final = allocator.Classes()
-        self.names: Final = extendednames.ExtendedNames()
+        self.names: Final = extendedresources.ExtendedResources()
         self.state: Final = allocator.AllocatedState(consumable_capacity=self.features.consumable_capacity)
         self.claims: Final = tracker.ClaimTracker(self.state, self._pools_touched)
         self.allocator: Final = allocator.Allocator(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from drachma.accounting import ledger, policies, requests, resourcenames
+from drachma.accounting import accountant, ledger, policies, requests, resourcenames
 from drachma.scheduler import cluster, podinfo
-from drachma.scheduler.dynamicresources import accountant
 from drachma.scheduler.plugins import noderesources
 from drachma.values import names
 

@@ -7,12 +7,11 @@ Asked when nodes are filtered, when a pod is assumed, and again for pods that ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from drachma.accounting import ledger, policies, requests
-from drachma.api import gates, pod, resourceclaim
-from drachma.claims import podclaims
-from drachma.scheduler.dynamicresources import footprint, inventory
+from drachma.accounting import footprint, ledger, policies, requests
+from drachma.api import deviceclass, gates, pod, resourceclaim, resourceslice
+from drachma.claims import identity, podclaims
 from drachma.values import quantity
 
 Meanings = Mapping[str, tuple[str, footprint.Footprint]]
@@ -30,10 +29,26 @@ class Account(NamedTuple):
 NOTHING: Final = Account()
 
 
+class Classes(Protocol):
+    """Where device classes are looked up."""
+
+    def get(self, name: str) -> deviceclass.DeviceClass | None: ...
+
+
+class Devices(Protocol):
+    """All that has to be known about devices."""
+
+    @property
+    def classes(self) -> Classes: ...
+    @property
+    def claims(self) -> podclaims.Claims: ...
+    def find(self, result: resourceclaim.DeviceRequestAllocationResult) -> resourceslice.Device | None: ...
+
+
 class Accountant:
     """Settles claims with pods."""
 
-    def __init__(self, devices: inventory.Inventory, enabled: gates.Gates) -> None:
+    def __init__(self, devices: Devices, enabled: gates.Gates) -> None:
         self._devices: Final = devices
         self._is_on: Final = enabled.on(gates.Gate.NODE_ALLOCATABLE_RESOURCES)
         self.has_policies: Final = self._is_on and enabled.on(gates.Gate.ACCOUNTING_POLICIES)
@@ -45,9 +60,9 @@ class Accountant:
         *,
         find: footprint.FindDevice | None = None,
     ) -> footprint.Footprint:
-        """What the devices of a claim mean."""
-        label = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        """What the devices of a claim mean; raises AllocationError where that cannot be told."""
         policy_of = self._policies(claim) if self.has_policies else None
+        label = identity.label(claim.metadata)
         return footprint.of(allocation, find or self._devices.find, claim=label, policy_of=policy_of)
 
     def account(self, of: pod.Pod, meanings: Meanings) -> Account:
@@ -102,8 +117,10 @@ class Accountant:
             result: resourceclaim.DeviceRequestAllocationResult, resource: str, stated: str | None
         ) -> policies.Policy | str:
             name = _class_name(claim, result.request)
-            found = self._devices.classes.get(name)
-            class_policies = {} if found is None else found.spec.node_allocatable_resource_accounting_policies
+            device_class = self._devices.classes.get(name)
+            class_policies = (
+                {} if device_class is None else device_class.spec.node_allocatable_resource_accounting_policies
+            )
             return policies.policy(
                 stated, class_policies.get(resource), subject=f"device {result.device}, resource {resource}"
             )

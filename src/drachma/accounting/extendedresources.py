@@ -15,7 +15,7 @@ from drachma.api import deviceclass
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
-class ExtendedNames:
+class ExtendedResources:
     """Device classes by the resource names that mean them."""
 
     def __init__(self) -> None:
@@ -26,11 +26,13 @@ class ExtendedNames:
         """The class behind a resource."""
         if resource.startswith(resourcenames.DEVICE_CLASS_PREFIX):
             return self._classes.get(resource.removeprefix(resourcenames.DEVICE_CLASS_PREFIX))
-        found = self._by_name.get(resource)
-        if not found:
-            return None
-        newest = max(_age(entry) for entry in found.values())
-        return min((entry for entry in found.values() if _age(entry) == newest), key=lambda entry: entry.metadata.name)
+        candidates = self._by_name.get(resource, {}).values()
+        newest = max(map(_age, candidates), default=None)
+        return min(
+            (entry for entry in candidates if _age(entry) == newest),
+            key=lambda entry: str(entry.metadata.name),
+            default=None,
+        )
 
     def put(self, entry: deviceclass.DeviceClass) -> None:
         """Take in a class, new or changed."""

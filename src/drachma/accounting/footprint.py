@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from drachma import errors
 from drachma.accounting import policies
-from drachma.allocator import view as views
 from drachma.api import nodeallocatable, pod, resourceclaim, resourceslice
-from drachma.scheduler import verdict
 from drachma.values import quantity
 
 Overhead = tuple[quantity.Quantity | None, quantity.Quantity | None]
 """Per pod, and per container."""
 
 FindDevice = Callable[[resourceclaim.DeviceRequestAllocationResult], resourceslice.Device | None]
-
+"""How the device of a result is looked up."""
 
 PolicyOf = Callable[[resourceclaim.DeviceRequestAllocationResult, str, str | None], policies.Policy | str]
 """The accounting policy of a resource of an allocated device, which may state one; a text where there is none."""
@@ -68,7 +67,7 @@ def of(
 ) -> Footprint:
     """What an allocation means; ``claim`` is the claim's label for messages. With policies they are looked up too.
 
-    Raises AbortError where a device maps a capacity and the allocation does not say how much of it was consumed.
+    Raises AllocationError where a device maps a capacity and the allocation does not say how much of it was consumed.
     """
     mapped: dict[str, quantity.Quantity] = {}
     overhead: dict[str, Overhead] = {}
@@ -111,19 +110,6 @@ def has_mapping(allocation: resourceclaim.AllocationResult, find: FindDevice) ->
     return False
 
 
-def seen_by(shown: views.View) -> FindDevice:
-    """How devices are found among those that a node sees."""
-
-    def find(result: resourceclaim.DeviceRequestAllocationResult) -> resourceslice.Device | None:
-        for block in shown.blocks:
-            if block.pool_id == (result.driver, result.pool):
-                place = block.index.get(result.device)
-                return None if place is None else block.devices[place]
-        return None
-
-    return find
-
-
 def users(of_pod: pod.Pod, entry: str) -> tuple[str, ...]:
     """The containers, init containers first, that use one of the pod's claims by its name in the pod."""
     containers: Iterable[pod.Container] = (*of_pod.spec.init_containers, *of_pod.spec.containers)
@@ -153,7 +139,7 @@ def _mapped(
     if not mapping.capacity_key:
         return mapping.device_multiplier
     if not result.consumed_capacity:
-        raise verdict.AbortError(
+        raise errors.AllocationError(
             f"claim {claim}, device {result.device}: ConsumedCapacity is nil, but Capacity key "
             f"'{mapping.capacity_key}' is set in NodeAllocatableResources for resource {resource}"
         )

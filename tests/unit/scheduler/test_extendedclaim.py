@@ -1,12 +1,11 @@
-"""Extended resources that devices stand for: which class, which requests, which container."""
+"""The claim for extended resources that devices stand for: which requests, which container."""
 
-import datetime as dt
 from typing import Any
 
 import pytest
-from msgspec import structs
 
-from drachma.scheduler.dynamicresources import extendedclaim, extendednames
+from drachma.accounting import extendedresources
+from drachma.scheduler.dynamicresources import extendedclaim
 from drachma.testing import device_class
 from drachma.testing import pod as a_pod
 
@@ -14,8 +13,8 @@ GPU = "example.com/gpu"
 NIC = "example.com/nic"
 
 
-def names() -> extendednames.ExtendedNames:
-    made = extendednames.ExtendedNames()
+def names() -> extendedresources.ExtendedResources:
+    made = extendedresources.ExtendedResources()
     made.put(device_class("gpu").extended_resource(GPU).build())
     made.put(device_class("nic").extended_resource(NIC).build())
     return made
@@ -75,24 +74,6 @@ def test_requests(built: Any, want_requests: Any, want_mappings: Any) -> None:
     ]
     assert requests == want_requests
     assert [(each.container_name, each.resource_name, each.request_name) for each in found.mappings] == want_mappings
-
-
-def test_the_newest_class_of_a_name_counts() -> None:
-    def aged(name: str, year: int) -> Any:
-        made = device_class(name).extended_resource(GPU).build()
-        born = dt.datetime(year, 1, 1, tzinfo=dt.UTC)
-        return structs.replace(made, metadata=structs.replace(made.metadata, creation_timestamp=born))
-
-    found = extendednames.ExtendedNames()
-    for each in (aged("b", 2020), aged("a", 2020), aged("old", 2010)):
-        found.put(each)
-    assert found.get(GPU) == aged("a", 2020)
-    found.remove("a")
-    assert found.get(GPU) == aged("b", 2020)
-    found.put(device_class("b").build())
-    assert found.get(GPU) == aged("old", 2010)
-    assert found.get("deviceclass.resource.kubernetes.io/b") == device_class("b").build()
-    assert found.get("deviceclass.resource.kubernetes.io/c") is None
 
 
 def test_the_draft_belongs_to_the_pod() -> None:
