@@ -5,8 +5,6 @@ The default :class:`drachma.allocator.expressions.Compiler`.
 
 from __future__ import annotations
 
-import functools
-
 from drachma.allocator import budget, projection
 from drachma.allocator import features as gates
 from drachma.api import resourceslice
@@ -45,12 +43,10 @@ class SelectorCompiler:
     """
 
     def __init__(self, features: gates.Features) -> None:
-        self._programs = _programs(
-            environment.device_environment(
-                consumable_capacity=features.consumable_capacity,
-                list_type_attributes=features.list_type_attributes,
-                expressions=environment.Expressions.STORED,
-            )
+        self._programs = cache.device_programs(
+            consumable_capacity=features.consumable_capacity,
+            list_type_attributes=features.list_type_attributes,
+            expressions=environment.Expressions.STORED,
         )
 
     def selector(self, expression: str) -> CompiledExpression:
@@ -60,8 +56,3 @@ class SelectorCompiler:
     def derivation(self, expression: str) -> CompiledExpression:
         """A derived attribute; CelError where it does not compile."""
         return CompiledExpression(self._programs.derivation(expression))
-
-
-@functools.cache
-def _programs(env: environment.Environment) -> cache.Cache:
-    return cache.Cache(env)

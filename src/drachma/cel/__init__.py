@@ -1,6 +1,6 @@
 """CEL, the language of device selectors: compiled once, evaluated per device, exact and with its cost counted."""
 
-from drachma.cel.cache import Cache
+from drachma.cel.cache import Cache, device_programs
 from drachma.cel.device import Device
 from drachma.cel.environment import Expressions, device_environment
 from drachma.cel.program import CompilationError, EvaluationError, Outcome, Program, compile_expression
@@ -15,4 +15,5 @@ __all__ = [
     "Program",
     "compile_expression",
     "device_environment",
+    "device_programs",
 ]

@@ -1,11 +1,12 @@
-"""A cache of compiled expressions, bounded, and shared by all that compile for the same environment.
+"""A cache of compiled expressions, bounded; ``device_programs`` is the one that all share who compile the same way.
 
-The API server compiles an expression when an object is admitted, the scheduler when it first meets it; most clusters
-have few different ones. Refusals are remembered too: a bad selector in a popular class is looked at once.
+Validation compiles an expression when it is written, the allocator when it first meets it as a stored one; most
+clusters have few different ones. Refusals are remembered too: a bad selector in a popular class is looked at once.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from typing import Final
@@ -61,3 +62,17 @@ class Cache:
             return program.compile_expression(expression, self._env, derived=derived)
         except program.CompilationError as error:
             return error
+
+
+@functools.cache
+def device_programs(
+    *, consumable_capacity: bool, list_type_attributes: bool, expressions: environment.Expressions
+) -> Cache:
+    """The programs of one device environment, for everybody in the process; see ``environment.device_environment``."""
+    return Cache(
+        environment.device_environment(
+            consumable_capacity=consumable_capacity,
+            list_type_attributes=list_type_attributes,
+            expressions=expressions,
+        )
+    )

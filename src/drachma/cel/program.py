@@ -1,8 +1,11 @@
 """Programs: compiled expressions, evaluated against devices.
 
-``compile_expression`` is what validation, the allocator and the tools call. A program evaluates with generated code and
-falls back to the stepwise machine wherever that has no answer; both give the same result at the same cost. Programs are
-immutable and may be shared between threads.
+``compile_expression`` is the one way from text to program: the tools call it, and validation and the allocator do so
+through ``cache``, which keeps what it gave. What an expression can cost at most, what it reads and the code that
+evaluates it are computed when they are first asked for: who only wants to know whether it compiles pays for no more.
+
+A program evaluates with generated code and falls back to the stepwise machine wherever that has no answer; both give
+the same result at the same cost. Programs are immutable and may be shared between threads.
 
 Refused when compiling, with upstream's texts: what does not parse or type-check, what does not evaluate to a bool, and
 constants that cannot be converted.
@@ -231,11 +234,7 @@ def compile_expression(expression: str, env: environment.Environment, *, derived
         raise CompilationError(f"compilation failed: {error}") from None
     if env.attribute is not None:
         _check_result(checked.result, env.attribute, derived=derived)
-    try:
-        planned = plan.build(checked, env)
-    except plan.PlanError as error:
-        raise CompilationError(f"program instantiation failed: {error}", internal=True) from None
-    return Program(expression, checked=checked, env=env, planned=planned)
+    return _instantiate(expression, checked, env)
 
 
 def compile_unchecked(expression: str, env: environment.Environment) -> Program:
@@ -247,7 +246,10 @@ def compile_unchecked(expression: str, env: environment.Environment) -> Program:
         parsed = parser.parse(expression, env.macros)
     except source.CompileError as error:
         raise CompilationError(f"compilation failed: {error}") from None
-    checked = unchecked.resolve(parsed, env)
+    return _instantiate(expression, unchecked.resolve(parsed, env), env)
+
+
+def _instantiate(expression: str, checked: checker.Checked, env: environment.Environment) -> Program:
     try:
         planned = plan.build(checked, env)
     except plan.PlanError as error:
