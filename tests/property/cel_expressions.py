@@ -116,6 +116,8 @@ _DEVICE_SHAPES = [
     "cel.bind(x, device, x.driver == <v>)", 'device.attributes[device.driver + ""].a == 1',
     "(<b> ? device.attributes : device.attributes).o.a == 1", "(device == device)",
     f'{{"k": device.attributes["{DRIVER}"]}}.k.a == 1', '[<v>].exists(y, y == 1)', "dyn(device).driver == <v>",
+    "(kubernetes.DRADevice{driver: string(<v>)}.driver == <v>)",
+    "(<b> || kubernetes.DRADevice{?driver: <v>, attributes: device.attributes} == device)",
 ]  # fmt: skip
 
 

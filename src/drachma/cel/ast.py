@@ -71,6 +71,23 @@ class MapLiteral(msgspec.Struct, frozen=True):
     entries: tuple[MapEntry, ...]
 
 
+class MessageField(msgspec.Struct, frozen=True):
+    """One ``name: value`` of a message literal; its id stands at the colon, as upstream has it."""
+
+    id: int
+    name: str
+    value: Node
+    optional: bool = False
+
+
+class MessageLiteral(msgspec.Struct, frozen=True):
+    """``type_name{field: value, ?field: value}``."""
+
+    id: int
+    type_name: str
+    fields: tuple[MessageField, ...]
+
+
 class Comprehension(msgspec.Struct, frozen=True):
     """The fold all macros expand to; ``iter_var2`` is set by the two-variable macros."""
 
@@ -85,4 +102,4 @@ class Comprehension(msgspec.Struct, frozen=True):
     iter_var2: str | None = None
 
 
-Node = Literal | Ident | Select | Call | ListLiteral | MapLiteral | Comprehension
+Node = Literal | Ident | Select | Call | ListLiteral | MapLiteral | MessageLiteral | Comprehension

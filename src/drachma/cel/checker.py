@@ -11,16 +11,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from drachma.cel import ast, declarations, environment, overloads, parser, source, tree, types, unification, validators
+from drachma.cel import ast, checking, declarations, environment, messages, parser, source, tree, types, validators
 from drachma.cel.types import Kind, Type
-
-
-class Reference(msgspec.Struct, frozen=True):
-    """What an identifier or a call stands for: a variable's full name, or the overloads that may apply."""
-
-    name: str | None = None
-    overload_ids: tuple[str, ...] = ()
-    constant: int | None = None
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -28,7 +20,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     root: ast.Node
     types: dict[int, Type]
-    references: dict[int, Reference]
+    references: dict[int, checking.Reference]
     source: source.Source
     positions: list[int]
 
@@ -67,28 +59,10 @@ _LITERAL_TYPES: dict[type, Type] = {
     bytes: types.BYTES,
     type(None): types.NULL,
 }
-_NO_MESSAGES = frozenset({Kind.BOOL, Kind.BYTES, Kind.DOUBLE, Kind.INT, Kind.OPAQUE, Kind.STRING, Kind.TYPE, Kind.UINT})
-_Step = tuple[Callable[[ast.Node, int], None], ast.Node, int]
 
 
-class _Checker:
-    """One run over the tree. ``todo`` holds steps yet to take, the next one last; a step may add more."""
-
-    def __init__(self, parsed: parser.Parsed, env: environment.Environment) -> None:
-        self.env = env
-        self.root = parsed.root
-        self.positions = parsed.positions
-        self.messages = parsed.messages
-        self.issues: list[source.Issue] = []
-        self.types: dict[int, Type] = {}
-        self.references: dict[int, Reference] = {}
-        self.replaced: dict[int, Callable[[tuple[ast.Node, ...]], ast.Node]] = {}
-        self.overloads = overloads.Overloads(env)
-        self.known = self.overloads.known
-        self.scopes: list[dict[str, Type]] = []
-        self.todo: list[_Step] = []
-        # Joined type so far of the list or map literals that are being checked: elements, or keys and values.
-        self.joined: dict[int, list[Type | None]] = {}
+class _Checker(checking.Checking):
+    """One run over the tree: the steps that its nodes take."""
 
     def run(self) -> None:
         self.visit(self.root)
@@ -101,13 +75,6 @@ class _Checker:
             if type_.open:
                 self.types[id_] = self.known.close(type_, memory)
 
-    def replacement(self, node: ast.Node, below: tuple[ast.Node, ...]) -> ast.Node:
-        """The node under its resolved name, over its resolved children."""
-        make = self.replaced.get(node.id)
-        return tree.with_children(node, below) if make is None else make(below)
-
-    # Shared by the steps
-
     def visit(self, node: ast.Node) -> None:
         """Check the node before any other step; leaves are checked at once."""
         cls = type(node)
@@ -118,58 +85,11 @@ class _Checker:
         else:
             self.todo.append((_VISITS[cls].__get__(self), node, 0))
 
-    def report(self, node_id: int, message: str) -> None:
-        self.issues.append(source.Issue(self.positions[node_id], message))
-
-    def mismatch(self, node_id: int, *, expected: Type, found: Type) -> None:
-        self.report(node_id, f"expected type '{expected}' but found '{found}'")
-
-    def undeclared(self, node_id: int, name: str) -> None:
-        self.report(node_id, f"undeclared reference to '{name}' (in container '{self.env.container}')")
-
-    def local(self, name: str) -> Type | None:
-        for scope in reversed(self.scopes):
-            found = scope.get(name)
-            if found is not None:
-                return found
-        return None
-
-    def join(self, before: Type | None, current: Type) -> Type:
-        """The common type of a literal's elements so far and one more; dyn if they have none.
-
-        Where literals must be uniform, the validators say so; upstream's checker lets them pass as well.
-        """
-        if before is None:
-            return current
-        return unification.most_general(before, current) if self.known.assign(before, current) else types.DYN
-
-    def unwrapped(self, node: ast.Node) -> Type:
-        """The type inside an element written with ``?``."""
-        type_ = self.types[node.id]
-        if type_.is_optional:
-            return type_.params[0]
-        if not type_.is_dynamic:
-            self.mismatch(node.id, expected=types.optional_of(type_), found=type_)
-        return type_
-
     # Leaves and names
 
     def check_literal(self, node: ast.Node) -> None:
         assert isinstance(node, ast.Literal)
-        name = self.messages.get(node.id)
-        if name is None:
-            self.types[node.id] = _LITERAL_TYPES[type(node.value)]
-            return
-        # Upstream lets an expression build protobuf messages; no device expression has a use for one.
-        self.types[node.id] = types.ERROR
-        known = self.globally(name)
-        type_ = None if known is None else self.env.variables[known]
-        if type_ is None or type_.kind is not Kind.TYPE:
-            self.undeclared(node.id, name)
-        elif type_.params[0].kind in _NO_MESSAGES and not type_.params[0].nullable:
-            self.report(node.id, f"'{type_.params[0].name}' is not a message type")
-        else:
-            self.report(node.id, f"message literals are not supported: '{known}'")
+        self.types[node.id] = _LITERAL_TYPES[type(node.value)]
 
     def check_ident(self, node: ast.Node) -> None:
         assert isinstance(node, ast.Ident)
@@ -177,7 +97,7 @@ class _Checker:
         local = self.local(name.removeprefix(".")) if self.scopes else None
         if local is not None and not name.startswith("."):
             self.types[node.id] = local
-            self.references[node.id] = Reference(name)
+            self.references[node.id] = checking.Reference(name)
             return
         found = self.globally(name)
         if found is None:
@@ -197,7 +117,7 @@ class _Checker:
         """Note that a node is a variable of the environment; one behind a local name keeps a leading dot."""
         self.types[node.id] = self.env.variables[name]
         full = f".{name}" if shadowed else name
-        self.references[node.id] = Reference(full, constant=self.env.constants.get(name))
+        self.references[node.id] = checking.Reference(full, constant=self.env.constants.get(name))
         if type(node) is not ast.Ident or node.name != full:
             self.replaced[node.id] = lambda _below: ast.Ident(node.id, full)
 
@@ -245,7 +165,7 @@ class _Checker:
             result = types.optional_of(result)
         self.types[node.id] = self.known.apply(result)
         self.types[field.id] = types.STRING
-        self.references[node.id] = Reference(overload_ids=("select_optional_field",))
+        self.references[node.id] = checking.Reference(overload_ids=("select_optional_field",))
 
     def selected(self, node_id: int, operand: ast.Node, field: str) -> Type:
         """The type of a field; optional if the operand is."""
@@ -342,17 +262,17 @@ class _Checker:
             self.report(node.id, f"found no matching overload for '{function.name}' applied to '{signature}'")
             return
         self.types[node.id] = resolution.result
-        self.references[node.id] = Reference(overload_ids=resolution.ids)
+        self.references[node.id] = checking.Reference(overload_ids=resolution.ids)
 
     def resolve_logical(self, node: ast.Call, function: declarations.Function, args: tuple[Type, ...]) -> None:
         self.types[node.id] = types.BOOL
-        self.references[node.id] = Reference(overload_ids=(function.overloads[0].id,))
+        self.references[node.id] = checking.Reference(overload_ids=(function.overloads[0].id,))
         for arg, type_ in zip(node.args, args, strict=True):
             if not self.known.assign(type_, types.BOOL):
                 self.mismatch(arg.id, expected=types.BOOL, found=type_)
                 self.types[node.id] = types.ERROR
 
-    # Literals with elements: each element is checked and joined before the next one is looked at.
+    # Literals with parts: each element is checked and joined before the next one is looked at.
 
     def visit_list(self, node: ast.Node, stage: int) -> None:
         assert isinstance(node, ast.ListLiteral)
@@ -389,6 +309,49 @@ class _Checker:
         else:
             key, value = self.joined.pop(node.id)
             self.types[node.id] = types.map_of(key or self.overloads.variable(), value or self.overloads.variable())
+
+    def visit_message(self, node: ast.Node, _stage: int) -> None:
+        """Look the type up; variables of that name, also those of comprehensions, do not matter."""
+        assert isinstance(node, ast.MessageLiteral)
+        message = messages.find(node.type_name, self.env)
+        if message is None:
+            self.types[node.id] = types.ERROR
+            self.undeclared(node.id, node.type_name)
+            return
+        self.types[node.id] = message.type
+        self.references[node.id] = checking.Reference(message.type_name)
+        if message.problem:
+            self.report(node.id, message.problem)
+        if message.type_name != node.type_name:
+            self.rename_type(node, message.type_name)
+        self.visit_fields(node, message, 0)
+
+    def rename_type(self, node: ast.MessageLiteral, name: str) -> None:
+        def make(below: tuple[ast.Node, ...]) -> ast.Node:
+            renamed = ast.MessageLiteral(node.id, name, node.fields)
+            return tree.with_children(renamed, below)
+
+        self.replaced[node.id] = make
+
+    def visit_fields(self, node: ast.MessageLiteral, message: messages.Message, stage: int) -> None:
+        if stage:
+            self.check_field(node.fields[stage - 1], message)
+        if stage < len(node.fields):
+            self.todo.append((lambda _node, _stage: self.visit_fields(node, message, stage + 1), node, 0))
+            self.visit(node.fields[stage].value)
+
+    def check_field(self, field: ast.MessageField, message: messages.Message) -> None:
+        expected: Type | None = None
+        if message.fields is None:
+            self.report(field.id, f"unexpected failed resolution of '{message.message}'")
+        else:
+            expected = message.field(field.name)
+            if expected is None:
+                self.report(field.id, f"undefined field '{field.name}'")
+        found = self.unwrapped(field.value) if field.optional else self.types[field.value.id]
+        if expected is not None and not self.known.assign(expected, found):
+            text = f"expected type of field '{field.name}' is '{expected}' but provided type is '{found}'"
+            self.report(field.id, text)
 
     # Comprehensions: range and initial value, then the loop in a scope of its own, then the result.
 
@@ -465,5 +428,6 @@ _VISITS: dict[type, Callable[[_Checker, ast.Node, int], None]] = {
     ast.Call: _Checker.visit_call,
     ast.ListLiteral: _Checker.visit_list,
     ast.MapLiteral: _Checker.visit_map,
+    ast.MessageLiteral: _Checker.visit_message,
     ast.Comprehension: _Checker.visit_comprehension,
 }

@@ -209,6 +209,10 @@ class Emitter:
         self.writer.count(costs.MAP)
         return self.writer.let(f"{{{', '.join(pairs)}}}", dict)
 
+    def make_message(self, node: steps.MakeMessage, scope: codegen_attributes.Scope) -> Atom:
+        # None can be made; how it fails is for the machine to say.
+        raise Unsuitable
+
 
 def _terms(node: steps.Logic) -> list[steps.Node]:
     """The operands of a chain of the same operator, from left to right."""
@@ -236,6 +240,7 @@ _EMITTERS: Final[dict[type, Callable[..., Atom]]] = {
     steps.Logic: Emitter.logic,
     steps.MakeList: Emitter.make_list,
     steps.MakeMap: Emitter.make_map,
+    steps.MakeMessage: Emitter.make_message,
     steps.Membership: Emitter.membership,
     steps.Presence: codegen_attributes.emit_presence,
 }

@@ -88,6 +88,8 @@ def is_certain(node: steps.Node | steps.Attribute, name: str) -> bool:
             return any(is_certain(element, name) for element in node.elements)
         case steps.MakeMap():
             return any(is_certain(part, name) for key, value, _ in node.entries for part in (key, value))
+        case steps.MakeMessage():
+            return any(is_certain(value, name) for _, value, _ in node.fields)
         case steps.Fold():
             return is_certain(node.range, name)
     raise AssertionError(f"no such node: {node}")

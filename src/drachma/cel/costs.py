@@ -17,6 +17,7 @@ STRING_FACTOR = 0.1
 REGEX_FACTOR = 0.25
 LIST_COST = 10
 MAP_COST = 30
+MESSAGE_COST = 40
 
 
 # Estimates make hundreds of ranges; the generated constructor is half their time.

@@ -81,7 +81,15 @@ class Environment:
         attribute: types.Type | None = None,
     ) -> None:
         self.container = container
-        self.variables = {**standard.TYPE_NAMES, **dict.fromkeys(standard.CONSTANTS, types.INT), **variables}
+        declared = _declared_types(objects)
+        self.variables = {
+            **standard.TYPE_NAMES,
+            **dict.fromkeys(standard.CONSTANTS, types.INT),
+            **{name: types.type_of(type_) for name, type_ in declared.items()},
+            **variables,
+        }
+        # Types that the checker alone knows: no value has one, so that an expression cannot name it as a value.
+        self.checked_only = standard.CHECKED_ONLY | declared.keys()
         self.constants = standard.CONSTANTS
         self.functions = functions
         self.macros = known_macros
@@ -131,6 +139,16 @@ class Environment:
         if len(self._resolutions) >= _MEMORY:
             self._resolutions.clear()
         self._resolutions[key] = resolution
+
+
+def _declared_types(objects: Mapping[str, Mapping[str, types.Type]]) -> dict[str, types.Type]:
+    """Object types by name, and the types of their maps, which upstream registers under the name of the field."""
+    result: dict[str, types.Type] = {}
+    for name, fields in objects.items():
+        result[name] = types.object_type(name)
+        maps = {f"{name}.{field}": type_ for field, type_ in fields.items() if type_.kind is types.Kind.MAP}
+        result.update(maps)
+    return result
 
 
 _LANGUAGE = (
@@ -187,7 +205,7 @@ def device_environment(
     if stored or consumable_capacity:
         fields["allowMultipleAllocations"] = types.BOOL
     return Environment(
-        variables={"device": DEVICE, DEVICE.name: types.type_of(DEVICE)},
+        variables={"device": DEVICE},
         functions=declarations.merged(tables),
         known_macros=_MACROS,
         objects={DEVICE.name: fields},

@@ -283,6 +283,17 @@ class _Walk:
             self.visit_later(entry.value)
             self.visit(entry.key)
 
+    def visit_message(self, node: ast.Node, stage: int) -> None:
+        assert isinstance(node, ast.MessageLiteral)
+        if stage == 0:
+            self.costs[node.id] = costs.fixed(costs.MESSAGE_COST)
+        else:
+            value = node.fields[stage - 1].value
+            self.costs[node.id] = self.costs[node.id].plus(self.costs[value.id])
+        if stage < len(node.fields):
+            self.todo.append((self.visit_message, node, stage + 1))
+            self.visit(node.fields[stage].value)
+
     # Comprehensions
 
     def visit_comprehension(self, node: ast.Node, _stage: int) -> None:
@@ -363,6 +374,7 @@ _VISITS: dict[type, Callable[[_Walk, ast.Node, int], None]] = {
     ast.Call: _Walk.visit_call,
     ast.ListLiteral: _Walk.visit_list,
     ast.MapLiteral: _Walk.visit_map,
+    ast.MessageLiteral: _Walk.visit_message,
     ast.Comprehension: _Walk.visit_comprehension,
 }
 _INDEXED = {"index_list": "@items", "index_map": "@values"}

@@ -246,7 +246,7 @@ def _opt_flat_map(build: Builder, target: ast.Node | None, args: list[ast.Node])
 
 def _sort_by(build: Builder, target: ast.Node | None, args: list[ast.Node]) -> ast.Node:
     assert target is not None
-    if isinstance(target, ast.Literal | ast.MapLiteral):
+    if isinstance(target, ast.Literal | ast.MapLiteral | ast.MessageLiteral):
         message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         raise MacroError(target, message)
     keys = _map(build, ast.Ident(build.fresh(), SORT_INPUT), args)

@@ -5,8 +5,6 @@ states, a value comes next or an operator may, and ``_PREFIX`` and ``_POSTFIX`` 
 Upstream's limits are kept where upstream has them: 250 nested rules of the grammar, 250 nested operators in the tree,
 100,000 code points. Chains of ``&&`` and ``||`` become balanced trees, other chains lean left. After a syntax error
 nothing more is reported; other faults (reserved words, bad literals, bad macro arguments) are reported together.
-
-Message literals have no place in the tree: they parse to a placeholder that the checker refuses by name.
 """
 
 from __future__ import annotations
@@ -38,12 +36,11 @@ _CHAIN = {"||": (reduction.OR, "_||_"), "&&": (reduction.AND, "_&&_")}
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """A syntax tree; ``positions[id]`` is the code point offset of the node, ``messages`` the placeholders by id."""
+    """A syntax tree; ``positions[id]`` is the code point offset of the node."""
 
     root: ast.Node
     source: source.Source
     positions: list[int]
-    messages: dict[int, str]
 
 
 def parse(text: str, known_macros: macros.Macros) -> Parsed:
@@ -59,7 +56,7 @@ def parse(text: str, known_macros: macros.Macros) -> Parsed:
         raise source.CompileError(origin, [*parser.issues, refused.issue]) from None
     if parser.issues:
         raise source.CompileError(origin, parser.issues)
-    return Parsed(root, origin, parser.positions, parser.messages)
+    return Parsed(root, origin, parser.positions)
 
 
 class _Parser(reduction.Reduction):
@@ -194,12 +191,19 @@ class _Parser(reduction.Reduction):
             entry.optional.add((len(self.operands) - entry.base) // (2 if entry.kind == "key" else 1))
             at += 1
         if entry.kind == "message":
-            if self.kinds[at] not in (lexer.IDENT, lexer.ESCAPED_IDENT):
-                self.unexpected(at)
-            if self.kinds[at + 1] != ":":
-                self.unexpected(at + 1)
-            at += 2
+            at = self.field_name(entry, at)
         self.at = at
+
+    def field_name(self, entry: reduction.Waiting, at: int) -> int:
+        """Read the name of a message's field; the position of its value."""
+        kind, name = self.kinds[at], self.texts[at]
+        if kind not in (lexer.IDENT, lexer.ESCAPED_IDENT):
+            self.unexpected(at)
+        if self.kinds[at + 1] != ":":
+            self.unexpected(at + 1)
+        entry.fields.append(name[1:-1] if kind == lexer.ESCAPED_IDENT else name)
+        entry.more.append(self.number(self.offsets[at + 1]))
+        return at + 2
 
     # What a token means after a value. All return whether a value comes next.
 
@@ -256,11 +260,11 @@ class _Parser(reduction.Reduction):
             self.issues.pop()
         self.operands.pop()
         id_ = self.number(self.offsets[at])
-        self.messages[id_] = ".".join(reversed(names))
+        type_name = ".".join(reversed(names))
         if self.skip_empty("}"):
-            self.operands.append(ast.Literal(id_, None))
+            self.operands.append(ast.MessageLiteral(id_, type_name, ()))
             return False
-        self.element(self.open("message", id_))
+        self.element(self.open("message", id_, function=type_name))
         return True
 
     def binary(self, at: int) -> bool:
@@ -340,7 +344,7 @@ class _Parser(reduction.Reduction):
             case "value":
                 node = ast.MapLiteral(top.id, self.entries(top, inside))
             case _:
-                node = ast.Literal(top.id, None)
+                node = ast.MessageLiteral(top.id, top.function, self.fields(top, inside))
         if self.heights is not None:
             self.raise_height(node, inside, by=1 if top.kind == "index" else 0)
         self.operands.append(node)
@@ -349,6 +353,10 @@ class _Parser(reduction.Reduction):
     def entries(self, top: reduction.Waiting, inside: list[ast.Node]) -> tuple[ast.MapEntry, ...]:
         parts = enumerate(zip(top.more, inside[::2], inside[1::2], strict=True))
         return tuple(ast.MapEntry(id_, key, value, i in top.optional) for i, (id_, key, value) in parts)
+
+    def fields(self, top: reduction.Waiting, inside: list[ast.Node]) -> tuple[ast.MessageField, ...]:
+        parts = enumerate(zip(top.more, top.fields, inside, strict=True))
+        return tuple(ast.MessageField(id_, name, value, i in top.optional) for i, (id_, name, value) in parts)
 
     def end(self, at: int) -> bool:
         if self.end_expression(at).kind != lexer.END or self.lexical is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from drachma import errors
-from drachma.cel import ast, checker, environment, steps, types
+from drachma.cel import ast, checker, checking, environment, messages, steps, types
 from drachma.cel.runtime import costs, equality, faults, kinds, library, qualification, regex, values
 
 
@@ -71,6 +71,8 @@ class _Planner:
                 return elements
             case ast.MapLiteral(entries=entries):
                 return tuple(part for entry in entries for part in (entry.key, entry.value))
+            case ast.MessageLiteral(fields=fields):
+                return tuple(field.value for field in fields)
             case ast.Comprehension():
                 return (node.accu_init, node.iter_range, node.loop_condition, node.loop_step, node.result)
         raise AssertionError(f"no such node: {kind}")
@@ -84,13 +86,13 @@ class _Planner:
             return steps.Attribute(node.id, steps.Variable(node.name))
         return self._reference(node.id, reference, node.name)
 
-    def _reference(self, node_id: int, reference: checker.Reference, name: str) -> steps.Node:
+    def _reference(self, node_id: int, reference: checking.Reference, name: str) -> steps.Node:
         if reference.constant is not None:
             return steps.Constant(node_id, reference.constant)
         name = reference.name or name
         if self.types[node_id].kind is types.Kind.TYPE:
             declared = self.env.variables.get(name, types.DYN).kind is types.Kind.TYPE
-            if not declared or name in self.env.objects:
+            if not declared or name in self.env.checked_only:
                 raise PlanError(f"reference to undefined type: {name}")
             return steps.Constant(node_id, values.TypeValue(name))
         return steps.Attribute(node_id, steps.Variable(name))
@@ -136,6 +138,15 @@ class _Planner:
                 raise PlanError(str(error)) from None
         return steps.MakeMap(node.id, tuple(zip(parts[::2], parts[1::2], optional, strict=True)))
 
+    def message_literal(self, node: ast.MessageLiteral, parts: tuple[steps.Node, ...]) -> steps.Node:
+        message = messages.find(node.type_name, self.env)
+        if message is None:
+            raise PlanError(f"unknown type: {node.type_name}")
+        fields = zip(node.fields, parts, strict=True)
+        return steps.MakeMessage(
+            node.id, message.type_name, tuple((field.name, part, field.optional) for field, part in fields)
+        )
+
     def comprehension(self, node: ast.Comprehension, parts: tuple[steps.Node, ...]) -> steps.Node:
         accu, iterated, condition, step, result = parts
         return steps.Fold(
@@ -151,6 +162,7 @@ _BUILDERS: Final[dict[type, Callable[..., steps.Node]]] = {
     ast.Call: _Planner.call,
     ast.ListLiteral: _Planner.list_literal,
     ast.MapLiteral: _Planner.map_literal,
+    ast.MessageLiteral: _Planner.message_literal,
     ast.Comprehension: _Planner.comprehension,
 }
 

@@ -29,10 +29,11 @@ class RefusedError(Exception):
 class Waiting:
     """An operator waiting for its right operand, or an open bracket waiting for its end.
 
-    ``kind`` is the bracket or operator; ``base`` the number of finished operands that are not its own.
+    ``kind`` is the bracket or operator; ``base`` the number of finished operands that are not its own; ``function`` the
+    name of what is called, or of the type whose fields are inside.
     """
 
-    __slots__ = ("base", "function", "id", "kind", "more", "optional", "precedence", "target")
+    __slots__ = ("base", "fields", "function", "id", "kind", "more", "optional", "precedence", "target")
 
     def __init__(self, precedence: int, kind: str, id_: int, *, function: str = "", base: int = 0) -> None:
         self.precedence = precedence
@@ -41,8 +42,10 @@ class Waiting:
         self.function = function
         self.base = base
         self.target: ast.Node | None = None
-        # Ids of a chain's further operators, or of a map's entries; and which elements or entries are optional.
+        # Ids of a chain's further operators, of a map's entries or of a message's fields; the names of these fields;
+        # and which elements, entries or fields are optional.
         self.more: list[int] = []
+        self.fields: list[str] = []
         self.optional: set[int] = set()
 
 
@@ -54,7 +57,6 @@ class Reduction:
         self.macros = known_macros
         self.issues: list[source.Issue] = []
         self.positions = [source.NOWHERE]
-        self.messages: dict[int, str] = {}
         self.at = 0
         self.operands: list[ast.Node] = []
         self.stack = [Waiting(BRACKET, lexer.END, 0)]

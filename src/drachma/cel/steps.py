@@ -131,6 +131,14 @@ class MakeMap(msgspec.Struct):
     entries: tuple[tuple[Node, Node, bool], ...]
 
 
+class MakeMessage(msgspec.Struct):
+    """A message literal; a field is its name, value and whether it is optional."""
+
+    id: int
+    type_name: str
+    fields: tuple[tuple[str, Node, bool], ...]
+
+
 class Fold(msgspec.Struct):
     """A comprehension, or a local variable (a fold over nothing)."""
 
@@ -145,7 +153,7 @@ class Fold(msgspec.Struct):
     result: Node
 
 
-Node = Constant | Attribute | Presence | Logic | Call | Membership | Fallback | MakeList | MakeMap | Fold
+Node = Constant | Attribute | Presence | Logic | Call | Membership | Fallback | MakeList | MakeMap | MakeMessage | Fold
 
 
 def children(node: Node | Attribute) -> list[Node | Attribute]:
@@ -167,6 +175,8 @@ def children(node: Node | Attribute) -> list[Node | Attribute]:
             return list(node.elements)
         case MakeMap():
             return [part for key, value, _ in node.entries for part in (key, value)]
+        case MakeMessage():
+            return [value for _, value, _ in node.fields]
         case Fold():
             return [node.range, node.accu, node.condition, node.step, node.result]
 

@@ -23,6 +23,8 @@ def children(node: ast.Node) -> tuple[ast.Node, ...]:
             return elements
         case ast.MapLiteral(entries=entries):
             return tuple(part for entry in entries for part in (entry.key, entry.value))
+        case ast.MessageLiteral(fields=fields):
+            return tuple(field.value for field in fields)
         case ast.Comprehension():
             return (
                 node.iter_range,
@@ -62,7 +64,7 @@ def rebuild(root: ast.Node, make: Callable[[ast.Node, tuple[ast.Node, ...]], ast
 
 
 def with_children(node: ast.Node, below: tuple[ast.Node, ...], number: Callable[[int], int] | None = None) -> ast.Node:
-    """The same node over other children; ``number`` gives it and its map entries new ids for the old ones."""
+    """The same node over other children; ``number`` gives it and its entries or fields new ids for the old ones."""
 
     def numbered(id_: int) -> int:
         return id_ if number is None else number(id_)
@@ -84,6 +86,10 @@ def with_children(node: ast.Node, below: tuple[ast.Node, ...], number: Callable[
             pairs = zip(node.entries, below[::2], below[1::2], strict=True)
             entries = [ast.MapEntry(numbered(entry.id), k, v, entry.optional) for entry, k, v in pairs]
             return ast.MapLiteral(numbered(node.id), tuple(entries))
+        case ast.MessageLiteral():
+            parts = zip(node.fields, below, strict=True)
+            fields = [ast.MessageField(numbered(field.id), field.name, v, field.optional) for field, v in parts]
+            return ast.MessageLiteral(numbered(node.id), node.type_name, tuple(fields))
         case ast.Comprehension():
             return ast.Comprehension(
                 numbered(node.id),

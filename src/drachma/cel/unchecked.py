@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from drachma.cel import ast, checker, environment, parser, tree, types
+from drachma.cel import ast, checker, checking, environment, parser, tree, types
 
 
 def resolve(parsed: parser.Parsed, env: environment.Environment) -> checker.Checked:
     """The tree in the form of a checked one: declared variables have references, all types are dyn."""
     root = tree.rebuild(parsed.root, lambda node, below: _qualified_call(tree.with_children(node, below), env))
-    references: dict[int, checker.Reference] = {}
+    references: dict[int, checking.Reference] = {}
     kinds: dict[int, types.Type] = defaultdict(lambda: types.DYN)
     todo: list[tuple[ast.Node, frozenset[str]]] = [(root, frozenset())]
     while todo:
@@ -23,7 +23,7 @@ def resolve(parsed: parser.Parsed, env: environment.Environment) -> checker.Chec
         if name is not None and name.partition(".")[0] not in local:
             found = next((known for known in env.candidates(name) if known in env.variables), None)
             if found is not None:
-                references[node.id] = checker.Reference(found, constant=env.constants.get(found))
+                references[node.id] = checking.Reference(found, constant=env.constants.get(found))
                 kinds[node.id] = env.variables[found]
                 continue
         if isinstance(node, ast.Comprehension):

@@ -40,6 +40,9 @@ def spell(node: ast.Node) -> str:
         case ast.MapLiteral(entries=entries):
             parts = [f"{'?' if e.optional else ''}{spell(e.key)}: {spell(e.value)}" for e in entries]
             return f"{{{', '.join(parts)}}}"
+        case ast.MessageLiteral(type_name=name, fields=fields):
+            parts = [f"{'?' if e.optional else ''}{e.name}: {spell(e.value)}" for e in fields]
+            return f"{name}{{{', '.join(parts)}}}"
         case ast.Comprehension():
             names = node.iter_var if node.iter_var2 is None else f"{node.iter_var}, {node.iter_var2}"
             return (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drachma.cel import ast, checker, declarations, environment, source, types
+from drachma.cel import ast, checker, checking, declarations, environment, source, types
 from tests.unit.cel import shapes
 
 
@@ -139,7 +139,7 @@ def test_references() -> None:
     assert overloads_of(shapes.check("'a'.size()")) == ("string_size",)
     assert overloads_of(shapes.check("dyn(1) in dyn([1])")) == ("in_list", "in_map")
     assert overloads_of(shapes.check("{'a': 1}.?a")) == ("select_optional_field",)
-    assert shapes.check("device").references == {1: checker.Reference("device")}
+    assert shapes.check("device").references == {1: checking.Reference("device")}
     constant = shapes.check("google.protobuf.NullValue.NULL_VALUE")
     assert constant.references[constant.root.id].constant == 0
 

@@ -186,6 +186,28 @@ def test_macros_that_double_their_target_stop_at_a_limit() -> None:
         parser.parse("a" + ".optMap(x, x)" * 100, shapes.PLAIN.macros)
 
 
-def test_message_literals_parse_to_placeholders() -> None:
-    parsed = parser.parse("a.b.C{x: 1, ?`y-z`: [2]}", shapes.PLAIN.macros)
-    assert parsed.messages == {parsed.root.id: "a.b.C"}
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param("a.b.C{}", "a.b.C{}", id="empty"),
+        pytest.param("C {,}", "C{}", id="nothing-but-a-comma"),
+        pytest.param(".a.C{x: 1,}", ".a.C{x: 1}", id="last-comma-and-leading-dot"),
+        pytest.param("a.b.C{x: 1, ?`y-z`: [2]}.x", "a.b.C{x: 1, ?y-z: [2]}.x", id="optional-and-quoted-field"),
+        pytest.param("C{x: D{y: 1}, x: 2}", "C{x: D{y: 1}, x: 2}", id="nested-and-twice"),
+        pytest.param("in.C{x: a.map(y, C{x: y})} == 1", None, id="keyword"),
+        pytest.param("package{x: 1}", "package{x: 1}", id="reserved-words-may-name-types"),
+    ],
+)
+def test_message_literals(text: str, want: str | None) -> None:
+    if want is None:
+        with pytest.raises(source.CompileError):
+            shapes.tree(text)
+    else:
+        assert shapes.tree(text) == want
+
+
+def test_fields_of_messages_stand_at_their_colon() -> None:
+    parsed = parser.parse("C{ab: 1, ?c : x}", shapes.PLAIN.macros)
+    assert isinstance(parsed.root, ast.MessageLiteral)
+    assert parsed.positions[parsed.root.id] == 1
+    assert [parsed.positions[field.id] for field in parsed.root.fields] == [4, 12]

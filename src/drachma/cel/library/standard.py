@@ -265,4 +265,12 @@ TYPE_NAMES = {
 }
 
 # The one enumeration that is there without any message being declared.
+CHECKED_ONLY = frozenset(
+    _PROTOBUF + name
+    for name in (
+        "Any", "BoolValue", "BytesValue", "DoubleValue", "FloatValue", "Int32Value", "Int64Value", "ListValue",
+        "StringValue", "Struct", "UInt32Value", "UInt64Value", "Value",
+    )
+)  # fmt: skip
+"""Names of types that no value has: what a protobuf message of these holds has a type of the language."""
 CONSTANTS = {_PROTOBUF + "NullValue.NULL_VALUE": 0}

@@ -15,6 +15,7 @@ from drachma.values import quantity, semver
 
 LIST: Final = 10
 MAP: Final = 30
+MESSAGE: Final = 40
 STEP: Final = 1
 """Reading a variable, a field or an element."""
 

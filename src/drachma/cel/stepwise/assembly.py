@@ -145,6 +145,21 @@ class _Assembler:
         pieces.append((self.add, (instructions.construct, out, node.id, ids, costs.MAP)))
         self.then(*pieces)
 
+    def make_message(self, node: steps.MakeMessage, scope: _Scope, out: int) -> None:
+        done = Label()
+        pieces: list[_Piece] = []
+        for name, value, optional in node.fields:
+            register = self.register()
+            pieces.append((self.node, (value, scope, register)))
+            pieces.append((self.add, (instructions.skip_error, register, out, done)))
+            if optional:
+                pieces.append((self.add, (instructions.check_field, name, register, out, done)))
+        pieces.append((self.add, (instructions.make_message, out, node.type_name)))
+        pieces.append((self.here, (done,)))
+        ids = [value.id for _, value, _ in node.fields]
+        pieces.append((self.add, (instructions.construct, out, node.id, ids, costs.MESSAGE)))
+        self.then(*pieces)
+
     def attribute(self, node: steps.Attribute, scope: _Scope, out: int) -> None:
         self.then(
             (self.resolve, (node, scope, out)),
@@ -280,6 +295,7 @@ _LAYOUTS: Final[dict[type, Callable[..., None]]] = {
     steps.Logic: _Assembler.logic,
     steps.MakeList: _Assembler.make_list,
     steps.MakeMap: _Assembler.make_map,
+    steps.MakeMessage: _Assembler.make_message,
     steps.Membership: _Assembler.membership,
     steps.Presence: _Assembler.presence,
 }

@@ -98,7 +98,7 @@ def charge(out: int, node_id: int, arguments: Sequence[int], cost: costs.Charge,
 
 
 def construct(out: int, node_id: int, arguments: Sequence[int], cost: int, following: int) -> machine.Instruction:
-    """Adds the cost of a list or map literal."""
+    """Adds the cost of a list, map or message literal."""
 
     def run(state: machine.State) -> int:
         ledger = state.ledger
@@ -233,11 +233,27 @@ def check_entry(key: int, register: int, out: int, label: Label, following: int)
         value = state.registers[register]
         if value.__class__ is values.Optional:
             return following
-        name, text = spelling.show(state.registers[key]), spelling.show(value)
-        state.registers[out] = Fault(f"cannot initialize optional entry '{name}' from non-optional value {text}")
+        state.registers[out] = _not_optional(spelling.show(state.registers[key]), value)
         return label.at
 
     return run
+
+
+def check_field(name: str, register: int, out: int, label: Label, following: int) -> machine.Instruction:
+    """Refuses an optional field of a message whose value is not an optional."""
+
+    def run(state: machine.State) -> int:
+        value = state.registers[register]
+        if value.__class__ is values.Optional:
+            return following
+        state.registers[out] = _not_optional(name, value)
+        return label.at
+
+    return run
+
+
+def _not_optional(name: str, value: Any) -> Fault:
+    return Fault(f"cannot initialize optional entry '{name}' from non-optional value {spelling.show(value)}")
 
 
 def make_map(out: int, registers: Sequence[tuple[int, int, bool]], following: int) -> machine.Instruction:
@@ -255,6 +271,16 @@ def make_map(out: int, registers: Sequence[tuple[int, int, bool]], following: in
                 value = value.value
             entries[encoded] = value
         state.registers[out] = entries
+        return following
+
+    return run
+
+
+def make_message(out: int, type_name: str, following: int) -> machine.Instruction:
+    """Fails: upstream's types of devices are known to its checker alone, none of their values can be made."""
+
+    def run(state: machine.State) -> int:
+        state.registers[out] = Fault(f"unknown type '{type_name}'")
         return following
 
     return run

@@ -1,0 +1,88 @@
+"""The state of a check under way: the steps yet to take, the types and meanings known so far, and the faults.
+
+The checker says what is right for each kind of node; here is what all of its steps share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from drachma.cel import ast, environment, overloads, parser, source, tree, types, unification
+from drachma.cel.types import Type
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """What an identifier or a call stands for: a variable's full name, or the overloads that may apply."""
+
+    name: str | None = None
+    overload_ids: tuple[str, ...] = ()
+    constant: int | None = None
+
+
+Step = tuple[Callable[[ast.Node, int], None], ast.Node, int]
+"""What to do with a node, and how many of its parts are done."""
+
+
+class Checking:
+    """One run over the tree. ``todo`` holds steps yet to take, the next one last; a step may add more."""
+
+    def __init__(self, parsed: parser.Parsed, env: environment.Environment) -> None:
+        self.env = env
+        self.root = parsed.root
+        self.positions = parsed.positions
+        self.issues: list[source.Issue] = []
+        self.types: dict[int, Type] = {}
+        self.references: dict[int, Reference] = {}
+        self.replaced: dict[int, Callable[[tuple[ast.Node, ...]], ast.Node]] = {}
+        self.overloads = overloads.Overloads(env)
+        self.known = self.overloads.known
+        self.scopes: list[dict[str, Type]] = []
+        self.todo: list[Step] = []
+        # Joined type so far of the list or map literals that are being checked: elements, or keys and values.
+        self.joined: dict[int, list[Type | None]] = {}
+
+    def replacement(self, node: ast.Node, below: tuple[ast.Node, ...]) -> ast.Node:
+        """The node under its resolved name, over its resolved children."""
+        make = self.replaced.get(node.id)
+        return tree.with_children(node, below) if make is None else make(below)
+
+    # Faults
+
+    def report(self, node_id: int, message: str) -> None:
+        self.issues.append(source.Issue(self.positions[node_id], message))
+
+    def mismatch(self, node_id: int, *, expected: Type, found: Type) -> None:
+        self.report(node_id, f"expected type '{expected}' but found '{found}'")
+
+    def undeclared(self, node_id: int, name: str) -> None:
+        self.report(node_id, f"undeclared reference to '{name}' (in container '{self.env.container}')")
+
+    # Names and elements
+
+    def local(self, name: str) -> Type | None:
+        """The type of a name that a comprehension around binds."""
+        for scope in reversed(self.scopes):
+            found = scope.get(name)
+            if found is not None:
+                return found
+        return None
+
+    def join(self, before: Type | None, current: Type) -> Type:
+        """The common type of a literal's elements so far and one more; dyn if they have none.
+
+        Where literals must be uniform, the validators say so; upstream's checker lets them pass as well.
+        """
+        if before is None:
+            return current
+        return unification.most_general(before, current) if self.known.assign(before, current) else types.DYN
+
+    def unwrapped(self, node: ast.Node) -> Type:
+        """The type inside an element written with ``?``."""
+        type_ = self.types[node.id]
+        if type_.is_optional:
+            return type_.params[0]
+        if not type_.is_dynamic:
+            self.mismatch(node.id, expected=types.optional_of(type_), found=type_)
+        return type_
