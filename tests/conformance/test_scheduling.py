@@ -5,16 +5,11 @@ import itertools
 import json
 from typing import Any
 
-import pytest
-
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
 from drachma.client import Selection, patches, target
 from tests.conformance import schedulingstate, vectors
 from tests.scenarios import controlplane
-
-CASES = vectors.lines("scheduling.jsonl")
-LATER = {"quota": "admission by ResourceQuota comes with the work on policy"}
 
 NAMESPACE = "default"
 STATUS_APART = ("Node", "ResourceClaim", "ResourceQuota")
@@ -24,8 +19,8 @@ QUIET_SECONDS = 3.0
 Document = dict[str, Any]
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in CASES if case["name"] not in LATER])
-async def test_recorded(case: Document) -> None:
+@vectors.each("scheduling")
+async def test_scheduling(case: Document) -> None:
     async with controlplane.control_plane() as plane:
         resources = {each.kind: each for each in await plane.client.resources()}
         answers: list[Document] = []
@@ -42,10 +37,6 @@ async def test_recorded(case: Document) -> None:
                 await plane.advance(QUIET_SECONDS)
                 answers.append({"state": await _state(plane)})
     assert_same(answers, json.loads(json.dumps(case["answers"]).replace("<ns>", NAMESPACE)), case)
-
-
-def test_what_is_left_out_has_a_reason() -> None:
-    assert set(LATER) < {case["name"] for case in CASES}
 
 
 async def _apply(

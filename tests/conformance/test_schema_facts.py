@@ -1,6 +1,5 @@
 """Our types of resource.k8s.io, core and batch kinds against the OpenAPI documents of a real API server."""
 
-import json
 from typing import Any
 
 import pytest
@@ -35,17 +34,9 @@ def _cases() -> list[Any]:
     ]
 
 
-def _document(api_version: str) -> dict[str, Any]:
-    path = vectors.folder().parent / "openapi" / _DOCUMENTS[api_version]
-    if not path.is_file():
-        pytest.skip(f"recorded OpenAPI document absent: {path}")
-    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["components"]["schemas"]
-    return document
-
-
 @pytest.mark.parametrize(("api_version", "kind"), _cases())
 def test_types_are_those_of_the_real_server(api_version: str, kind: str) -> None:
-    definitions = _document(api_version)
+    definitions = vectors.openapi(_DOCUMENTS[api_version])
     todo, seen = [schema.of(api_version, kind)], set()
     while todo:
         found = todo.pop()

@@ -33,6 +33,7 @@ from tests.unit.cel import shapes
         pytest.param("[3.0].exists_one(x, x == 1.0)", "bool", id="exists-one"),
         pytest.param("cel.bind(x, [1], x[0])", "int", id="bind"),
         pytest.param("[].map(x, x).map(y, y)", "list(dyn)", id="chain-over-nothing"),
+        pytest.param("[optional.of(1), null][0]", "null", id="the-later-of-two-that-fit-each-other"),
         pytest.param("type(1)", "type(int)", id="type-of"),
         pytest.param("list", "type(list(dyn))", id="type-name"),
         pytest.param("google.protobuf.Timestamp", "type(timestamp)", id="dotted-type-name"),
