@@ -12,10 +12,10 @@ from drachma.validation import (
     admission,
     deviceclass,
     devicetaintrule,
+    refusal,
     resourceclaim,
     resourceclaimtemplate,
     resourceslice,
-    status,
 )
 from drachma.validation.fielderror import FieldError
 from tests.conformance import vectors
@@ -47,12 +47,12 @@ def answer(case: Line) -> Line:
     kind = scheme.of(type(given))
     name = given.metadata.name
     if verdict.errors:
-        refused = status.invalid(verdict.errors, group=kind.group, kind=kind.name, name=name)
+        refused = refusal.invalid(verdict.errors, group=kind.group, kind=kind.name, name=name)
         return {"code": 422, "status": refused}
     if isinstance(verdict.object, slices.ResourceSlice):
-        refusal = admission.slice_refusal(verdict.object, {}, gates=gates.ALL)
-        if refusal is not None:
-            return {"code": 403, "status": status.forbidden(refusal, group=kind.group, plural=kind.plural, name=name)}
+        detail = admission.slice_refusal(verdict.object, {}, gates=gates.ALL)
+        if detail is not None:
+            return {"code": 403, "status": refusal.forbidden(detail, group=kind.group, plural=kind.plural, name=name)}
     return {"code": 201, "stored": codec.encode(defaults.canonical(verdict.object))}
 
 

@@ -9,7 +9,7 @@ import typer
 from drachma import errors, validation
 from drachma.api import codec, defaults, gates, scheme
 from drachma.cli import sources
-from drachma.validation import status
+from drachma.validation import refusal
 
 _Labels = Mapping[str, Mapping[str, str]]
 
@@ -57,11 +57,11 @@ def _judge(source: sources.Source, labels: _Labels, switched: gates.Gates) -> st
     verdict = validation.create(given, context)
     name = given.metadata.name
     if verdict.errors:
-        said = status.message(verdict.errors, group=kind.group, kind=kind.name, name=name)
+        said = refusal.message(verdict.errors, group=kind.group, kind=kind.name, name=name)
         return f"{source.place}: {said}"
     for warning in verdict.warnings:
         typer.echo(f"drachma: {source.place}: warning: {warning}", err=True)
-    typer.echo(f"{status.qualified(kind.name.lower(), kind.group)}/{name} is valid")
+    typer.echo(f"{refusal.qualified(kind.name.lower(), kind.group)}/{name} is valid")
     return None
 
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.server.surface import resources
-from drachma.validation import fielderror, path
-from drachma.validation import status as validation_status
+from drachma.validation import fielderror, path, refusal
 from drachma.values import quotation
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
@@ -72,7 +71,7 @@ def unauthorized() -> StatusError:
 
 def forbidden(resource: resources.Resource, name: str, *, detail: str) -> StatusError:
     """Who asks may not do this, or nobody may do it now."""
-    return StatusError(validation_status.forbidden(detail, group=resource.group, plural=resource.plural, name=name))
+    return StatusError(refusal.forbidden(detail, group=resource.group, plural=resource.plural, name=name))
 
 
 def not_found(resource: resources.Resource, name: str) -> StatusError:
@@ -125,7 +124,7 @@ def conflict(resource: resources.Resource, name: str, *, detail: str) -> StatusE
 
 def conflict_of_kind(resource: resources.Resource, name: str, *, detail: str) -> StatusError:
     """The same where upstream names the kind in place of the resource: preconditions of a deletion."""
-    named = validation_status.qualified(resource.kind, resource.group)
+    named = refusal.qualified(resource.kind, resource.group)
     message = f"Operation cannot be fulfilled on {named} {quotation.quote(name)}: {detail}"
     details = {"name": name, "group": resource.group, "kind": resource.kind}
     return failure(409, "Conflict", message, details=details)
@@ -155,7 +154,7 @@ def unsupported_by_route() -> StatusError:
 
 def invalid(kind: str, name: str, *, group: str, causes: Sequence[fielderror.FieldError]) -> StatusError:
     """An object or a set of options breaks rules; every error is a cause."""
-    return StatusError(validation_status.invalid(causes, group=group, kind=kind, name=name))
+    return StatusError(refusal.invalid(causes, group=group, kind=kind, name=name))
 
 
 def invalid_patch(shown: str, *, detail: str) -> StatusError:

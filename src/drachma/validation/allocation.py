@@ -13,7 +13,7 @@ from drachma.validation import (
     nodeoperations,
     nodeselector,
     opaque,
-    printed,
+    rendering,
     taints,
 )
 from drachma.validation.context import Context
@@ -79,7 +79,7 @@ def _config(
     if not config.source:
         yield from fielderror.covered([fielderror.required(source)])
     elif config.source not in SOURCES:
-        error = fielderror.not_supported(source, printed.named(config.source), SOURCES)
+        error = fielderror.not_supported(source, rendering.named(config.source), SOURCES)
         yield from fielderror.covered([error])
     yield from known.check_all(config.requests, at.child("requests"))
     yield from opaque.check(config.opaque, at, context=context)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from drachma.api import resourceslice
-from drachma.validation import fielderror, formats, printed
+from drachma.validation import fielderror, formats, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 
@@ -29,11 +29,11 @@ def check(attribute: resourceslice.DeviceAttribute, at: Path) -> Errors:
     for name in (name for name in _LISTS if name in written):
         below = at.child(_LISTS[name])
         if not written[name]:
-            yield fielderror.invalid(below, printed.wire(()), "must not be empty if specified")
+            yield fielderror.invalid(below, rendering.wire(()), "must not be empty if specified")
         for position, value in enumerate(written[name] if name in _LIST_RULES else ()):
             yield from _LIST_RULES[name](value, below.item(position))
     if len(written) != 1:
-        shown = printed.internal(attribute) if written else ""
+        shown = rendering.internal(attribute) if written else ""
         error = fielderror.invalid(at, shown, "exactly one value must be specified", origin="union")
         yield from fielderror.covered([error])
 
@@ -80,4 +80,4 @@ def check_partition_type(spec: resourceslice.ResourceSliceSpec, at: Path) -> Err
             yield fielderror.required(path, detail)
         elif attribute.string_value is None:
             detail = "must be a string value because `partitionTypeAttribute` names this attribute"
-            yield fielderror.invalid(path, printed.internal(attribute), detail)
+            yield fielderror.invalid(path, rendering.internal(attribute), detail)

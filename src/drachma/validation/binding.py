@@ -1,7 +1,7 @@
 """Rules for binding conditions of devices and allocation results: both lists or neither, no name twice."""
 
 from drachma.api import struct
-from drachma.validation import collection, fielderror, formats, limits, printed
+from drachma.validation import collection, fielderror, formats, limits, rendering
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 
@@ -37,5 +37,5 @@ def _duplicates(names: tuple[str, ...], at: Path) -> Errors:
             yield fielderror.duplicate(at.item(position), name)
 
 
-def _shown(names: tuple[str, ...]) -> printed.Printed:
-    return printed.NULL if struct.is_absent(names) else printed.wire(names)
+def _shown(names: tuple[str, ...]) -> rendering.Rendered:
+    return rendering.NULL if struct.is_absent(names) else rendering.wire(names)

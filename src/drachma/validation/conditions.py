@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from drachma.api import meta
-from drachma.validation import fielderror, formats, limits, printed
+from drachma.validation import fielderror, formats, limits, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.values import names
@@ -38,7 +38,7 @@ def _condition(condition: meta.Condition, at: Path) -> Errors:
     if not condition.status:
         yield fielderror.required(at.child("status"))
     elif condition.status not in _STATUSES:
-        yield fielderror.not_supported(at.child("status"), printed.named(condition.status), _STATUSES)
+        yield fielderror.not_supported(at.child("status"), rendering.named(condition.status), _STATUSES)
     if condition.observed_generation < 0:
         detail = "must be greater than or equal to zero"
         yield fielderror.invalid(at.child("observedGeneration"), condition.observed_generation, detail)

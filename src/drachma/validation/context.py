@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from drachma.api import gates as feature
-from drachma.validation import body as client_text
+from drachma.validation import clienttext
 from drachma.validation.path import Path
 
 
@@ -43,5 +43,5 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     def opaque_length(self, value: Any, at: Path) -> int:
         """The bytes of an opaque part, as the client wrote it where that is known."""
-        written = client_text.length_at(self.body, str(at)) if self.body is not None else None
+        written = clienttext.length_at(self.body, str(at)) if self.body is not None else None
         return len(msgspec.json.encode(value)) if written is None else written

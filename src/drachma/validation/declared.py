@@ -2,9 +2,9 @@
 
 Upstream generates a second validation from markers on its API types. It differs from hand-written rules in three ways
 that clients can see: it checks the version that the client wrote, it leaves alone what an update did not change, and
-it words its messages differently. Here such rules are data: a :class:`Shape` names the fields of a struct, and each
+it words its messages differently. Here such rules are data: a :class:`TypeRules` has the fields of a struct, and each
 :class:`Field` has *stops* (if one objects, or finds nothing to check, the field is done) and *rules*. The shapes of
-the API kinds are in :mod:`drachma.validation.shapes`.
+the API kinds are in :mod:`drachma.validation.declaredrules`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import collection, fielderror, memory, printed
+from drachma.validation import approvals, collection, fielderror, rendering
 from drachma.validation.fielderror import FieldError, Found
 from drachma.validation.path import Path
 from drachma.values import names
@@ -44,7 +44,7 @@ Stop = Callable[[Values, Path], "list[FieldError] | None"]
 class Field:
     """A field by its Python name and its name on the wire; an embedded struct has no name of its own.
 
-    Most fields are optional and not written. A shape passes over those, before anything is made for them.
+    Most fields are optional and not written. The rules of a type pass over those, before anything is made for them.
     """
 
     __slots__ = ("_rules", "_stops", "_stops_if_written", "attribute", "passes_empty", "passes_none", "wire_name")
@@ -75,7 +75,7 @@ class Field:
         return found
 
 
-class Shape:
+class TypeRules:
     """The rules of a struct: those of the whole, then those of its fields."""
 
     __slots__ = ("_fields", "_nothing", "_rules", "_values_of")
@@ -173,7 +173,7 @@ def one_of(*supported: str) -> Rule:
     def rule(values: Values, at: Path) -> Found:
         if values.new in in_order:
             return ()
-        return [fielderror.not_supported(at, printed.named(values.new), in_order)]
+        return [fielderror.not_supported(at, rendering.named(values.new), in_order)]
 
     return rule
 
@@ -197,7 +197,7 @@ def unique(key: Callable[[Any], Hashable]) -> Rule:
         found = []
         for position, _ in collection.repetitions([key(item) for item in values.new]):
             item = values.new[position]
-            shown = item if isinstance(item, str) else printed.wire(item)
+            shown = item if isinstance(item, str) else rendering.wire(item)
             found.append(fielderror.duplicate(at.item(position), shown))
         return found
 
@@ -223,7 +223,7 @@ def each(rule: Rule, *, key: Callable[[Any], Hashable] | None = None) -> Rule:
 
 def remembered(rule: Rule) -> Rule:
     """The same rule, which does not look at a new value again once it found nothing wrong with it."""
-    sound = memory.Sound(limit=_REMEMBERED)
+    sound = approvals.Approvals(limit=_REMEMBERED)
 
     def rule_unless_known(values: Values, at: Path) -> Found:
         if values.is_update:

@@ -7,7 +7,7 @@ import msgspec
 
 from drachma.api import devices, resourceclaim
 from drachma.api import gates as feature
-from drachma.validation import collection, expression, fielderror, formats, limits, memory, opaque, printed, taints
+from drachma.validation import approvals, collection, expression, fielderror, formats, limits, opaque, rendering, taints
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
@@ -20,7 +20,7 @@ _UNKNOWN_REQUEST: Final = (
 )
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
 
-_sound: Final = memory.Sound(limit=256)
+_sound: Final = approvals.Approvals(limit=256)
 """What claims and templates ask for, known to be good under some gates."""
 
 
@@ -180,7 +180,7 @@ class _RequestRules:
                 "must be referenced by at least one matchAttribute or distinctAttribute constraint "
                 "targeting this request"
             )
-            yield fielderror.invalid(at.child("name"), printed.named(attribute.name), detail)
+            yield fielderror.invalid(at.child("name"), rendering.named(attribute.name), detail)
         if attribute.expression:
             path = at.child("expression")
             found, cost = expression.check_derived(attribute.expression, path, gates=self._gates)
@@ -213,7 +213,7 @@ def _allocation_mode(request: _Request, at: Path) -> Errors:
             if request.count <= 0:
                 yield fielderror.invalid(at.child("count"), request.count, "must be greater than zero")
         case mode:
-            error = fielderror.not_supported(at.child("allocationMode"), printed.named(mode), ALLOCATION_MODES)
+            error = fielderror.not_supported(at.child("allocationMode"), rendering.named(mode), ALLOCATION_MODES)
             yield from fielderror.covered([error])
 
 

@@ -2,7 +2,7 @@
 
 from drachma.api import resourceclaim
 from drachma.claims import identity
-from drachma.validation import collection, conditions, fielderror, formats, limits, printed
+from drachma.validation import collection, conditions, fielderror, formats, limits, rendering
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
@@ -51,10 +51,10 @@ def _device(
         yield from _network_data(device.network_data, at.child("networkData"))
 
 
-def _shown(share: identity.SharedDeviceID) -> printed.Printed:
+def _shown(share: identity.SharedDeviceID) -> rendering.Rendered:
     """The form in messages."""
     parts = zip(("Driver", "Pool", "Device", "ShareID"), share, strict=True)
-    return printed.Printed("{" + ",".join(f'"{name}":{printed.named(text)}' for name, text in parts) + "}")
+    return rendering.Rendered("{" + ",".join(f'"{name}":{rendering.named(text)}' for name, text in parts) + "}")
 
 
 def _network_data(data: resourceclaim.NetworkDeviceData, at: Path) -> Errors:

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from drachma.validation import printed
+from drachma.validation import rendering
 from drachma.validation.path import Path
 from drachma.values import quotation
 
@@ -173,8 +173,8 @@ def _in_v1(path: str) -> str:
 
 
 def _show(value: object) -> str:
-    if isinstance(value, printed.Printed):
+    if isinstance(value, rendering.Rendered):
         return value
     if isinstance(value, str):
         return quotation.quote(value)
-    return printed.wire(value)
+    return rendering.wire(value)

@@ -7,7 +7,7 @@ import ipaddress
 import re
 from typing import Any, Final
 
-from drachma.validation import fielderror, limits, printed
+from drachma.validation import fielderror, limits, rendering
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
@@ -94,7 +94,7 @@ def fully_qualified_name(text: str, at: Path) -> Errors:
     yield from qualified_name(text, at)
     if "/" not in text:
         detail = "a fully qualified name must be a domain and a name separated by a slash"
-        yield fielderror.invalid(at, printed.named(text), detail)
+        yield fielderror.invalid(at, rendering.named(text), detail)
 
 
 def label_key(text: str, at: Path) -> Found:

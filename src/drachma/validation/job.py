@@ -6,7 +6,7 @@ What ``podFailurePolicy`` and ``successPolicy`` say in detail is not looked at: 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, metadata, printed, workload
+from drachma.validation import fielderror, metadata, rendering, workload
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import METADATA, SPEC, STATUS, Path
 from drachma.validation.podspec import choices, selectors
@@ -58,7 +58,7 @@ def check_spec(spec: Mapping[str, Any]) -> Errors:
     policy = spec.get("podReplacementPolicy")
     supported = _REPLACEMENTS[:1] if spec.get("podFailurePolicy") is not None else _REPLACEMENTS
     if policy is not None and policy not in supported:
-        yield fielderror.not_supported(SPEC.child("podReplacementPolicy"), printed.named(policy), supported)
+        yield fielderror.not_supported(SPEC.child("podReplacementPolicy"), rendering.named(policy), supported)
     yield from workload.check_template(spec.get("template") or {})
     yield from _restart(spec)
     selector = spec.get("selector")
@@ -79,7 +79,7 @@ def check_update(content: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
     yield from _template(spec, before, status=old.get("status") or {})
     for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         if spec.get(field) != before.get(field):
-            yield fielderror.invalid(SPEC.child(field), printed.wire(spec.get(field)), metadata.IMMUTABLE)
+            yield fielderror.invalid(SPEC.child(field), rendering.wire(spec.get(field)), metadata.IMMUTABLE)
 
 
 def check_status(content: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
@@ -114,7 +114,7 @@ def _generated(spec: Mapping[str, Any], own: Mapping[str, Any]) -> Errors:
         if key not in labels:
             yield fielderror.required(at.child("labels").key(key), f"must be '{expected[key]}'")
         elif labels[key] != expected[key]:
-            yield fielderror.invalid(at.child("labels").key(key), printed.wire(labels), f"must be '{expected[key]}'")
+            yield fielderror.invalid(at.child("labels").key(key), rendering.wire(labels), f"must be '{expected[key]}'")
     chosen = workload.matching(spec.get("selector"))
     if chosen is not None and not chosen.matches(expected):
         shown = workload.shown(spec.get("selector"))
@@ -137,7 +137,7 @@ def _completion(spec: Mapping[str, Any]) -> Errors:
     mode, completions = spec.get("completionMode"), spec.get("completions")
     failed = spec.get("maxFailedIndexes")
     if mode is not None and mode not in _MODES:
-        yield fielderror.not_supported(SPEC.child("completionMode"), printed.named(mode), _MODES)
+        yield fielderror.not_supported(SPEC.child("completionMode"), rendering.named(mode), _MODES)
     if mode == "Indexed":
         if completions is None:
             yield fielderror.required(SPEC.child("completions"), "when completion mode is Indexed")
@@ -161,10 +161,10 @@ def _restart(spec: Mapping[str, Any]) -> Errors:
     if policy in ("", "Always"):
         yield fielderror.required(_POLICY, 'valid values: "OnFailure", "Never"')
     elif policy not in ("OnFailure", "Never"):
-        yield fielderror.not_supported(_POLICY, printed.named(policy), ("OnFailure", "Never"))
+        yield fielderror.not_supported(_POLICY, rendering.named(policy), ("OnFailure", "Never"))
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         detail = 'only "Never" is supported when podFailurePolicy is specified'
-        yield fielderror.invalid(_POLICY, printed.named(policy), detail)
+        yield fielderror.invalid(_POLICY, rendering.named(policy), detail)
 
 
 # What may change
@@ -188,13 +188,13 @@ def _template(spec: Mapping[str, Any], old: Mapping[str, Any], *, status: Mappin
         return
     is_idle = not status.get("startTime") or _is(status, "Suspended")
     if not (old.get("suspend") and is_idle and not status.get("active")):
-        yield fielderror.invalid(workload.TEMPLATE, printed.wire(template), metadata.IMMUTABLE)
+        yield fielderror.invalid(workload.TEMPLATE, rendering.wire(template), metadata.IMMUTABLE)
         return
     pod, pod_before = _free(template.get("spec") or {}), _free(before.get("spec") or {})
     for field in ("containers", "initContainers"):
         pod[field], pod_before[field] = _without_resources(pod.get(field)), _without_resources(pod_before.get(field))
     if pod != pod_before:
-        shown = printed.wire(template.get("spec") or {})
+        shown = rendering.wire(template.get("spec") or {})
         yield fielderror.invalid(workload.TEMPLATE.child("spec"), shown, metadata.IMMUTABLE)
 
 
@@ -247,7 +247,7 @@ def _end(status: Mapping[str, Any], old: Mapping[str, Any], *, spec: Mapping[str
         yield fielderror.required(STATUS.child("startTime"), "startTime is required for finished job")
     uncounted = status.get("uncountedTerminatedPods") or {}
     if (has_finished or _changes(status, old, "uncountedTerminatedPods")) and any(uncounted.values()):
-        shown = printed.wire({"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")})
+        shown = rendering.wire({"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")})
         yield fielderror.invalid(STATUS.child("uncountedTerminatedPods"), shown, "must be empty for finished job")
     if (has_finished or _changes(status, old, "terminating")) and (status.get("terminating") or 0) > 0:
         detail = "terminating>0 is invalid for finished job"
@@ -290,4 +290,4 @@ def _changes(status: Mapping[str, Any], old: Mapping[str, Any], *fields: str) ->
 
 def _conditions(detail: str) -> FieldError:
     """Upstream leaves out the conditions themselves, and the colon after them."""
-    return fielderror.invalid(STATUS.child("conditions"), printed.Printed(detail), "")
+    return fielderror.invalid(STATUS.child("conditions"), rendering.Rendered(detail), "")

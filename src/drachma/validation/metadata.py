@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from drachma.api import meta, struct
 from drachma.claims import wellknown
-from drachma.validation import fielderror, formats, limits, memory, printed
+from drachma.validation import approvals, fielderror, formats, limits, rendering
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import METADATA, Path
 from drachma.values import names
@@ -50,7 +50,7 @@ _UNCHANGEABLE: Final = (
 _unchangeable_of: Final = operator.attrgetter(*(name for name, _ in _UNCHANGEABLE))
 
 _COMMON_SUBRESOURCES: Final = frozenset({"", "status"})
-_sound: Final = memory.Sound(limit=8)
+_sound: Final = approvals.Approvals(limit=8)
 """Metadata that only its name or an update can make bad, for kinds with or without namespaces."""
 
 
@@ -211,14 +211,14 @@ def _changed(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Errors:
     for name, at in _UNCHANGEABLE:
         new = getattr(metadata, name)
         if new != getattr(old, name):
-            yield fielderror.invalid(at, printed.named(new) if name == "uid" else new, IMMUTABLE)
+            yield fielderror.invalid(at, rendering.named(new) if name == "uid" else new, IMMUTABLE)
 
 
 def _new_finalizers(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
     added = sorted(set(metadata.finalizers) - set(old.finalizers))
     if not added:
         return ()
-    shown = ", ".join(printed.named(name) for name in added)
+    shown = ", ".join(rendering.named(name) for name in added)
     detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
     return [fielderror.forbidden(_FINALIZERS, detail)]
 
@@ -249,7 +249,7 @@ def _owners(references: Sequence[meta.OwnerReference]) -> Found:
                 "Only one reference can have Controller set to true. "
                 f'Found "true" in references for {controller} and {current}'
             )
-            found.append(fielderror.invalid(at, printed.wire(tuple(references)), detail))
+            found.append(fielderror.invalid(at, rendering.wire(tuple(references)), detail))
         else:
             controller = current
     return found
@@ -273,7 +273,7 @@ def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
             yield fielderror.required(at.child(name), "must not be empty")
     if (reference.api_version, reference.kind) == ("v1", "Event"):
         detail = "/v1, Kind=Event is disallowed from being an owner"
-        yield fielderror.invalid(at, printed.wire(reference), detail)
+        yield fielderror.invalid(at, rendering.wire(reference), detail)
 
 
 def _finalizers(finalizers: Sequence[str]) -> Found:
@@ -282,7 +282,7 @@ def _finalizers(finalizers: Sequence[str]) -> Found:
     found = [fielderror.invalid(_FINALIZERS, name, detail) for name in finalizers for detail in names.label_key(name)]
     if wellknown.ORPHAN_FINALIZER in finalizers and wellknown.FOREGROUND_FINALIZER in finalizers:
         detail = f"finalizer {wellknown.ORPHAN_FINALIZER} and {wellknown.FOREGROUND_FINALIZER} cannot be both set"
-        found.append(fielderror.invalid(_FINALIZERS, printed.wire(tuple(finalizers)), detail))
+        found.append(fielderror.invalid(_FINALIZERS, rendering.wire(tuple(finalizers)), detail))
     return found
 
 
@@ -295,7 +295,7 @@ def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
         if not entry.operation:
             found.append(fielderror.required(at.child("operation"), "must not be empty"))
         elif entry.operation not in _OPERATIONS:
-            shown = printed.named(entry.operation)
+            shown = rendering.named(entry.operation)
             found.append(fielderror.not_supported(at.child("operation"), shown, _OPERATIONS))
         if entry.fields_type not in ("", "FieldsV1"):
             found.append(fielderror.invalid(at.child("fieldsType"), entry.fields_type, "must be `FieldsV1`"))

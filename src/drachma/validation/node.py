@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, printed
+from drachma.validation import fielderror, formats, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, SPEC, STATUS
 from drachma.validation.podspec import resources, tolerations
@@ -30,7 +30,7 @@ def check_update(spec: Mapping[str, Any], status: Mapping[str, Any], *, old: Map
     for position, address in enumerate(status.get("addresses") or ()):
         identity = (address.get("type", ""), address.get("address", ""))
         if identity in seen:
-            shown = printed.Printed('{{"Type":{},"Address":{}}}'.format(*map(printed.named, identity)))
+            shown = rendering.Rendered('{{"Type":{},"Address":{}}}'.format(*map(rendering.named, identity)))
             yield fielderror.duplicate(STATUS.child("addresses").item(position), shown)
         seen.add(identity)
     if old.get("podCIDRs") and spec.get("podCIDRs") != old["podCIDRs"]:
@@ -69,10 +69,10 @@ def check_amounts(status: Mapping[str, Any]) -> Errors:
             yield from resources.amount(name, text, STATUS.child(field, name))
 
 
-def _taint(taint: Mapping[str, Any]) -> printed.Printed:
+def _taint(taint: Mapping[str, Any]) -> rendering.Rendered:
     fields = ("Key", "key", ""), ("Value", "value", ""), ("Effect", "effect", ""), ("TimeAdded", "timeAdded", None)
-    parts = (f'"{go}":{printed.wire(taint.get(wire, empty))}' for go, wire, empty in fields)
-    return printed.Printed("{" + ",".join(parts) + "}")
+    parts = (f'"{go}":{rendering.wire(taint.get(wire, empty))}' for go, wire, empty in fields)
+    return rendering.Rendered("{" + ",".join(parts) + "}")
 
 
 def _cidrs(cidrs: Sequence[str]) -> Errors:
@@ -82,7 +82,7 @@ def _cidrs(cidrs: Sequence[str]) -> Errors:
             yield fielderror.invalid(_CIDRS.item(position), text, _CIDR)
     if len(cidrs) > 1 and (len(cidrs) > 2 or len({each.version for each in parsed if each is not None}) < 2):
         detail = "may specify no more than one CIDR for each IP family"
-        yield fielderror.invalid(_CIDRS, printed.wire(list(cidrs)), detail)
+        yield fielderror.invalid(_CIDRS, rendering.wire(list(cidrs)), detail)
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from drachma.api import nodeallocatable, resourceslice
-from drachma.validation import fielderror, printed
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.values import names, quantity
@@ -78,7 +78,7 @@ def _capacity_key(key: str, capacities: _Capacities, at: Path) -> Errors:
     if not key:
         yield fielderror.invalid(at, "", "capacityKey must not be an empty string")
     elif key not in capacities:
-        yield fielderror.not_found(at, printed.named(key))
+        yield fielderror.not_found(at, rendering.named(key))
 
 
 def _overhead(
@@ -92,7 +92,7 @@ def _overhead(
 
 def _name(name: str, at: Path) -> Errors:
     if name not in ("cpu", "memory") and not names.is_huge_page_resource(name):
-        yield fielderror.invalid(at, printed.named(name), _NOT_ALLOCATABLE)
+        yield fielderror.invalid(at, rendering.named(name), _NOT_ALLOCATABLE)
 
 
 def _positive(amount: quantity.Quantity | None, at: Path) -> Errors:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from drachma.validation import fielderror, printed
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Found
 from drachma.validation.path import Path
 
@@ -14,4 +14,4 @@ def check(skipped: tuple[str, ...], at: Path) -> Found:
     if "NodePrepareResources" not in skipped or {"NodeUnprepareResources", "*"}.intersection(skipped):
         return ()
     detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
-    return [fielderror.invalid(at, printed.wire(skipped), detail)]
+    return [fielderror.invalid(at, rendering.wire(skipped), detail)]

@@ -3,7 +3,7 @@
 from typing import Final
 
 from drachma.api import nodeselector
-from drachma.validation import collection, fielderror, formats, printed
+from drachma.validation import collection, fielderror, formats, rendering
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
 from drachma.values import names
@@ -64,5 +64,5 @@ def _field_requirement(requirement: nodeselector.NodeSelectorRequirement, at: Pa
 
 
 def _unknown_operator(requirement: nodeselector.NodeSelectorRequirement, at: Path) -> fielderror.FieldError:
-    operator = printed.named(requirement.operator)
+    operator = rendering.named(requirement.operator)
     return fielderror.invalid(at.child("operator"), operator, "not a valid selector operator")

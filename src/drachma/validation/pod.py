@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import pod, struct
-from drachma.validation import fielderror, formats, metadata, nodeallocatable, printed
+from drachma.validation import fielderror, formats, metadata, nodeallocatable, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS, Path
 from drachma.validation.podspec import claims
@@ -79,7 +79,7 @@ def _claim_statuses(given: pod.Pod, at: Path) -> Errors:
         seen.add(status.name)
         if status.resource_claim_name is not None:
             for message in names.dns1123_subdomain(status.resource_claim_name):
-                shown = printed.named(status.resource_claim_name)
+                shown = rendering.named(status.resource_claim_name)
                 yield fielderror.invalid(path.child("resourceClaimName"), shown, message)
 
 

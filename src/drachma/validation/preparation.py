@@ -9,7 +9,7 @@ from drachma.api import deviceclass, devicetaintrule, meta, pod, resourceclaim, 
 from drachma.api.gates import Gate
 from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, is_absent
 from drachma.claims import identity
-from drachma.validation import disabled
+from drachma.validation import disabledfields
 from drachma.validation.context import Context
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
@@ -28,16 +28,16 @@ def for_create(given: _ObjectT, context: Context) -> _ObjectT:
     prepared: meta.Object
     match given:
         case resourceclaim.ResourceClaim():
-            claim_spec = disabled.drop_from_claim(given.spec, old=None, gates=gates)
+            claim_spec = disabledfields.drop_from_claim(given.spec, old=None, gates=gates)
             prepared = structs.replace(given, metadata=metadata, spec=claim_spec, status=resourceclaim.ABSENT_STATUS)
         case deviceclass.DeviceClass():
-            spec = disabled.drop_from_class(given.spec, old=None, gates=gates)
+            spec = disabledfields.drop_from_class(given.spec, old=None, gates=gates)
             prepared = structs.replace(given, metadata=_generation(metadata, 1), spec=spec)
         case resourceclaimtemplate.ResourceClaimTemplate():
             template_spec = _template_spec(given.spec, old=None, context=context)
             prepared = structs.replace(given, metadata=metadata, spec=template_spec)
         case resourceslice.ResourceSlice():
-            slice_spec = disabled.drop_from_slice(given.spec, old=None, gates=gates)
+            slice_spec = disabledfields.drop_from_slice(given.spec, old=None, gates=gates)
             prepared = structs.replace(given, metadata=_generation(metadata, 1), spec=slice_spec)
         case devicetaintrule.DeviceTaintRule():
             metadata = _generation(metadata, 1)
@@ -56,17 +56,17 @@ def for_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
     prepared: meta.Object = given
     match given, old:
         case deviceclass.DeviceClass(), deviceclass.DeviceClass():
-            spec = disabled.drop_from_class(given.spec, old=old.spec, gates=context.gates)
+            spec = disabledfields.drop_from_class(given.spec, old=old.spec, gates=context.gates)
             prepared = _counted(structs.replace(given, spec=spec), old, is_changed=spec != old.spec)
         case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            claim_spec = disabled.drop_from_claim(given.spec, old=old.spec, gates=context.gates)
+            claim_spec = disabledfields.drop_from_claim(given.spec, old=old.spec, gates=context.gates)
             prepared = structs.replace(given, spec=claim_spec, status=old.status)
         case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
             prepared = structs.replace(given, spec=_template_spec(given.spec, old=old.spec, context=context))
         case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
             # The generation counts what was asked for, before anything is dropped.
             counted = _counted(given, old, is_changed=given.spec != old.spec)
-            slice_spec = disabled.drop_from_slice(given.spec, old=old.spec, gates=context.gates)
+            slice_spec = disabledfields.drop_from_slice(given.spec, old=old.spec, gates=context.gates)
             prepared = structs.replace(counted, spec=slice_spec)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             rule_spec = _taint_time(given.spec, old.spec, context)
@@ -82,7 +82,7 @@ def for_status_update(given: _ObjectT, old: _ObjectT, context: Context) -> _Obje
     prepared: meta.Object = given
     match given, old:
         case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
-            status = disabled.drop_from_claim_status(given.status, old=old, gates=context.gates)
+            status = disabledfields.drop_from_claim_status(given.status, old=old, gates=context.gates)
             status = _without_stale_devices(status, old.status, context)
             prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec, status=status)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
@@ -98,7 +98,7 @@ def _template_spec(
     old: resourceclaimtemplate.ResourceClaimTemplateSpec | None,
     context: Context,
 ) -> resourceclaimtemplate.ResourceClaimTemplateSpec:
-    spec = disabled.drop_from_claim(given.spec, old=old.spec if old is not None else None, gates=context.gates)
+    spec = disabledfields.drop_from_claim(given.spec, old=old.spec if old is not None else None, gates=context.gates)
     return structs.replace(given, spec=spec)
 
 

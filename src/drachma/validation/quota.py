@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, metadata, printed
+from drachma.validation import fielderror, metadata, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS, Path
 from drachma.validation.podspec import resources
@@ -34,7 +34,7 @@ def check(spec: Mapping[str, Any]) -> Errors:
     """What a quota says."""
     hard, scopes = spec.get("hard") or {}, spec.get("scopes") or ()
     yield from _amounts(hard, SPEC.child("hard"))
-    at, shown = SPEC.child("scopes"), printed.wire(list(scopes))
+    at, shown = SPEC.child("scopes"), rendering.wire(list(scopes))
     for scope in scopes:
         if scope not in _LIMITED:
             yield fielderror.invalid(at, shown, "unsupported scope")
@@ -49,7 +49,7 @@ def check_update(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
     """A changed quota: it is for the same pods as before."""
     scopes = spec.get("scopes") or ()
     if set(scopes) != set(old.get("scopes") or ()):
-        shown = printed.wire(list(scopes) if scopes else None)
+        shown = rendering.wire(list(scopes) if scopes else None)
         yield fielderror.invalid(SPEC.child("scopes"), shown, metadata.IMMUTABLE)
 
 
@@ -72,7 +72,7 @@ def _unfit(scope: str, hard: Mapping[str, str]) -> list[str]:
     )
 
 
-def _conflicts(scopes: Sequence[str], at: Path, *, shown: printed.Printed) -> Errors:
+def _conflicts(scopes: Sequence[str], at: Path, *, shown: rendering.Rendered) -> Errors:
     for pair in _OPPOSITES:
         if set(pair) <= set(scopes):
             yield fielderror.invalid(at, shown, "conflicting scopes")
@@ -84,11 +84,11 @@ def _selector(spec: Mapping[str, Any], hard: Mapping[str, str], at: Path) -> Err
         scope, operator = expression.get("scopeName", ""), expression.get("operator", "")
         values = expression.get("values") or ()
         if scope not in _LIMITED:
-            yield fielderror.invalid(at.child("scopeName"), printed.named(scope), "unsupported scope")
+            yield fielderror.invalid(at.child("scopeName"), rendering.named(scope), "unsupported scope")
         for _ in _unfit(scope, hard):
             yield fielderror.invalid(at, _shown(expressions), "unsupported scope applied to resource")
         if scope in _EXISTING and operator != "Exists":
-            yield fielderror.invalid(at.child("operator"), printed.named(operator), _MUST_EXIST)
+            yield fielderror.invalid(at.child("operator"), rendering.named(operator), _MUST_EXIST)
         match operator:
             case "In" | "NotIn":
                 if not values:
@@ -97,19 +97,19 @@ def _selector(spec: Mapping[str, Any], hard: Mapping[str, str], at: Path) -> Err
             case "Exists" | "DoesNotExist":
                 if values:
                     detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-                    yield fielderror.invalid(at.child("values"), printed.wire(list(values)), detail)
+                    yield fielderror.invalid(at.child("values"), rendering.wire(list(values)), detail)
             case _:
                 detail = "not a valid selector operator"
-                yield fielderror.invalid(at.child("operator"), printed.named(operator), detail)
+                yield fielderror.invalid(at.child("operator"), rendering.named(operator), detail)
     scopes = [expression.get("scopeName", "") for expression in expressions]
-    yield from _conflicts(scopes, at, shown=printed.wire(list(spec.get("scopes") or ()) or None))
+    yield from _conflicts(scopes, at, shown=rendering.wire(list(spec.get("scopes") or ()) or None))
 
 
-def _shown(expressions: Sequence[Mapping[str, Any]]) -> printed.Printed:
+def _shown(expressions: Sequence[Mapping[str, Any]]) -> rendering.Rendered:
     """A scope selector in the form of upstream's internal type."""
     fields = (("ScopeName", "scopeName", ""), ("Operator", "operator", ""), ("Values", "values", None))
     items = (
-        "{" + ",".join(f'"{go}":{printed.wire(each.get(wire, empty))}' for go, wire, empty in fields) + "}"
+        "{" + ",".join(f'"{go}":{rendering.wire(each.get(wire, empty))}' for go, wire, empty in fields) + "}"
         for each in expressions
     )
-    return printed.Printed('{"MatchExpressions":[' + ",".join(items) + "]}")
+    return rendering.Rendered('{"MatchExpressions":[' + ",".join(items) + "]}")

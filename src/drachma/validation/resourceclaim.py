@@ -3,7 +3,16 @@
 from typing import Final
 
 from drachma.api import resourceclaim
-from drachma.validation import allocation, collection, deviceclaim, devicestatus, fielderror, limits, metadata, printed
+from drachma.validation import (
+    allocation,
+    collection,
+    deviceclaim,
+    devicestatus,
+    fielderror,
+    limits,
+    metadata,
+    rendering,
+)
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import SPEC, STATUS, Path
@@ -26,7 +35,7 @@ def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
     yield from metadata.check_update(claim.metadata, old.metadata)
     yield from metadata.check_finalizer_names(claim.metadata)
     if claim.spec != old.spec:
-        error = fielderror.invalid(SPEC, printed.internal(claim.spec), metadata.IMMUTABLE, origin="immutable")
+        error = fielderror.invalid(SPEC, rendering.internal(claim.spec), metadata.IMMUTABLE, origin="immutable")
         yield from fielderror.covered([error])
 
 
@@ -40,7 +49,7 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
         _consumer,
         at=_RESERVED_FOR,
         key=lambda consumer: consumer.uid,
-        show=lambda uid: printed.named(str(uid)),
+        show=lambda uid: rendering.named(str(uid)),
         limit=limits.RESERVED_FOR,
         size_covered=True,
         unique_covered=True,
@@ -66,7 +75,7 @@ def _allocation(
         known = deviceclaim.RequestNames.of(claim.spec.devices)
         yield from allocation.check(new, _ALLOCATION, known=known, context=context)
     elif new != old:
-        error = fielderror.invalid(_ALLOCATION, printed.internal(new), metadata.IMMUTABLE, origin="update")
+        error = fielderror.invalid(_ALLOCATION, rendering.internal(new), metadata.IMMUTABLE, origin="update")
         yield from fielderror.covered([error])
 
 

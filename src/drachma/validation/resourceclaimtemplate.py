@@ -1,7 +1,7 @@
 """Rules for ResourceClaimTemplate."""
 
 from drachma.api import resourceclaimtemplate
-from drachma.validation import deviceclaim, fielderror, metadata, printed
+from drachma.validation import deviceclaim, fielderror, metadata, rendering
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
@@ -22,4 +22,4 @@ def check_update(
     yield from metadata.check_update(template.metadata, old.metadata)
     yield from metadata.check_finalizer_names(template.metadata)
     if template.spec != old.spec:
-        yield fielderror.invalid(SPEC, printed.internal(template.spec), metadata.IMMUTABLE)
+        yield fielderror.invalid(SPEC, rendering.internal(template.spec), metadata.IMMUTABLE)

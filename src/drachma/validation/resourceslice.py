@@ -15,7 +15,7 @@ from drachma.validation import (
     metadata,
     nodeoperations,
     nodeselector,
-    printed,
+    rendering,
 )
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
@@ -90,7 +90,7 @@ def _node_selection(spec: resourceslice.ResourceSliceSpec) -> Errors:
         terms = spec.node_selector.node_selector_terms
         if len(terms) != 1:
             # One term each keeps selectors of several slices easy to combine.
-            shown = printed.NULL if struct.is_absent(terms) else printed.internal(terms)
+            shown = rendering.NULL if struct.is_absent(terms) else rendering.internal(terms)
             yield fielderror.invalid(at.child("nodeSelectorTerms"), shown, "must have exactly one node selector term")
     for name, value in (("allNodes", spec.all_nodes), ("perDeviceNodeSelection", spec.per_device_node_selection)):
         if value:
@@ -128,5 +128,5 @@ def _devices(
     )
 
 
-def _pointer(text: str | None) -> printed.Printed:
-    return printed.NULL if text is None else printed.named(text)
+def _pointer(text: str | None) -> rendering.Rendered:
+    return rendering.NULL if text is None else rendering.named(text)

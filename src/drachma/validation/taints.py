@@ -3,7 +3,7 @@
 from typing import Final
 
 from drachma.api import devices
-from drachma.validation import collection, fielderror, formats, printed
+from drachma.validation import collection, fielderror, formats, rendering
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 
@@ -36,7 +36,7 @@ def check_toleration(toleration: devices.DeviceToleration, at: Path) -> Errors:
         case "":
             yield from fielderror.covered([fielderror.required(at.child("operator"))])
         case operator:
-            error = fielderror.not_supported(at.child("operator"), printed.named(operator), OPERATORS)
+            error = fielderror.not_supported(at.child("operator"), rendering.named(operator), OPERATORS)
             yield from fielderror.covered([error])
     if toleration.effect:
         yield from _effect(toleration.effect, at.child("effect"))
@@ -49,4 +49,4 @@ def check_tolerations(tolerations: tuple[devices.DeviceToleration, ...], at: Pat
 
 def _effect(effect: str, at: Path) -> Errors:
     if effect not in EFFECTS:
-        yield from fielderror.covered([fielderror.not_supported(at, printed.named(effect), EFFECTS)])
+        yield from fielderror.covered([fielderror.not_supported(at, rendering.named(effect), EFFECTS)])

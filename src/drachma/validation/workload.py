@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma import errors
-from drachma.validation import fielderror, metadata, printed
+from drachma.validation import fielderror, metadata, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS, Path
 from drachma.validation.podspec import choices, selectors
@@ -100,25 +100,25 @@ def check_match(spec: Mapping[str, Any], chosen: labels.Selector) -> Errors:
     own = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     if not chosen.matches(own):
         detail = "`selector` does not match template `labels`"
-        yield fielderror.invalid(TEMPLATE.child("metadata", "labels"), printed.wire(own or None), detail)
+        yield fielderror.invalid(TEMPLATE.child("metadata", "labels"), rendering.wire(own or None), detail)
 
 
-def shown(selector: Mapping[str, Any] | None) -> printed.Printed:
+def shown(selector: Mapping[str, Any] | None) -> rendering.Rendered:
     """A label selector with its fields in upstream's order."""
     if selector is None:
-        return printed.NULL
+        return rendering.NULL
     fields = (
         f'"{field}":{_wire(selector[field])}' for field in ("matchLabels", "matchExpressions") if selector.get(field)
     )
-    return printed.Printed("{" + ",".join(fields) + "}")
+    return rendering.Rendered("{" + ",".join(fields) + "}")
 
 
 def _wire(value: Any) -> str:
     if isinstance(value, list):
         order = ("key", "operator", "values")
-        items = (",".join(f'"{key}":{printed.wire(each[key])}' for key in order if key in each) for each in value)
+        items = (",".join(f'"{key}":{rendering.wire(each[key])}' for key in order if key in each) for each in value)
         return "[" + ",".join("{" + item + "}" for item in items) + "]"
-    return printed.wire(value)
+    return rendering.wire(value)
 
 
 def _pods(spec: Mapping[str, Any]) -> Errors:
@@ -138,7 +138,7 @@ def _pods(spec: Mapping[str, Any]) -> Errors:
     yield from check_template(template)
     pod = template.get("spec") or {}
     if pod.get("restartPolicy", "") != "Always":
-        policy = printed.named(pod.get("restartPolicy", ""))
+        policy = rendering.named(pod.get("restartPolicy", ""))
         yield fielderror.not_supported(TEMPLATE.child("spec", "restartPolicy"), policy, ("Always",))
     if pod.get("activeDeadlineSeconds") is not None:
         detail = "activeDeadlineSeconds in ReplicaSet is not Supported"
@@ -153,7 +153,7 @@ def _strategy(strategy: Mapping[str, Any]) -> Errors:
             yield fielderror.forbidden(at, "may not be specified when strategy `type` is 'Recreate'")
         return
     if kind != "RollingUpdate":
-        given = printed.Printed(f'{{"Type":{printed.named(kind)},"RollingUpdate":{_rolling(rolling)}}}')
+        given = rendering.Rendered(f'{{"Type":{rendering.named(kind)},"RollingUpdate":{_rolling(rolling)}}}')
         yield fielderror.not_supported(_STRATEGY, given, ("Recreate", "RollingUpdate"))
         return
     unavailable, surge = (rolling or {}).get("maxUnavailable", 0), (rolling or {}).get("maxSurge", 0)
@@ -161,16 +161,16 @@ def _strategy(strategy: Mapping[str, Any]) -> Errors:
     yield from _share(surge, at.child("maxSurge"))
     if not _number(unavailable) and not _number(surge):
         detail = "may not be 0 when `maxSurge` is 0"
-        yield fielderror.invalid(at.child("maxUnavailable"), printed.wire(unavailable), detail)
+        yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
     if isinstance(unavailable, str) and _number(unavailable) > 100:
         detail = "must not be greater than 100%"
-        yield fielderror.invalid(at.child("maxUnavailable"), printed.wire(unavailable), detail)
+        yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
 
 
 def _rolling(rolling: Mapping[str, Any] | None) -> str:
     if rolling is None:
         return "null"
-    shares = (printed.wire(rolling.get(field, 0)) for field in ("maxUnavailable", "maxSurge"))
+    shares = (rendering.wire(rolling.get(field, 0)) for field in ("maxUnavailable", "maxSurge"))
     return '{{"MaxUnavailable":{},"MaxSurge":{}}}'.format(*shares)
 
 
@@ -178,7 +178,7 @@ def _share(value: int | str, at: Path) -> Errors:
     if isinstance(value, int):
         yield from choices.not_negative(value, at)
     elif not _PERCENT.fullmatch(value):
-        yield fielderror.invalid(at, printed.wire(value), _PERCENT_RULE)
+        yield fielderror.invalid(at, rendering.wire(value), _PERCENT_RULE)
 
 
 def _number(value: int | str) -> int:

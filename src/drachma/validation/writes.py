@@ -24,10 +24,10 @@ from drachma.api import gates as feature
 from drachma.validation import (
     authorization,
     declared,
+    declaredrules,
     fielderror,
     metadata,
     preparation,
-    shapes,
 )
 from drachma.validation import deviceclass as class_rules
 from drachma.validation import devicetaintrule as taint_rules
@@ -89,7 +89,7 @@ def _verdict(
 class _Declared(NamedTuple):
     """The declared rules of a kind, and the version in which it must be written for them, if not as in memory."""
 
-    shape: declared.Shape
+    rules: declared.TypeRules
     converted_to: str
 
 
@@ -98,18 +98,18 @@ def _find_declared(model: type[meta.Object], api_version: str | None, gates: fea
     kind = scheme.of(model)
     version = api_version or kind.api_versions[0]
     scheme.find(version, kind.name)
-    shape = shapes.find(kind.name, version.rpartition("/")[2], gates=gates)
-    return _Declared(shape, "" if kind.shape(version) is model else version)
+    rules = declaredrules.find(kind.name, version.rpartition("/")[2], gates=gates)
+    return _Declared(rules, "" if kind.shape(version) is model else version)
 
 
 def _declared(given: meta.Object, old: meta.Object | None, context: Context) -> Found:
     """The rules on the types of the version that the client wrote."""
-    shape, version = _find_declared(type(given), context.api_version, context.gates)
+    rules, version = _find_declared(type(given), context.api_version, context.gates)
     new, before = given, old
     if version:
         new = conversion.to_wire(given, version)
         before = conversion.to_wire(old, version) if old is not None else None
-    return shape(declared.Values(new, before, old is not None), ROOT)
+    return rules(declared.Values(new, before, old is not None), ROOT)
 
 
 def _common(given: meta.Object) -> Found:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.api import gates
-from drachma.validation import admission, status
+from drachma.validation import admission, refusal
 from tests.unit.validation import builders
 from tests.unit.validation.builders import SLICE, Document, changed
 
@@ -17,7 +17,7 @@ def node(name: str, *, features: frozenset[str] = frozenset(), **labels: str) ->
     return admission.DeclaredNode(name=name, labels=labels, declared_features=features)
 
 
-def refusal(selection: Document, *nodes: admission.DeclaredNode, **facts: Any) -> str | None:
+def detail_of(selection: Document, *nodes: admission.DeclaredNode, **facts: Any) -> str | None:
     def change(document: Document) -> None:
         del document["spec"]["nodeName"]
         document["spec"].update(selection)
@@ -62,17 +62,17 @@ def refusal(selection: Document, *nodes: admission.DeclaredNode, **facts: Any) -
     ],
 )
 def test_refusals(selection: Document, nodes: list[admission.DeclaredNode], want: str | None) -> None:
-    assert refusal(selection, *nodes) == want
+    assert detail_of(selection, *nodes) == want
 
 
 def test_other_slices_are_not_looked_at() -> None:
     assert admission.slice_refusal(builders.read(SLICE), {}, gates=gates.ALL) is None
     off = gates.ALL.switched({"DRANodeAllocatableResources": False})
-    assert refusal({"nodeName": "a"}, gates=off) is None
+    assert detail_of({"nodeName": "a"}, gates=off) is None
 
 
 def test_status_speaks_of_the_resource() -> None:
-    document = status.forbidden("no", group="resource.k8s.io", plural="resourceslices", name="foo")
+    document = refusal.forbidden("no", group="resource.k8s.io", plural="resourceslices", name="foo")
     assert document["message"] == 'resourceslices.resource.k8s.io "foo" is forbidden: no'
     assert document["details"] == {"name": "foo", "group": "resource.k8s.io", "kind": "resourceslices"}
     assert (document["code"], document["reason"]) == (403, "Forbidden")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from drachma.validation import declared
-from drachma.validation.declared import Field, Shape, Values
+from drachma.validation.declared import Field, TypeRules, Values
 from drachma.validation.path import ROOT
 
 
@@ -20,22 +20,22 @@ class Owner(msgspec.Struct, frozen=True):
     leaves: tuple[Leaf, ...] = ()
 
 
-LEAF = Shape((Field("mode", "mode", (declared.required,), (declared.one_of("B", "A"),)),))
+LEAF = TypeRules((Field("mode", "mode", (declared.required,), (declared.one_of("B", "A"),)),))
 BY_NAME = declared.key_of("name")
 
 
-def errors(shape: Shape, new: Any, old: Any = None) -> list[str]:
-    return list(map(str, shape(Values(new, old, old is not None), ROOT)))
+def errors(rules: TypeRules, new: Any, old: Any = None) -> list[str]:
+    return list(map(str, rules(Values(new, old, old is not None), ROOT)))
 
 
-def leaves(*rules: declared.Rule, limit: int = 3) -> Shape:
-    return Shape((Field("leaves", "leaves", (declared.optional, declared.max_items(limit)), rules),))
+def leaves(*rules: declared.Rule, limit: int = 3) -> TypeRules:
+    return TypeRules((Field("leaves", "leaves", (declared.optional, declared.max_items(limit)), rules),))
 
 
 def test_a_stop_ends_a_field() -> None:
-    shape = leaves(declared.each(LEAF), limit=1)
-    assert errors(shape, Owner(leaves=(Leaf(), Leaf()))) == ["leaves: Too many: 2: must have at most 1 item"]
-    assert errors(shape, Owner()) == []
+    rules = leaves(declared.each(LEAF), limit=1)
+    assert errors(rules, Owner(leaves=(Leaf(), Leaf()))) == ["leaves: Too many: 2: must have at most 1 item"]
+    assert errors(rules, Owner()) == []
 
 
 def test_enumerations_are_listed_in_order() -> None:
@@ -60,10 +60,10 @@ def test_unchanged_items_are_passed_over(rule: declared.Rule, want: list[str]) -
 
 def test_duplicates_are_reported_once_per_repetition() -> None:
     owner = Owner(leaves=(Leaf("a"), Leaf("a"), Leaf("a")))
-    shape = Shape((Field("leaves", "leaves", (), (declared.unique(lambda leaf: leaf.name),)),))
+    rules = TypeRules((Field("leaves", "leaves", (), (declared.unique(lambda leaf: leaf.name),)),))
     with pytest.raises(TypeError, match="Leaf is not a value of an API object"):
-        errors(shape, owner)
-    texts = Shape((Field("leaves", "leaves", (), (declared.unique(declared.itself),)),))
+        errors(rules, owner)
+    texts = TypeRules((Field("leaves", "leaves", (), (declared.unique(declared.itself),)),))
     assert errors(texts, msgspec.structs.replace(owner, leaves=("x", "x", "x"))) == [
         'leaves[1]: Duplicate value: "x"',
         'leaves[2]: Duplicate value: "x"',
@@ -71,9 +71,9 @@ def test_duplicates_are_reported_once_per_repetition() -> None:
 
 
 def test_immutable_and_unmodifiable_fields() -> None:
-    shape = Shape((Field("text", "text", (declared.immutable,)),))
-    assert errors(shape, Owner("b"), Owner("a")) == ["text: Invalid value: null: field is immutable"]
-    assert errors(shape, Owner("b")) == []
+    rules = TypeRules((Field("text", "text", (declared.immutable,)),))
+    assert errors(rules, Owner("b"), Owner("a")) == ["text: Invalid value: null: field is immutable"]
+    assert errors(rules, Owner("b")) == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.api import resourceclaim, resourceslice
-from drachma.validation import body, fielderror, printed, status
+from drachma.validation import clienttext, fielderror, refusal, rendering
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import ROOT, SPEC, Path
 from drachma.values import quantity
@@ -22,7 +22,7 @@ from drachma.values import quantity
         pytest.param(fielderror.invalid(SPEC, value=False, detail="no"), "spec: Invalid value: false: no", id="false"),
         pytest.param(fielderror.invalid(SPEC, None, "no"), "spec: Invalid value: null: no", id="null"),
         pytest.param(
-            fielderror.invalid(SPEC, printed.named("<a>"), "no"),
+            fielderror.invalid(SPEC, rendering.named("<a>"), "no"),
             r'spec: Invalid value: "\u003ca\u003e": no',
             id="named-type-as-json",
         ),
@@ -109,7 +109,7 @@ class TestMerge:
 
 def test_status() -> None:
     errors = [fielderror.required(SPEC), fielderror.required(SPEC), fielderror.duplicate(Path("x"), "a")]
-    document = status.invalid(errors, group="resource.k8s.io", kind="ResourceClaim", name="foo")
+    document = refusal.invalid(errors, group="resource.k8s.io", kind="ResourceClaim", name="foo")
     assert document["message"] == (
         'ResourceClaim.resource.k8s.io "foo" is invalid: [spec: Required value, x: Duplicate value: "a"]'
     )
@@ -119,7 +119,7 @@ def test_status() -> None:
         "field": "spec",
     }
     assert len(document["details"]["causes"]) == 3
-    single = status.message(errors[:1], group="", kind="Pod", name="p")
+    single = refusal.message(errors[:1], group="", kind="Pod", name="p")
     assert single == 'Pod "p" is invalid: spec: Required value'
 
 
@@ -153,8 +153,8 @@ def test_status() -> None:
     ],
 )
 def test_printed_structs(value: Any, wire: str, internal: str) -> None:
-    assert printed.wire(value) == wire
-    assert printed.internal(value) == internal
+    assert rendering.wire(value) == wire
+    assert rendering.internal(value) == internal
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_printed_structs(value: Any, wire: str, internal: str) -> None:
     ],
 )
 def test_lengths_in_the_clients_text(path: str, want: int | None) -> None:
-    assert body.length_at(b'{"spec": {"a": [{}, {"b": {"c":  1}}]}}', path) == want
+    assert clienttext.length_at(b'{"spec": {"a": [{}, {"b": {"c":  1}}]}}', path) == want
 
 
 def test_broken_text_has_no_lengths() -> None:
-    assert body.length_at(b"not json", "spec") is None
+    assert clienttext.length_at(b"not json", "spec") is None

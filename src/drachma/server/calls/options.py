@@ -14,7 +14,7 @@ import msgspec
 from drachma import errors
 from drachma.server import status
 from drachma.server.surface import fieldselector, resources
-from drachma.validation import fielderror, metadata, printed
+from drachma.validation import fielderror, metadata, rendering
 from drachma.validation.path import Path
 from drachma.values import label_syntax, quotation
 from drachma.values import labels as label_values
@@ -194,10 +194,10 @@ def _checked_delete(dry_run: Sequence[str], options: DeleteOptions) -> DeleteOpt
     at, policy = Path("propagationPolicy"), options.propagation_policy
     if options.orphan_dependents is not None and policy is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
-        problems.append(fielderror.invalid(at, printed.named(policy), detail))
+        problems.append(fielderror.invalid(at, rendering.named(policy), detail))
     if policy is not None and policy not in (FOREGROUND, BACKGROUND, ORPHAN):
         allowed = (FOREGROUND, BACKGROUND, ORPHAN, "nil")
-        problems.append(fielderror.not_supported(at, printed.named(policy), allowed))
+        problems.append(fielderror.not_supported(at, rendering.named(policy), allowed))
     if dry_run:
         problems.extend(_dry_run_problems(dry_run))
     if problems:
@@ -226,7 +226,7 @@ def _list_problems(options: ListOptions) -> list[fielderror.FieldError]:
         if options.continue_token:
             problems.append(fielderror.forbidden(at, "resourceVersionMatch is forbidden when continue is provided"))
         if match not in (EXACT, NOT_OLDER_THAN):
-            problems.append(fielderror.not_supported(at, printed.named(match), (EXACT, NOT_OLDER_THAN, "")))
+            problems.append(fielderror.not_supported(at, rendering.named(match), (EXACT, NOT_OLDER_THAN, "")))
         if match == EXACT and options.resource_version == "0":
             detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
             problems.append(fielderror.forbidden(at, detail))
@@ -246,7 +246,7 @@ def _watch_problems(options: ListOptions) -> list[fielderror.FieldError]:
             detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
             problems.append(fielderror.forbidden(at, detail))
         if match != NOT_OLDER_THAN:
-            problems.append(fielderror.not_supported(at, printed.named(match), (NOT_OLDER_THAN,)))
+            problems.append(fielderror.not_supported(at, rendering.named(match), (NOT_OLDER_THAN,)))
         if options.continue_token:
             problems.append(fielderror.forbidden(at, "resourceVersionMatch is forbidden when continue is provided"))
     return problems

@@ -7,7 +7,7 @@ from typing import Any, Final
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy, taken
 from drachma.server.kinds.strategy import Subject, Traits, Write
-from drachma.validation import configuration, event, fielderror, metadata, node, printed, quota
+from drachma.validation import configuration, event, fielderror, metadata, node, quota, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, Path
 from drachma.values import names
@@ -67,7 +67,7 @@ class NamespaceStrategy(DocumentStrategy):
         )
         if phase != wanted:
             detail = f"may only be '{wanted}' if `deletionTimestamp` is {when}"
-            yield fielderror.invalid(Path("status").child("Phase"), printed.named(phase), detail)
+            yield fielderror.invalid(Path("status").child("Phase"), rendering.named(phase), detail)
 
 
 def _finalizer(name: str, at: Path) -> Errors:
@@ -131,14 +131,14 @@ class PriorityClassStrategy(DocumentStrategy):
         policy = content["preemptionPolicy"]
         if policy not in _PREEMPTION_POLICIES:
             allowed = ("PreemptLowerPriority", "Never")
-            yield fielderror.not_supported(Path("preemptionPolicy"), printed.named(policy), allowed)
+            yield fielderror.not_supported(Path("preemptionPolicy"), rendering.named(policy), allowed)
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         if content["value"] != old.get("value", 0):
             yield fielderror.forbidden(Path("value"), "may not be changed in an update.")
         if content["preemptionPolicy"] != old.get("preemptionPolicy"):
             yield fielderror.invalid(
-                Path("preemptionPolicy"), printed.named(content["preemptionPolicy"]), metadata.IMMUTABLE
+                Path("preemptionPolicy"), rendering.named(content["preemptionPolicy"]), metadata.IMMUTABLE
             )
 
     def _is_changed(self, content: Document, old: Mapping[str, Any]) -> bool:
@@ -178,7 +178,7 @@ class SecretStrategy(DocumentStrategy):
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         if content["type"] != old.get("type"):
-            yield fielderror.invalid(Path("type"), printed.named(content["type"]), metadata.IMMUTABLE)
+            yield fielderror.invalid(Path("type"), rendering.named(content["type"]), metadata.IMMUTABLE)
         yield from configuration.check_update(content, old, fields=("data",))
 
 

@@ -19,7 +19,7 @@ from drachma.validation import pod as claim_rules
 from drachma.validation import podfields
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, SPEC
-from drachma.validation.podspec import changes, oddities
+from drachma.validation.podspec import changes, warnings
 from drachma.validation.podspec import pod as pod_rules
 from drachma.validation.podspec import spec as spec_rules
 from drachma.validation.podspec import status as status_rules
@@ -226,11 +226,11 @@ class PodStrategy(DocumentStrategy):
             )
         spec, annotations = content["spec"], subject.metadata.get("annotations")
         if annotations:
-            yield from oddities.find(spec, SPEC, annotations=annotations, notes=METADATA.child("annotations"))
+            yield from warnings.find(spec, SPEC, annotations=annotations, notes=METADATA.child("annotations"))
             return
         found = self._oddities.find(spec)
         if found is None:
-            found = tuple(oddities.find(spec, SPEC, annotations={}, notes=METADATA))
+            found = tuple(warnings.find(spec, SPEC, annotations={}, notes=METADATA))
             self._oddities.remember(spec, found)
         yield from found
 

@@ -10,7 +10,7 @@ from drachma.server.kinds.strategy import Subject, Traits, Write
 from drachma.server.schema import emptyfields
 from drachma.validation import job, workload
 from drachma.validation.fielderror import Errors
-from drachma.validation.podspec import oddities
+from drachma.validation.podspec import warnings
 from drachma.values import names
 
 
@@ -36,7 +36,7 @@ class WorkloadStrategy(DocumentStrategy):
         template = content["spec"]["template"]
         annotations = (template.get("metadata") or {}).get("annotations") or {}
         at, notes = workload.TEMPLATE.child("spec"), workload.TEMPLATE.child("metadata", "annotations")
-        yield from oddities.find(template["spec"], at, annotations=annotations, notes=notes)
+        yield from warnings.find(template["spec"], at, annotations=annotations, notes=notes)
 
 
 class ReplicaSetStrategy(WorkloadStrategy):

@@ -14,8 +14,7 @@ from drachma.server.pipeline.handling import Handler
 from drachma.server.presentation import encoding, negotiation
 from drachma.server.wire import responses
 from drachma.store import record
-from drachma.validation import fielderror
-from drachma.validation import status as validation_status
+from drachma.validation import fielderror, refusal
 from drachma.validation.path import Path
 
 _EVICTIONS: Final = ("policy/v1", "policy/v1beta1")
@@ -107,7 +106,7 @@ def _check_target(target: _Target) -> None:
     if not target.name:
         problems.append(fielderror.required(at.child("name")))
     if problems:
-        raise status.failure(500, "", validation_status.aggregate(problems))
+        raise status.failure(500, "", refusal.aggregate(problems))
 
 
 def _check_binding(binding: _Binding, stored: record.Record, handler: Handler) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, printed
+from drachma.validation import fielderror, formats, rendering
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices, selectors
@@ -95,7 +95,7 @@ def _field_requirement(requirement: Mapping[str, Any], at: Path) -> Errors:
 
 
 def _unknown(operator: str, at: Path) -> fielderror.FieldError:
-    return fielderror.invalid(at.child("operator"), printed.named(operator), "not a valid selector operator")
+    return fielderror.invalid(at.child("operator"), rendering.named(operator), "not a valid selector operator")
 
 
 def _weight(weighted: Mapping[str, Any], at: Path) -> Found:
@@ -153,7 +153,7 @@ def _spread(constraint: Mapping[str, Any], at: Path, *, rest: Sequence[Mapping[s
     if not topology:
         yield fielderror.required(at.child("topologyKey"), "can not be empty")
     if action not in _ACTIONS:
-        yield fielderror.not_supported(at.child("whenUnsatisfiable"), printed.named(action), _ACTIONS)
+        yield fielderror.not_supported(at.child("whenUnsatisfiable"), rendering.named(action), _ACTIONS)
     if any((each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")) == (topology, action) for each in rest):
         yield fielderror.duplicate(at.child("{topologyKey, whenUnsatisfiable}"), f"{{{topology}, {action}}}")
     domains = constraint.get("minDomains")
@@ -166,7 +166,7 @@ def _spread(constraint: Mapping[str, Any], at: Path, *, rest: Sequence[Mapping[s
     for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         policy = constraint.get(field)
         if policy is not None and policy not in _NODE_POLICIES:
-            yield fielderror.not_supported(at.child(field), printed.named(policy), _NODE_POLICIES)
+            yield fielderror.not_supported(at.child(field), rendering.named(policy), _NODE_POLICIES)
     selector = constraint.get("labelSelector")
     yield from _label_keys({"matchLabelKeys": constraint.get("matchLabelKeys")}, at, selector=selector)
     yield from selectors.check(selector, at.child("labelSelector"))

@@ -6,7 +6,7 @@ Upstream also prints what differs, in a notation of its own; we do not (see docs
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, printed
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, Path
 from drachma.validation.podspec import affinity, containers, tolerations
@@ -81,7 +81,7 @@ def _steering(spec: dict[str, Any], old: Mapping[str, Any]) -> Errors:
     chosen, before = spec.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     if any(chosen.get(key) != value for key, value in before.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        yield fielderror.invalid(SPEC.child("nodeSelector"), printed.wire(chosen or None), detail)
+        yield fielderror.invalid(SPEC.child("nodeSelector"), rendering.wire(chosen or None), detail)
     spec.pop("nodeSelector", None)
     if before:
         spec["nodeSelector"] = before
@@ -105,12 +105,12 @@ def _node_affinity(new: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
     at = SPEC.child("affinity", "nodeAffinity", affinity.REQUIRED, "nodeSelectorTerms")
     if terms and len(terms) != len(given):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        yield fielderror.invalid(at, printed.wire([_term(each) for each in given] or None), detail)
+        yield fielderror.invalid(at, rendering.wire([_term(each) for each in given] or None), detail)
         return
     for position, term in enumerate(terms):
         if not _only_adds(given[position], term):
             detail = "only additions are allowed (no mutations or deletions)"
-            yield fielderror.invalid(at.item(position), printed.wire(_term(given[position])), detail)
+            yield fielderror.invalid(at.item(position), rendering.wire(_term(given[position])), detail)
 
 
 def _only_adds(term: Mapping[str, Any], old: Mapping[str, Any]) -> bool:

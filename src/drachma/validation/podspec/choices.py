@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from drachma.validation import fielderror, formats, printed
+from drachma.validation import fielderror, formats, rendering
 from drachma.validation.fielderror import Found
 from drachma.validation.path import Path
 from drachma.values import names
@@ -29,7 +29,7 @@ def one_of(value: str, at: Path, supported: Sequence[str]) -> Found:
     """One of a few words, which must be there; ``supported`` is in the order that messages list it in."""
     if value in supported and value:
         return ()
-    return [fielderror.not_supported(at, printed.named(value), supported) if value else fielderror.required(at)]
+    return [fielderror.not_supported(at, rendering.named(value), supported) if value else fielderror.required(at)]
 
 
 def in_range(value: int, at: Path, *, least: int, most: int) -> Found:

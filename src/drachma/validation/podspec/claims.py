@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from drachma.validation import fielderror, formats, printed
+from drachma.validation import fielderror, formats, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 
@@ -65,7 +65,7 @@ def check_use(claims: Sequence[Mapping[str, Any]], at: Path, *, known: Sequence[
             yield fielderror.not_found(path, name, detail)
 
 
-def _shown(claim: Mapping[str, Any]) -> printed.Printed:
+def _shown(claim: Mapping[str, Any]) -> rendering.Rendered:
     fields = (("Name", "name"), ("ResourceClaimName", "resourceClaimName"))
     shown = {go: claim.get(wire, "" if go == "Name" else None) for go, wire in fields}
-    return printed.wire({**shown, "ResourceClaimTemplateName": claim.get("resourceClaimTemplateName")})
+    return rendering.wire({**shown, "ResourceClaimTemplateName": claim.get("resourceClaimTemplateName")})

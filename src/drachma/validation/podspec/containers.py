@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import fielderror, printed
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices, environment, handlers, mounts, resources, security
@@ -74,7 +74,7 @@ def check_initial(
             if policy.get("restartPolicy") == "RestartContainer":
                 detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
                 where = path.child("resizePolicy").item(index).child("restartPolicy")
-                yield fielderror.invalid(where, printed.named("RestartContainer"), detail)
+                yield fielderror.invalid(where, rendering.named("RestartContainer"), detail)
 
 
 def check_debugging(
@@ -172,19 +172,19 @@ def _restart(container: Mapping[str, Any], at: Path) -> Errors:
         detail = "must specify restartPolicy when restart rules are used"
         yield fielderror.required(at.child("restartPolicy"), detail)
     elif policy not in _RESTART_POLICIES:
-        yield fielderror.not_supported(at.child("restartPolicy"), printed.named(policy), _RESTART_POLICIES)
+        yield fielderror.not_supported(at.child("restartPolicy"), rendering.named(policy), _RESTART_POLICIES)
     if len(rules) > _MOST_RULES:
         yield fielderror.too_many(at.child("restartPolicyRules"), len(rules), _MOST_RULES)
     for position, rule in enumerate(rules):
         path, codes = at.child("restartPolicyRules").item(position), rule.get("exitCodes")
         if rule.get("action", "") not in _RESTART_ACTIONS:
-            shown = printed.named(rule.get("action", ""))
+            shown = rendering.named(rule.get("action", ""))
             yield fielderror.not_supported(path.child("action"), shown, _RESTART_ACTIONS)
         if codes is None:
             yield fielderror.required(path.child("exitCodes"), "must be specified")
             continue
         if codes.get("operator", "") not in _EXIT_OPERATORS:
-            shown = printed.named(codes.get("operator", ""))
+            shown = rendering.named(codes.get("operator", ""))
             yield fielderror.not_supported(path.child("exitCodes", "operator"), shown, _EXIT_OPERATORS)
         if len(codes.get("values") or ()) > _MOST_EXIT_CODES:
             where = path.child("exitCodes", "values")
@@ -196,10 +196,10 @@ def _resizing(policies: Sequence[Mapping[str, Any]], at: Path, *, restart_policy
     for position, policy in enumerate(policies):
         name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
         if name in seen:
-            yield fielderror.duplicate(at.item(position), printed.named(name))
+            yield fielderror.duplicate(at.item(position), rendering.named(name))
         seen.add(name)
         yield from choices.one_of(name, at, _RESIZED)
         yield from choices.one_of(restart, at, _RESIZE_POLICIES)
         if restart_policy == "Never" and restart != "NotRequired":
             detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            yield fielderror.invalid(at, printed.named(restart), detail)
+            yield fielderror.invalid(at, rendering.named(restart), detail)

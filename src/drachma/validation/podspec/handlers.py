@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, printed
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices
@@ -79,7 +79,7 @@ def _http(action: Mapping[str, Any], at: Path, grace: int | None) -> Errors:
     yield from choices.port_or_name(action.get("port", 0), at.child("port"))
     scheme = action.get("scheme", "")
     if scheme not in ("HTTP", "HTTPS"):
-        yield fielderror.not_supported(at.child("scheme"), printed.named(scheme), ("HTTP", "HTTPS"))
+        yield fielderror.not_supported(at.child("scheme"), rendering.named(scheme), ("HTTP", "HTTPS"))
     for header in action.get("httpHeaders") or ():
         if not _HEADER.fullmatch(header.get("name", "")):
             yield fielderror.invalid(at.child("httpHeaders"), header.get("name", ""), _HEADER_RULE)

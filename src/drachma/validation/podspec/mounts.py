@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, printed
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices
@@ -66,7 +66,7 @@ def _manner(mount: Mapping[str, Any], at: Path, *, position: int, is_privileged:
     if propagation is not None:
         path = at.child("mountPropagation")
         if propagation not in _PROPAGATIONS:
-            yield fielderror.not_supported(path, printed.named(propagation), _PROPAGATIONS)
+            yield fielderror.not_supported(path, rendering.named(propagation), _PROPAGATIONS)
         if propagation == "Bidirectional" and not is_privileged:
             detail = "Bidirectional mount propagation is available only to privileged containers"
             yield fielderror.forbidden(path, detail)
@@ -74,7 +74,7 @@ def _manner(mount: Mapping[str, Any], at: Path, *, position: int, is_privileged:
     if recursive is not None and recursive != "Disabled":
         path = at.child("recursiveReadOnly")
         if recursive not in _RECURSIVE:
-            yield fielderror.not_supported(path, printed.named(recursive), _RECURSIVE)
+            yield fielderror.not_supported(path, rendering.named(recursive), _RECURSIVE)
         else:
             if not mount.get("readOnly"):
                 yield fielderror.forbidden(path, "may only be specified when readOnly is true")

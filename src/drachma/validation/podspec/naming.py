@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, printed
+from drachma.validation import fielderror, formats, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices
@@ -62,15 +62,15 @@ def check_dns(spec: Mapping[str, Any], at: Path) -> Errors:
     servers, searches = config.get("nameservers") or (), config.get("searches") or ()
     if len(servers) > _MOST_NAMESERVERS:
         detail = f"must not have more than {_MOST_NAMESERVERS} nameservers"
-        yield fielderror.invalid(path.child("nameservers"), printed.wire(servers), detail)
+        yield fielderror.invalid(path.child("nameservers"), rendering.wire(servers), detail)
     for position, server in enumerate(servers):
         yield from choices.address(server, path.child("nameservers").item(position))
     if len(searches) > _MOST_SEARCHES:
         detail = f"must not have more than {_MOST_SEARCHES} search paths"
-        yield fielderror.invalid(path.child("searches"), printed.wire(searches), detail)
+        yield fielderror.invalid(path.child("searches"), rendering.wire(searches), detail)
     if names.byte_length(" ".join(searches)) > _LONGEST_SEARCHES:
         detail = f"must not have more than {_LONGEST_SEARCHES} characters (including spaces) in the search list"
-        yield fielderror.invalid(path.child("searches"), printed.wire(searches), detail)
+        yield fielderror.invalid(path.child("searches"), rendering.wire(searches), detail)
     for position, search in enumerate(searches):
         if search != ".":
             domain = search.removesuffix(".")

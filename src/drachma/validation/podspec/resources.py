@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.validation import fielderror, printed
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices, claims
@@ -81,9 +81,9 @@ def container_resource(name: str, at: Path) -> Found:
     found = list(_resource(name, at))
     if "/" not in name:
         if name not in _CONTAINER and not names.is_huge_page_resource(name):
-            found.append(fielderror.invalid(at, printed.named(name), "must be a standard resource for containers"))
+            found.append(fielderror.invalid(at, rendering.named(name), "must be a standard resource for containers"))
     elif not names.is_native_resource(name) and not is_extended(name):
-        found.append(fielderror.invalid(at, printed.named(name), "doesn't follow extended resource name standard"))
+        found.append(fielderror.invalid(at, rendering.named(name), "doesn't follow extended resource name standard"))
     return found
 
 
@@ -92,7 +92,7 @@ def quota_resource(name: str, at: Path) -> Found:
     found = _resource(name, at)
     if "/" in name or is_quota(name):
         return found
-    return [*found, fielderror.invalid(at, printed.named(name), "must be a standard resource for quota")]
+    return [*found, fielderror.invalid(at, rendering.named(name), "must be a standard resource for quota")]
 
 
 def is_quota(name: str) -> bool:
@@ -115,18 +115,18 @@ def amount(name: str, text: str, at: Path) -> Found:
 
 
 def _resource(name: str, at: Path) -> Found:
-    found = fielderror.problems(at, printed.named(name), names.qualified_name(name))
+    found = fielderror.problems(at, rendering.named(name), names.qualified_name(name))
     is_standard = name in _STANDARD or names.is_huge_page_resource(name) or name.startswith(_REQUESTED_PAGES)
     if found or "/" in name or is_standard:
         return found
-    return [fielderror.invalid(at, printed.named(name), "must be a standard resource type or fully qualified")]
+    return [fielderror.invalid(at, rendering.named(name), "must be a standard resource type or fully qualified")]
 
 
 def _pod_resource(name: str, at: Path) -> Found:
     found = _resource(name, at)
     if found or name in POD_LEVEL or names.is_huge_page_resource(name):
         return found
-    return [fielderror.not_supported(at, printed.named(name), ("cpu", "hugepages-", "memory"))]
+    return [fielderror.not_supported(at, rendering.named(name), ("cpu", "hugepages-", "memory"))]
 
 
 def _requirements(resources: Mapping[str, Any], at: Path, *, rule: NameRule) -> Errors:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, printed
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices
@@ -43,10 +43,10 @@ def check_container(context: Mapping[str, Any], at: Path, *, uses_host_users: bo
     proc = context.get("procMount")
     if proc is not None:
         if proc not in ("Default", "Unmasked"):
-            yield fielderror.not_supported(at.child("procMount"), printed.named(proc), ("Default", "Unmasked"))
+            yield fielderror.not_supported(at.child("procMount"), rendering.named(proc), ("Default", "Unmasked"))
         if uses_host_users and proc == "Unmasked":
             detail = "`hostUsers` must be false to use `Unmasked`"
-            yield fielderror.invalid(at.child("procMount"), printed.named(proc), detail)
+            yield fielderror.invalid(at.child("procMount"), rendering.named(proc), detail)
     yield from _seccomp(context.get("seccompProfile"), at.child("seccompProfile"))
     if context.get("allowPrivilegeEscalation") is False and context.get("privileged"):
         detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
@@ -67,7 +67,7 @@ def _profiles(context: Mapping[str, Any], at: Path) -> Errors:
 def _enumeration(context: Mapping[str, Any], at: Path, *, field: str) -> Errors:
     value, supported = context.get(field), _ENUMERATIONS[field]
     if value is not None and value not in supported:
-        yield fielderror.not_supported(at.child(field), printed.named(value), supported)
+        yield fielderror.not_supported(at.child(field), rendering.named(value), supported)
 
 
 def _sysctls(sysctls: Any, at: Path) -> Errors:
@@ -91,14 +91,14 @@ def _seccomp(profile: Mapping[str, Any] | None, at: Path) -> Errors:
     if not kind:
         yield fielderror.required(at.child("type"), "type is required when seccompProfile is set")
     elif kind not in _PROFILES:
-        yield fielderror.not_supported(at.child("type"), printed.named(kind), _PROFILES)
+        yield fielderror.not_supported(at.child("type"), rendering.named(kind), _PROFILES)
     if kind == "Localhost":
         if local is None:
             yield fielderror.required(at.child("localhostProfile"), "must be set when seccomp type is Localhost")
         else:
             yield from choices.descending(local, at.child("localhostProfile"))
     elif local is not None:
-        shown = printed.wire({"Type": kind, "LocalhostProfile": local})
+        shown = rendering.wire({"Type": kind, "LocalhostProfile": local})
         detail = "can only be set when seccomp type is Localhost"
         yield fielderror.invalid(at.child("localhostProfile"), shown, detail)
 
@@ -110,7 +110,7 @@ def _app_armor(profile: Mapping[str, Any] | None, at: Path) -> Errors:
     if not kind:
         yield fielderror.required(at.child("type"), "type is required when appArmorProfile is set")
     elif kind not in _PROFILES:
-        yield fielderror.not_supported(at.child("type"), printed.named(kind), _PROFILES)
+        yield fielderror.not_supported(at.child("type"), rendering.named(kind), _PROFILES)
     elif kind != "Localhost":
         if local is not None:
             yield fielderror.invalid(path, local, "can only be set when AppArmor type is Localhost")
@@ -129,14 +129,14 @@ _CONTAINER_FIELDS: Final = (
 )  # fmt: skip
 
 
-def _shown(context: Mapping[str, Any]) -> printed.Printed:
+def _shown(context: Mapping[str, Any]) -> rendering.Rendered:
     """A security context in the form of upstream's internal type: Go's names, every field."""
     names = {"seLinuxOptions": "SELinuxOptions"}
     fields = (
-        f'"{names.get(field, field[0].upper() + field[1:])}":{printed.wire(_internal(context.get(field)))}'
+        f'"{names.get(field, field[0].upper() + field[1:])}":{rendering.wire(_internal(context.get(field)))}'
         for field in _CONTAINER_FIELDS
     )
-    return printed.Printed("{" + ",".join(fields) + "}")
+    return rendering.Rendered("{" + ",".join(fields) + "}")
 
 
 def _internal(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, metadata, printed
+from drachma.validation import fielderror, formats, metadata, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 
@@ -24,7 +24,7 @@ def _requirement(requirement: Mapping[str, Any], at: Path) -> Errors:
     if operator in SET_OPERATORS:
         yield from check_values(operator, values, at.child("values"))
     else:
-        yield fielderror.invalid(at.child("operator"), printed.named(operator), "not a valid selector operator")
+        yield fielderror.invalid(at.child("operator"), rendering.named(operator), "not a valid selector operator")
     yield from formats.label_key(requirement.get("key", ""), at.child("key"))
     for position, value in enumerate(values):
         yield from formats.label_value(value, at.child("values").item(position))

@@ -7,7 +7,7 @@ A spec is decided by itself; what depends on the metadata of a pod is in :mod:`.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, metadata, printed
+from drachma.validation import fielderror, formats, metadata, rendering
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 from drachma.validation.podspec import (
@@ -152,7 +152,7 @@ def _rest(spec: Mapping[str, Any], at: Path) -> Errors:
         if not system:
             yield fielderror.required(at.child("os", "name"))
         elif system not in _SYSTEMS:
-            yield fielderror.not_supported(at.child("os"), printed.named(system), _SYSTEMS)
+            yield fielderror.not_supported(at.child("os"), rendering.named(system), _SYSTEMS)
     yield from _file_keys(spec, at)
 
 

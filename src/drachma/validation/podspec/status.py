@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, metadata, printed
+from drachma.validation import fielderror, formats, metadata, rendering
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import STATUS, Path
 from drachma.validation.podspec import choices
@@ -24,7 +24,7 @@ def check(status: Mapping[str, Any], old: Mapping[str, Any], *, spec: Mapping[st
     yield from _generation(status, STATUS)
     quality = status.get("qosClass", "")
     if quality != old.get("qosClass", ""):
-        yield fielderror.invalid(STATUS.child("qosClass"), printed.named(quality), metadata.IMMUTABLE)
+        yield fielderror.invalid(STATUS.child("qosClass"), rendering.named(quality), metadata.IMMUTABLE)
     for field, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
         yield from _states(status, old, field=field, containers=spec.get(containers) or (), spec=spec)
     yield from _states(status, old, field="ephemeralContainerStatuses", containers=(), spec=None)
@@ -36,7 +36,7 @@ def check_addresses(status: Mapping[str, Any], old: Mapping[str, Any]) -> Errors
     at, own, single = STATUS.child("podIPs"), status.get("podIPs") or (), status.get("podIP", "")
     yield from _addresses(own, at, known=known)
     if bool(single) != bool(own):
-        shown = printed.wire([{"IP": each.get("ip", "")} for each in own] or None)
+        shown = rendering.wire([{"IP": each.get("ip", "")} for each in own] or None)
         yield fielderror.invalid(at, shown, "podIP and podIPs must either both be set or both be unset")
     elif own and own[0].get("ip", "") != single:
         yield fielderror.invalid(at.item(0).child("ip"), own[0].get("ip", ""), "must be equal to `podIP`")
@@ -60,7 +60,7 @@ def _addresses(addresses: Sequence[Mapping[str, Any]], at: Path, *, known: set[s
         detail = f"failed to check for dual stack with error:invalid IP[{index}]: <nil> ({bad})"
         yield fielderror.internal(at, detail)
     if len(families) < 2 or len(addresses) > 2:
-        shown = printed.wire([{"IP": each.get("ip", "")} for each in addresses])
+        shown = rendering.wire([{"IP": each.get("ip", "")} for each in addresses])
         yield fielderror.invalid(at, shown, "may specify no more than one IP for each IP family")
 
 

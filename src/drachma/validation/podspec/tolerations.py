@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, printed
+from drachma.validation import fielderror, formats, rendering
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import Path
 from drachma.values import names
@@ -22,7 +22,7 @@ def check(tolerations: Sequence[Mapping[str, Any]], at: Path) -> Errors:
 
 def check_effect(effect: str, at: Path) -> Found:
     """What a taint does."""
-    return () if effect in EFFECTS else [fielderror.not_supported(at, printed.named(effect), EFFECTS)]
+    return () if effect in EFFECTS else [fielderror.not_supported(at, rendering.named(effect), EFFECTS)]
 
 
 def check_only_added(tolerations: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]], *, at: Path) -> Errors:
@@ -40,10 +40,10 @@ def _toleration(toleration: Mapping[str, Any], at: Path) -> Errors:
         yield from formats.label_key(key, at.child("key"))
     elif operator != "Exists":
         detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield fielderror.invalid(at.child("operator"), printed.named(operator), detail)
+        yield fielderror.invalid(at.child("operator"), rendering.named(operator), detail)
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
         detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        yield fielderror.invalid(at.child("effect"), printed.named(effect), detail)
+        yield fielderror.invalid(at.child("effect"), rendering.named(effect), detail)
     match operator:
         case "" | "Equal":
             problems = names.label_value(value)
@@ -55,9 +55,9 @@ def _toleration(toleration: Mapping[str, Any], at: Path) -> Errors:
                 yield fielderror.invalid(at.child("operator"), value, detail)
         case "Lt" | "Gt":
             # The feature gate TaintTolerationComparisonOperators is off by default.
-            yield fielderror.not_supported(at.child("operator"), printed.named(operator), _ORDERED_OPERATORS)
+            yield fielderror.not_supported(at.child("operator"), rendering.named(operator), _ORDERED_OPERATORS)
         case _:
-            yield fielderror.not_supported(at.child("operator"), printed.named(operator), _OPERATORS)
+            yield fielderror.not_supported(at.child("operator"), rendering.named(operator), _OPERATORS)
     if effect:
         yield from check_effect(effect, at.child("effect"))
 

@@ -6,7 +6,7 @@ Sources of particular storage systems are only asked for what identifies them.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, formats, printed
+from drachma.validation import fielderror, formats, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices, environment
@@ -91,7 +91,7 @@ def _host_path(source: Mapping[str, Any], at: Path) -> Errors:
         return
     yield from choices.without_steps_back(path, at.child("path"))
     if kind is not None and kind not in _HOST_PATH_TYPES:
-        yield fielderror.not_supported(at.child("type"), printed.named(kind), _HOST_PATH_TYPES)
+        yield fielderror.not_supported(at.child("type"), rendering.named(kind), _HOST_PATH_TYPES)
 
 
 def _files(name_field: str) -> Rule:

@@ -1,4 +1,4 @@
-"""A memory of what rules found nothing wrong with, so that they need not look again.
+"""Approvals: what rules found nothing wrong with, remembered, so that they need not look again.
 
 Like objects share what they have in common, and the rules of a kind, of its updates and of all kinds look at the same
 metadata. Rules ask here first; what they decide by besides the part itself are its facts.
@@ -7,7 +7,7 @@ metadata. Rules ask here first; what they decide by besides the part itself are 
 from collections.abc import Hashable
 
 
-class Sound:
+class Approvals:
     """Parts that are immutable and told by identity; each is kept, so that nothing else can get its id."""
 
     def __init__(self, limit: int) -> None:

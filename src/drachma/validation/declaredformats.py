@@ -1,4 +1,4 @@
-"""The forms that declared rules demand of texts.
+"""The formats that declared rules demand of texts.
 
 They are those of :mod:`drachma.validation.formats` in other words: upstream worded its declared rules anew.
 """

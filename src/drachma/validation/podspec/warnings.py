@@ -31,7 +31,7 @@ _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 
 
 def find(spec: Mapping[str, Any], at: Path, *, annotations: Mapping[str, str], notes: Path) -> Iterator[str]:
-    """All oddities of a spec at ``at``, and of the annotations at ``notes`` that belong to it."""
+    """All warnings about a spec at ``at``, and of the annotations at ``notes`` that belong to it."""
     for position, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         if constraint.get("labelSelector") is None:
             yield f"{at.child('topologySpreadConstraints').item(position).child('labelSelector')}: {_NO_SELECTOR}"

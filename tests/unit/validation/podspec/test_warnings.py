@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.validation.path import METADATA, SPEC
-from drachma.validation.podspec import oddities
+from drachma.validation.podspec import warnings
 
 
 def _with(**container: Any) -> dict[str, Any]:
@@ -74,5 +74,5 @@ PORT = {"containerPort": 80, "protocol": "TCP"}
         ),
     ],
 )
-def test_oddities(spec: dict[str, Any], want: list[str]) -> None:
-    assert list(oddities.find(spec, SPEC, annotations={}, notes=METADATA.child("annotations"))) == want
+def test_warnings(spec: dict[str, Any], want: list[str]) -> None:
+    assert list(warnings.find(spec, SPEC, annotations={}, notes=METADATA.child("annotations"))) == want

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from drachma.validation import declared, fielderror, memory
+from drachma.validation import approvals, declared, fielderror
 from drachma.validation.declared import Values
 from drachma.validation.fielderror import FieldError, Found
 from drachma.validation.path import ROOT, Path
 
 
 def test_parts_are_told_by_identity_and_facts() -> None:
-    sound = memory.Sound(limit=8)
+    sound = approvals.Approvals(limit=8)
     part, equal = [1], [1]
     sound.add(part, "fact")
     assert sound.has(part, "fact")
@@ -19,12 +19,12 @@ def test_parts_are_told_by_identity_and_facts() -> None:
 
 
 def test_parts_are_kept_while_they_are_remembered() -> None:
-    sound = memory.Sound(limit=100)
+    sound = approvals.Approvals(limit=100)
     known = {id(part) for part in remember(sound, 100)}
     assert not any(id(part) in known for part in ([number] for number in range(100)))
 
 
-def remember(sound: memory.Sound, count: int) -> Iterator[list[int]]:
+def remember(sound: approvals.Approvals, count: int) -> Iterator[list[int]]:
     for number in range(count):
         part = [number]
         sound.add(part)
@@ -32,7 +32,7 @@ def remember(sound: memory.Sound, count: int) -> Iterator[list[int]]:
 
 
 def test_a_full_memory_forgets() -> None:
-    sound = memory.Sound(limit=2)
+    sound = approvals.Approvals(limit=2)
     parts = list(remember(sound, 3))
     assert [sound.has(part) for part in parts] == [False, False, True]
 

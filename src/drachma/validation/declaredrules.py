@@ -7,12 +7,12 @@ v1beta1 has them on its own flat requests and nested devices.
 from typing import Final
 
 from drachma.api import gates as feature
-from drachma.validation import allocation, deviceclaim, fielderror, forms, limits, nodeoperations, taints
+from drachma.validation import allocation, declaredformats, deviceclaim, fielderror, limits, nodeoperations, taints
 from drachma.validation.declared import (
     Field,
     Rule,
-    Shape,
     Stop,
+    TypeRules,
     Values,
     each,
     each_key,
@@ -57,22 +57,22 @@ _binding: Final = (
     _list("binding_conditions", "bindingConditions", limit=limits.BINDING_CONDITIONS),
     _list("binding_failure_conditions", "bindingFailureConditions", limit=limits.BINDING_CONDITIONS),
 )
-_toleration: Final = Shape(
+_toleration: Final = TypeRules(
     (
-        Field("key", "key", (optional,), (forms.label_key,)),
+        Field("key", "key", (optional,), (declaredformats.label_key,)),
         Field("operator", "operator", (required,), (one_of(*taints.OPERATORS),)),
         Field("effect", "effect", (optional,), (one_of(*taints.EFFECTS),)),
     )
 )
-_taint: Final = Shape((Field("effect", "effect", (required,), (one_of(*taints.EFFECTS),)),))
+_taint: Final = TypeRules((Field("effect", "effect", (required,), (one_of(*taints.EFFECTS),)),))
 _names_of_requests: Final = _list("requests", "requests", unique(itself), limit=limits.REQUESTS)
 
 
 def _opaque(driver: Field) -> Field:
-    return Field("opaque", "opaque", (optional_pointer,), (Shape((driver,)),))
+    return Field("opaque", "opaque", (optional_pointer,), (TypeRules((driver,)),))
 
 
-_class_name: Final = Field("device_class_name", "deviceClassName", (required,), (forms.long_name,))
+_class_name: Final = Field("device_class_name", "deviceClassName", (required,), (declaredformats.long_name,))
 _selectors: Final = _list("selectors", "selectors", limit=limits.SELECTORS)
 _allocation_mode: Final = Field(
     "allocation_mode", "allocationMode", (optional,), (one_of(*deviceclaim.ALLOCATION_MODES),)
@@ -82,17 +82,17 @@ _derived_attributes: Final = _list(
     "derived_attributes",
     "derivedAttributes",
     each(
-        Shape(
+        TypeRules(
             (
-                Field("name", "name", (required,), (forms.fully_qualified_name,)),
+                Field("name", "name", (required,), (declaredformats.fully_qualified_name,)),
                 Field("expression", "expression", (required,)),
             )
         )
     ),
     limit=limits.DERIVED_ATTRIBUTES,
 )
-_exact_request: Final = Shape((_selectors, _allocation_mode, _tolerations, _derived_attributes))
-_subrequest: Final = Shape((_class_name, _selectors, _allocation_mode, _tolerations, _derived_attributes))
+_exact_request: Final = TypeRules((_selectors, _allocation_mode, _tolerations, _derived_attributes))
+_subrequest: Final = TypeRules((_class_name, _selectors, _allocation_mode, _tolerations, _derived_attributes))
 _by_name: Final = key_of("name")
 _first_available: Final = _list(
     "first_available",
@@ -101,58 +101,58 @@ _first_available: Final = _list(
     each(_subrequest, key=_by_name),
     limit=limits.FIRST_AVAILABLE,
 )
-_request: Final = Shape((Field("exactly", "exactly", (optional_pointer,), (_exact_request,)), _first_available))
-_flat_request: Final = Shape((_selectors, _allocation_mode, _first_available, _tolerations, _derived_attributes))
-_constraint: Final = Shape(
+_request: Final = TypeRules((Field("exactly", "exactly", (optional_pointer,), (_exact_request,)), _first_available))
+_flat_request: Final = TypeRules((_selectors, _allocation_mode, _first_available, _tolerations, _derived_attributes))
+_constraint: Final = TypeRules(
     (
         _names_of_requests,
-        Field("match_attribute", "matchAttribute", (optional_pointer,), (forms.fully_qualified_name,)),
-        Field("distinct_attribute", "distinctAttribute", (optional_pointer,), (forms.fully_qualified_name,)),
+        Field("match_attribute", "matchAttribute", (optional_pointer,), (declaredformats.fully_qualified_name,)),
+        Field("distinct_attribute", "distinctAttribute", (optional_pointer,), (declaredformats.fully_qualified_name,)),
     )
 )
 
 
-def _claim_spec(request: Shape, driver: Field) -> Rule:
-    config = Shape((_names_of_requests, _opaque(driver)))
-    device_claim = Shape(
+def _claim_spec(request: TypeRules, driver: Field) -> Rule:
+    config = TypeRules((_names_of_requests, _opaque(driver)))
+    device_claim = TypeRules(
         (
             _list("requests", "requests", unique(_by_name), each(request, key=_by_name), limit=limits.REQUESTS),
             _list("constraints", "constraints", each(_constraint), limit=limits.CONSTRAINTS),
             _list("config", "config", each(config), limit=limits.CONFIGS),
         )
     )
-    spec = Shape((Field("devices", "devices", (), (device_claim,)),))
+    spec = TypeRules((Field("devices", "devices", (), (device_claim,)),))
     # Like claims share their wishes; but those of v1beta1 are converted for each write, so that none comes twice.
     return spec if request is _flat_request else remembered(spec)
 
 
-def _claim_status(driver: Field) -> Shape:
-    result = Shape(
+def _claim_status(driver: Field) -> TypeRules:
+    result = TypeRules(
         (
-            _driver(forms.caseless_name, forms.driver_length),
-            Field("pool", "pool", (required,), (forms.pool_name,)),
+            _driver(declaredformats.caseless_name, declaredformats.driver_length),
+            Field("pool", "pool", (required,), (declaredformats.pool_name,)),
             _tolerations,
             *_binding,
-            Field("share_id", "shareID", (optional_pointer,), (forms.uuid,)),
+            Field("share_id", "shareID", (optional_pointer,), (declaredformats.uuid,)),
             _operations,
         )
     )
     source = Field("source", "source", (required,), (one_of(*allocation.SOURCES),))
-    config = Shape((source, _names_of_requests, _opaque(driver)))
-    devices = Shape(
+    config = TypeRules((source, _names_of_requests, _opaque(driver)))
+    devices = TypeRules(
         (
             _list("results", "results", each(result), limit=limits.RESULTS),
             _list("config", "config", each(config), limit=limits.ALLOCATION_CONFIGS),
         )
     )
     by_device = key_of("driver", "device", "pool", "share_id")
-    return Shape(
+    return TypeRules(
         (
             Field(
                 "allocation",
                 "allocation",
                 (optional_pointer, no_modify),
-                (Shape((Field("devices", "devices", (), (devices,)),)),),
+                (TypeRules((Field("devices", "devices", (), (devices,)),)),),
             ),
             _list("reserved_for", "reservedFor", unique(key_of("uid")), limit=limits.RESERVED_FOR),
             _list("devices", "devices", unique(by_device), each(_device_status, key=by_device)),
@@ -160,7 +160,7 @@ def _claim_status(driver: Field) -> Shape:
     )
 
 
-_network_data: Final = Shape(
+_network_data: Final = TypeRules(
     (
         Field(
             "interface_name",
@@ -177,16 +177,16 @@ _network_data: Final = Shape(
         ),
     )
 )
-_device_status: Final = Shape(
+_device_status: Final = TypeRules(
     (
-        Field("share_id", "shareID", (optional_pointer,), (forms.uuid,)),
+        Field("share_id", "shareID", (optional_pointer,), (declaredformats.uuid,)),
         Field("network_data", "networkData", (optional_pointer,), (_network_data,)),
     )
 )
 
 
-def _claim(request: Shape, driver: Field) -> Shape:
-    return Shape(
+def _claim(request: TypeRules, driver: Field) -> TypeRules:
+    return TypeRules(
         (
             Field("spec", "spec", (immutable,), (_claim_spec(request, driver),)),
             Field("status", "status", (), (_claim_status(driver),)),
@@ -194,24 +194,26 @@ def _claim(request: Shape, driver: Field) -> Shape:
     )
 
 
-def _template(request: Shape, driver: Field) -> Shape:
+def _template(request: TypeRules, driver: Field) -> TypeRules:
     spec = Field("spec", "spec", (), (_claim_spec(request, driver),))
-    return Shape((Field("spec", "spec", (), (Shape((spec,)),)),))
+    return TypeRules((Field("spec", "spec", (), (TypeRules((spec,)),)),))
 
 
-def _class(driver: Field) -> Shape:
-    config = _list("config", "config", each(Shape((_opaque(driver),))), limit=limits.CONFIGS)
-    extended = Field("extended_resource_name", "extendedResourceName", (optional_pointer,), (forms.extended_resource,))
-    name = Field("name", "name", (optional,), (forms.long_name,))
-    return Shape(
+def _class(driver: Field) -> TypeRules:
+    config = _list("config", "config", each(TypeRules((_opaque(driver),))), limit=limits.CONFIGS)
+    extended = Field(
+        "extended_resource_name", "extendedResourceName", (optional_pointer,), (declaredformats.extended_resource,)
+    )
+    name = Field("name", "name", (optional,), (declaredformats.long_name,))
+    return TypeRules(
         (
-            Field("metadata", "metadata", (), (Shape((name,)),)),
-            Field("spec", "spec", (), (Shape((_selectors, config, extended)),)),
+            Field("metadata", "metadata", (), (TypeRules((name,)),)),
+            Field("spec", "spec", (), (TypeRules((_selectors, config, extended)),)),
         )
     )
 
 
-_attribute: Final = Shape(
+_attribute: Final = TypeRules(
     rules=(
         union(
             (
@@ -227,24 +229,26 @@ _attribute: Final = Shape(
         ),
     )
 )
-_counters: Final = Field("counters", "counters", (required,), (each_key(forms.short_name),))
-_counter_set: Final = Shape((Field("name", "name", (required,), (forms.short_name,)), _counters))
-_consumption: Final = Shape(
+_counters: Final = Field("counters", "counters", (required,), (each_key(declaredformats.short_name),))
+_counter_set: Final = TypeRules((Field("name", "name", (required,), (declaredformats.short_name,)), _counters))
+_consumption: Final = TypeRules(
     (
-        Field("counter_set", "counterSet", (required,), (forms.short_name,)),
+        Field("counter_set", "counterSet", (required,), (declaredformats.short_name,)),
         _counters,
         Field(
             "compatibility_groups",
             "compatibilityGroups",
             (max_items(limits.COMPATIBILITY_GROUPS), optional),
-            (each(forms.short_name, key=itself), unique(itself)),
+            (each(declaredformats.short_name, key=itself), unique(itself)),
         ),
     )
 )
-_mapping: Final = Shape(rules=(union((("capacity_key", "capacityKey"), ("device_multiplier", "deviceMultiplier"))),))
-_node_allocatable: Final = Shape((Field("mapping", "mapping", (optional_pointer,), (_mapping,)),))
+_mapping: Final = TypeRules(
+    rules=(union((("capacity_key", "capacityKey"), ("device_multiplier", "deviceMultiplier"))),)
+)
+_node_allocatable: Final = TypeRules((Field("mapping", "mapping", (optional_pointer,), (_mapping,)),))
 _by_counter_set: Final = key_of("counter_set")
-_device: Final = Shape(
+_device: Final = TypeRules(
     (
         _list("attributes", "attributes", each_value(_attribute)),
         _list(
@@ -259,16 +263,16 @@ _device: Final = Shape(
         _list("node_allocatable_resources", "nodeAllocatableResources", each_value(_node_allocatable)),
     )
 )
-_device_with_basic: Final = Shape((Field("basic", "basic", (optional_pointer,), (_device,)),))
+_device_with_basic: Final = TypeRules((Field("basic", "basic", (optional_pointer,), (_device,)),))
 
 
-def _slice(device: Shape, gates: feature.Gates) -> Shape:
+def _slice(device: TypeRules, gates: feature.Gates) -> TypeRules:
     def gated(values: Values, at: Path) -> list[fielderror.FieldError] | None:
         if values.new is None or gates.on(feature.Gate.PARTITIONABLE_DEVICES_TYPE):
             return optional_pointer(values, at)
         return [fielderror.forbidden(at, "")]
 
-    spec = Shape(
+    spec = TypeRules(
         (
             _list("devices", "devices", each(device)),
             _list(
@@ -278,17 +282,19 @@ def _slice(device: Shape, gates: feature.Gates) -> Shape:
                 each(_counter_set, key=_by_name),
                 limit=limits.COUNTER_SETS,
             ),
-            Field("partition_type_attribute", "partitionTypeAttribute", (gated,), (forms.fully_qualified_name,)),
+            Field(
+                "partition_type_attribute", "partitionTypeAttribute", (gated,), (declaredformats.fully_qualified_name,)
+            ),
             _operations,
         )
     )
-    return Shape((Field("spec", "spec", (), (spec,)),))
+    return TypeRules((Field("spec", "spec", (), (spec,)),))
 
 
-_taint_rule: Final = Shape((Field("spec", "spec", (), (Shape((Field("taint", "taint", (), (_taint,)),)),)),))
-_mapped: Final = Shape((Field("name", "name", (required,)), Field("amount", "quantity", (_required_pointer,))))
-_overhead: Final = Shape((Field("name", "name", (required,)),))
-_pod_claim: Final = Shape(
+_taint_rule: Final = TypeRules((Field("spec", "spec", (), (TypeRules((Field("taint", "taint", (), (_taint,)),)),)),))
+_mapped: Final = TypeRules((Field("name", "name", (required,)), Field("amount", "quantity", (_required_pointer,))))
+_overhead: Final = TypeRules((Field("name", "name", (required,)),))
+_pod_claim: Final = TypeRules(
     (
         Field("resource_claim_name", "resourceClaimName", (required,)),
         _list("containers", "containers", unique(itself)),
@@ -303,13 +309,13 @@ _pod_claims: Final = _list(
     unique(_by_claim),
     each(_pod_claim, key=_by_claim),
 )
-_pod: Final = Shape((Field("status", "status", (), (Shape((_pod_claims,)),)),))
+_pod: Final = TypeRules((Field("status", "status", (), (TypeRules((_pod_claims,)),)),))
 # The order of the two rules, and so of their messages, differs between versions.
-_driver_v1: Final = _driver(forms.caseless_name, forms.driver_length)
-_driver_beta: Final = _driver(forms.driver_length, forms.caseless_name)
+_driver_v1: Final = _driver(declaredformats.caseless_name, declaredformats.driver_length)
+_driver_beta: Final = _driver(declaredformats.driver_length, declaredformats.caseless_name)
 
 
-def find(kind: str, version: str, *, gates: feature.Gates) -> Shape:
+def find(kind: str, version: str, *, gates: feature.Gates) -> TypeRules:
     """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape.
 
     Rules remember, so that callers keep what they found.
@@ -330,4 +336,4 @@ def find(kind: str, version: str, *, gates: feature.Gates) -> Shape:
         case "Pod":
             return _pod
         case _:
-            return Shape()
+            return TypeRules()

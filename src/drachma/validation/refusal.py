@@ -1,4 +1,4 @@
-"""Status documents for refused writes, with upstream's messages."""
+"""Refusals of writes: the Status documents, with upstream's messages, that the server sends and the CLI prints."""
 
 from collections.abc import Sequence
 from typing import Any

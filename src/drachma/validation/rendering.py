@@ -1,4 +1,4 @@
-"""Values as upstream's messages show them.
+"""Rendering of values as upstream's messages show them.
 
 Upstream prints a bad value with Go's JSON encoder. Most values look the same in Python; what does not is here:
 named string types (JSON quoting instead of Go quoting), structs as the client wrote them (camelCase, empty optional
@@ -16,13 +16,13 @@ from drachma.api.struct import Struct, is_absent
 from drachma.values import quantity
 
 
-class Printed(str):
+class Rendered(str):
     """A text that a message shows as it is, without quotes of its own."""
 
     __slots__ = ()
 
 
-NULL: Final = Printed("null")
+NULL: Final = Rendered("null")
 
 _ALWAYS: Final[Mapping[type[Struct], frozenset[str]]] = {
     devices.CELDeviceSelector: frozenset({"expression"}),
@@ -58,19 +58,19 @@ _GO_NAMES: Final = {"cel": "CEL", "api_group": "APIGroup", "uid": "UID", "share_
 _ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
-def named(text: str) -> Printed:
+def named(text: str) -> Rendered:
     """A string of a named Go type, such as an enum."""
-    return Printed(_text(text))
+    return Rendered(_text(text))
 
 
-def wire(value: object) -> Printed:
+def wire(value: object) -> Rendered:
     """A value in the form that clients write."""
-    return Printed(_wire(value))
+    return Rendered(_wire(value))
 
 
-def internal(value: object) -> Printed:
+def internal(value: object) -> Rendered:
     """A value in the form of upstream's internal types."""
-    return Printed(_internal(value))
+    return Rendered(_internal(value))
 
 
 def _text(text: str) -> str:
