@@ -47,9 +47,9 @@ async def application() -> tuple[app.Application, str]:
         clock=lambda: datetime.now(UTC),
         chance=random.Random(1),
     )
-    await bootstrap.populate(made.services.registry)
+    await bootstrap.populate(made.dispatcher)
     start = str(objects.revision)
-    client = local.LocalClient(inprocess.InProcess(made.services))
+    client = local.LocalClient(inprocess.InProcess(made.dispatcher))
     for number in range(OBJECTS):
         await client.create(a_claim(f"claim-{number:05}"))
     return made, start
@@ -91,7 +91,7 @@ async def over_http() -> AsyncIterator[tuple[Client, str]]:
 @contextlib.asynccontextmanager
 async def in_process() -> AsyncIterator[tuple[Client, str]]:
     made, start = await application()
-    yield local.LocalClient(inprocess.InProcess(made.services)), start
+    yield local.LocalClient(inprocess.InProcess(made.dispatcher)), start
 
 
 class Cost(NamedTuple):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drachma.server.calls import options
-from drachma.server.reads import listing
+from drachma.server.reads import selection
 from drachma.server.surface import fieldselector, resources
 from drachma.store import record
 from drachma.values import label_syntax
@@ -98,7 +98,7 @@ def test_a_look_at_the_text_changes_no_verdict(
     wanted = options.ListOptions(
         labels=label_syntax.parse(selector), fields=fieldselector.parse(fields, POD_RESOURCE, version="v1")
     )
-    matches = listing.matcher(wanted)
+    matches = selection.matcher(wanted)
     want = wanted.labels.matches(labels) and wanted.fields.matches(document)
     assert (matches is None or matches(stored)) is want
 

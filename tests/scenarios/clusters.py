@@ -62,7 +62,7 @@ async def _application(store: memory.MemoryStore | None = None) -> tuple[app.App
         clock=lambda: datetime.now(UTC),
         chance=random.Random(7),
     )
-    await bootstrap.populate(made.services.registry)
+    await bootstrap.populate(made.dispatcher)
     return made, store
 
 
@@ -89,7 +89,7 @@ async def open_server(application: app.Application, *, port: int = 0) -> AsyncIt
 async def local_cluster() -> AsyncIterator[Cluster]:
     """With the client in process."""
     application, store = await _application()
-    async with store, local.LocalClient(inprocess.InProcess(application.services), manager="tester") as client:
+    async with store, local.LocalClient(inprocess.InProcess(application.dispatcher), manager="tester") as client:
         yield Cluster(client=client, application=application, store=store)
 
 
@@ -133,7 +133,7 @@ async def restarting_cluster() -> AsyncIterator[RestartingCluster]:
         port = probe.getsockname()[1]
     reached = access.Access(server=f"http://127.0.0.1:{port}", source="test", token=TOKEN)
     async with store, http.HttpClient(reached) as client:
-        inside = local.LocalClient(inprocess.InProcess(application.services))
+        inside = local.LocalClient(inprocess.InProcess(application.dispatcher))
         cluster = RestartingCluster(store, inside, port=port, client=client)
         try:
             yield cluster

@@ -39,5 +39,5 @@ def up(
 async def components(host: hosting.Host, *, gates: feature.Gates = feature.ALL) -> None:
     """Runs controllers and scheduler beside a server."""
     given = embedded.Surroundings(gates=gates, registry=host.application.metrics.registry)
-    async with local.LocalClient(inprocess.InProcess(host.application.services)) as client:
+    async with local.LocalClient(inprocess.InProcess(host.application.dispatcher)) as client:
         await embedded.run(client, given, ready=host.ready)

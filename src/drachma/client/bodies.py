@@ -36,6 +36,23 @@ def check_watch(wanted: target.Target[Any], resource_version: str) -> None:
         raise errors.InvalidValueError(f"{wanted.qualified}: a watch needs the resource version of a list or an event")
 
 
+def write_options(manager: str) -> dict[str, str]:
+    """The parameters of every write: who owns what it changes, and that nobody reads warnings about its fields."""
+    return {"fieldManager": manager, "fieldValidation": "Ignore"}
+
+
+def list_options(
+    wanted: target.Target[Any], selection: protocol.Selection, *, limit: int, continue_token: str
+) -> dict[str, str]:
+    """The parameters of a list; without a limit it is whole."""
+    query = selected(wanted, selection)
+    if limit:
+        query["limit"] = str(limit)
+    if continue_token:
+        query["continue"] = continue_token
+    return query
+
+
 def selected(wanted: target.Target[Any], selection: protocol.Selection) -> dict[str, str]:
     """A selection as the parameters of a request."""
     wanted.check_scope(selection.namespace)

@@ -2,14 +2,14 @@
 
 It is written against :class:`Backend`, which the server has in :mod:`drachma.server.inprocess`: packages import only
 what stands below them, and the server stands above. Objects are decoded once per version and shared by all who read
-them; writes take the same way through the server as those that come over the wire, from the verb on.
+them; calls take the same way through the server as those that come over the wire.
 """
 
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -24,6 +24,10 @@ _REMEMBERED: Final = 1024
 
 _JSON: Final = "application/json"
 _CHANGES: Final = {change.value: change for change in protocol.Change}
+
+
+Query: TypeAlias = Mapping[str, Sequence[str]]
+"""The parameters of a call by name, each with its values."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,13 +77,13 @@ class Feed(Protocol):
 class Backend(Protocol):
     """What the server does in process; everything it refuses is an ``errors.RefusedError``."""
 
-    def get(self, place: Place) -> Stored: ...
+    async def get(self, place: Place) -> Stored: ...
 
-    async def list(self, place: Place, selection: protocol.Selection, *, limit: int, continue_token: str) -> Page: ...
+    async def list(self, place: Place, query: Query) -> Page: ...
 
-    async def watch(self, place: Place, selection: protocol.Selection, *, resource_version: str) -> Feed: ...
+    async def watch(self, place: Place, query: Query) -> Feed: ...
 
-    async def write(self, verb: str, place: Place, *, body: bytes, media_type: str, query: Mapping[str, str]) -> Stored:
+    async def write(self, verb: str, place: Place, *, body: bytes, media_type: str, query: Query) -> Stored:
         """What answers a create, update, patch, delete or deletecollection: the object, where one is left."""
 
     def resources(self) -> Sequence[target.Target[meta.Object]]: ...
@@ -102,7 +106,7 @@ class LocalClient:
 
     def __init__(self, backend: Backend, *, manager: str = "drachma") -> None:
         self._backend: Final = backend
-        self._managed: Final = {"fieldManager": manager, "fieldValidation": "Ignore"}
+        self._managed: Final = _query(bodies.write_options(manager))
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -118,7 +122,7 @@ class LocalClient:
 
     async def get(self, kind: target.Of[ObjectT], name: str, *, namespace: str = "") -> ObjectT:
         wanted = target.of(kind)
-        return _reader(wanted)(self._backend.get(self._object(wanted, namespace, name=name)))
+        return _reader(wanted)(await self._backend.get(self._object(wanted, namespace, name=name)))
 
     async def list(
         self,
@@ -129,8 +133,8 @@ class LocalClient:
         continue_token: str = "",
     ) -> protocol.Listing[ObjectT]:
         wanted = target.of(kind)
-        place = self._collection(wanted, selection.namespace)
-        page = await self._backend.list(place, selection, limit=limit, continue_token=continue_token)
+        query = bodies.list_options(wanted, selection, limit=limit, continue_token=continue_token)
+        page = await self._backend.list(self._collection(wanted, selection.namespace), _query(query))
         # Reading from memory never waits, and whoever reads page after page must let others in.
         await asyncio.sleep(0)
         return protocol.Listing(
@@ -151,8 +155,8 @@ class LocalClient:
     ) -> AsyncIterator[protocol.Watch[ObjectT]]:
         wanted = target.of(kind)
         bodies.check_watch(wanted, resource_version)
-        place = self._collection(wanted, selection.namespace)
-        feed = await self._backend.watch(place, selection, resource_version=resource_version)
+        query = {**bodies.selected(wanted, selection), "resourceVersion": resource_version}
+        feed = await self._backend.watch(self._collection(wanted, selection.namespace), _query(query))
         loop = asyncio.get_running_loop()
         timer = loop.call_later(timeout_seconds, feed.close) if timeout_seconds is not None else None
         try:
@@ -164,7 +168,8 @@ class LocalClient:
 
     async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
         wanted = target.of(kind)
-        return wire.document(self._backend.get(self._object(wanted, namespace, name=name)).data, wanted)
+        stored = await self._backend.get(self._object(wanted, namespace, name=name))
+        return wire.document(stored.data, wanted)
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return self._backend.resources()
@@ -207,7 +212,7 @@ class LocalClient:
         query = self._managed
         if patch.media_type == patches.APPLY:
             patch = bodies.completed(patch, wanted, wanted.versions[0], name=name)
-            query = {**query, "force": "true"} if patch.is_forced else query
+            query = {**query, "force": ("true",)} if patch.is_forced else query
         place = self._object(wanted, namespace, name=name, subresource=subresource)
         return _reader(wanted)(await self._write("patch", place, patch.data, media_type=patch.media_type, query=query))
 
@@ -231,7 +236,7 @@ class LocalClient:
         options = bodies.delete_options(patches.NONE, None, propagation=propagation)
         wanted = target.of(kind)
         place = self._collection(wanted, selection.namespace)
-        query = bodies.selected(wanted, selection)
+        query = _query(bodies.selected(wanted, selection))
         await self._write("deletecollection", place, bodies.encode(options), query=query)
 
     async def bind(self, bound: pod.Pod, *, node: str) -> None:
@@ -261,7 +266,7 @@ class LocalClient:
         body: bytes,
         *,
         media_type: str = _JSON,
-        query: Mapping[str, str] | None = None,
+        query: Query | None = None,
     ) -> Awaitable[Stored]:
         options = self._managed if query is None else query
         return self._backend.write(verb, place, body=body, media_type=media_type, query=options)
@@ -285,6 +290,10 @@ class LocalClient:
             name=name,
             subresource=subresource,
         )
+
+
+def _query(parameters: Mapping[str, str]) -> Query:
+    return {name: (text,) for name, text in parameters.items()}
 
 
 def _reader(wanted: target.Target[ObjectT]) -> Callable[[Stored], ObjectT]:

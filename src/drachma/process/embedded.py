@@ -103,8 +103,8 @@ async def server(store: protocol.Store, given: Surroundings) -> AsyncIterator[Se
         gates=given.gates,
     )
     try:
-        await bootstrap.populate(application.services.registry)
-        async with local.LocalClient(inprocess.InProcess(application.services)) as client:
+        await bootstrap.populate(application.dispatcher)
+        async with local.LocalClient(inprocess.InProcess(application.dispatcher)) as client:
             yield Server(application=application, client=client)
     finally:
         await store.close()

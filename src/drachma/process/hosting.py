@@ -90,7 +90,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 chance=random.Random(secrets.randbits(256)),
                 gates=options.gates,
             )
-            await bootstrap.populate(application.services.registry)
+            await bootstrap.populate(application.dispatcher)
             server = serving.Server(application, files)
             waits = asyncio.Semaphore(0)
             host = Host(

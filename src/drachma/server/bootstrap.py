@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from drachma.server import status
-from drachma.server.calls import options
-from drachma.server.kinds.strategy import User, Write
-from drachma.server.pipeline import registry
+from drachma.server.calls.call import Body, Call, Target, User
+from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import resources, verbs
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -29,32 +30,26 @@ _PRIORITY_CLASSES: Final[tuple[dict[str, Any], ...]] = (
 )
 
 
-async def populate(objects: registry.Registry) -> None:
+async def populate(dispatcher: Dispatcher) -> None:
     """Creates what is missing; a store that has it all is not written to."""
     for name in NAMESPACES:
-        await _ensure(objects, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        await _ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for priority in _PRIORITY_CLASSES:
-        await _ensure(objects, priority)
+        await _ensure(dispatcher, priority)
 
 
-async def _ensure(objects: registry.Registry, document: dict[str, Any]) -> None:
+async def _ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
     resource = resources.CATALOG.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None, "only served kinds are listed here"
-    name = document["metadata"]["name"]
+    target = Target(resource, "v1", "", document["metadata"]["name"], None)
     try:
-        objects.get(resource, "", name=name)
-    except status.StatusError:
-        write = Write(
-            resource=resource,
-            version="v1",
-            namespace="",
-            name=name,
-            subresource="",
-            verb=verbs.CREATE,
-            user=_SERVER,
-            user_agent="drachma",
-            now=objects.clock(),
-            warnings=[],
-        )
-        subject = objects.strategy(resource).read({**document, "metadata": {"name": name}}, write)
-        await objects.create(subject, write, wanted=options.WriteOptions())
+        await dispatcher.dispatch(_call(verbs.GET, target, Body()))
+    except status.StatusError as error:
+        if error.reason != "NotFound":
+            raise
+        body = Body(msgspec.json.encode(document), "application/json")
+        await dispatcher.dispatch(_call(verbs.CREATE, target._replace(name=""), body))
+
+
+def _call(verb: str, target: Target, body: Body) -> Call:
+    return Call(user=_SERVER, verb=verb, target=target, body=body, user_agent="drachma")

@@ -1,6 +1,6 @@
 """What the server itself does to ``metadata``: system fields, names, namespaces, owners, and what survives an update.
 
-Pure functions over metadata as a document, called by the registry in upstream's order. Rules about what clients wrote
+Pure functions over metadata as a document, called by the pipeline in upstream's order. Rules about what clients wrote
 are validation's business.
 """
 

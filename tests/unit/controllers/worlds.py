@@ -154,8 +154,8 @@ async def world(
         clock=clock.utc,
         chance=random.Random(7),
     )
-    await bootstrap.populate(application.services.registry)
-    async with store, local.LocalClient(inprocess.InProcess(application.services), manager="tester") as client:
+    await bootstrap.populate(application.dispatcher)
+    async with store, local.LocalClient(inprocess.InProcess(application.dispatcher), manager="tester") as client:
         made = World(client, clock, components=wrap(client), gates=gates)
         defects, log = _Defects(), logging.getLogger("drachma")
         log.addHandler(defects)

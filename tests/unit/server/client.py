@@ -209,7 +209,7 @@ async def start(
         gates=gates,
         limits=limits,
     )
-    await bootstrap.populate(application.services.registry)
+    await bootstrap.populate(application.dispatcher)
     return Client(application, clock, place)
 
 

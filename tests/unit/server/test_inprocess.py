@@ -2,23 +2,24 @@
 
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 import pytest_asyncio
 
 from drachma import errors
-from drachma.api import resourceclaim
-from drachma.client import local, patches, protocol
+from drachma.api import codec, resourceclaim
+from drachma.client import local, patches, protocol, target
 from drachma.server import inprocess
-from drachma.server.wire import requests
+from drachma.server.calls.call import BODY_LIMIT
 from drachma.testing import claim
-from tests.unit.server.client import Client
+from tests.unit.server.client import CLAIMS, Client
 
 Claim = resourceclaim.ResourceClaim
 
 
 @pytest_asyncio.fixture
 async def inside(server: Client) -> AsyncIterator[local.LocalClient]:
-    async with local.LocalClient(inprocess.InProcess(server.app.services)) as client:
+    async with local.LocalClient(inprocess.InProcess(server.app.dispatcher)) as client:
         yield client
 
 
@@ -90,15 +91,77 @@ async def test_the_last_finalizer_answers_with_what_is_gone(inside: local.LocalC
     ],
 )
 async def test_what_is_not_served_is_refused(server: Client, verb: str, place: local.Place, want: str) -> None:
-    backend = inprocess.InProcess(server.app.services)
+    backend = inprocess.InProcess(server.app.dispatcher)
     for _ in range(2):
         with pytest.raises(errors.RefusedError, match=want):
             await backend.write(verb, place, body=b"{}", media_type="application/json", query={})
 
 
 async def test_bodies_have_the_limit_of_those_from_the_wire(server: Client) -> None:
-    backend = inprocess.InProcess(server.app.services)
+    backend = inprocess.InProcess(server.app.dispatcher)
     place = local.Place(group="", version="v1", plural="pods", namespace="default")
-    body = bytes(requests.BODY_LIMIT + 1)
-    with pytest.raises(errors.RefusedError, match=f"limit is {requests.BODY_LIMIT}"):
+    body = bytes(BODY_LIMIT + 1)
+    with pytest.raises(errors.RefusedError, match=f"limit is {BODY_LIMIT}"):
         await backend.write("create", place, body=body, media_type="application/json", query={})
+
+
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": "default"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "d"}},
+        "template": {
+            "metadata": {"labels": {"app": "d"}},
+            "spec": {"containers": [{"name": "main", "image": "registry.example/pause:3.10"}]},
+        },
+    },
+}
+DEPLOYMENTS = target.metadata_of("apps", "v1", plural="deployments", kind="Deployment", namespaced=True)
+
+
+async def test_a_patch_of_the_scale_scales(server: Client, inside: local.LocalClient) -> None:
+    await inside.create_document(DEPLOYMENTS, DEPLOYMENT)
+    scale = patches.merge({"spec": {"replicas": 3}})
+    await inside.patch(DEPLOYMENTS, "d", namespace="default", subresource="scale", patch=scale)
+    stored = (await server.call("GET", "/apis/apps/v1/namespaces/default/deployments/d")).body
+    assert stored["spec"]["replicas"] == 3
+    assert stored["spec"]["template"]["spec"]["containers"][0]["name"] == "main"
+
+
+async def test_a_scale_is_read_and_replaced(server: Client, inside: local.LocalClient) -> None:
+    await inside.create_document(DEPLOYMENTS, DEPLOYMENT)
+    backend = inprocess.InProcess(server.app.dispatcher)
+    place = local.Place(
+        group="apps", version="v1", plural="deployments", namespace="default", name="d", subresource="scale"
+    )
+    scale = msgspec.json.decode((await backend.get(place)).data)
+    assert (scale["kind"], scale["spec"]) == ("Scale", {"replicas": 1})
+    scale["spec"]["replicas"] = 5
+    body = msgspec.json.encode(scale)
+    answer = await backend.write("update", place, body=body, media_type="application/json", query={})
+    assert msgspec.json.decode(answer.data)["spec"] == {"replicas": 5}
+    with pytest.raises(errors.ObjectConflictError):
+        await backend.write("update", place, body=body, media_type="application/json", query={})
+
+
+async def test_both_doors_select_alike(server: Client, inside: local.LocalClient) -> None:
+    version = (await inside.list(Claim)).resource_version
+    selection = protocol.Selection("default", labels="a=b")
+    query = f"watch=1&labelSelector=a%3Db&resourceVersion={version}"
+    async with (
+        inside.watch(Claim, selection, resource_version=version) as watch,
+        server.watch(f"{CLAIMS}?{query}") as stream,
+    ):
+        await inside.create(new())
+        for labels in ({"a": "b"}, {"c": "d"}, {"a": "c"}, {"a": "b"}):
+            await inside.patch(Claim, "c", namespace="default", patch=patches.merge({"metadata": {"labels": labels}}))
+        await inside.delete(Claim, "c", namespace="default")
+        over_http = [await stream.event() for _ in range(5)]
+        in_process: list[protocol.Event[Claim]] = []
+        while len(in_process) < len(over_http):
+            in_process += await watch.batch()
+    assert [event.change.value for event in in_process] == ["ADDED", "MODIFIED", "DELETED", "ADDED", "DELETED"]
+    assert [(event.change.value, event.object) for event in in_process] == [
+        (event["type"], codec.decode(event["object"])) for event in over_http
+    ]

@@ -1,11 +1,10 @@
 """Watching: where it begins, what it shows, how it ends."""
 
 import asyncio
-import contextlib
 
 import pytest
 
-from drachma.server.reads import watching
+from drachma.server.wire import streaming
 from drachma.store import memory, protocol
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, PODS, Client
@@ -66,7 +65,7 @@ async def test_no_initial_events_if_they_are_not_wanted(server: Client) -> None:
 
 
 async def test_bookmarks_tell_how_far_it_has_seen(server: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "BOOKMARK_SECONDS", 0.01)
+    monkeypatch.setattr(streaming, "BOOKMARK_SECONDS", 0.01)
     version = server.store.revision
     async with server.watch(f"{CLAIMS}?watch=1&allowWatchBookmarks=true&resourceVersion={version}") as stream:
         await server.call("POST", PODS, client.pod())
@@ -169,8 +168,8 @@ async def test_it_ends_when_the_server_drains(server: Client) -> None:
 async def test_it_is_forgotten_when_the_client_goes(server: Client) -> None:
     async with server.watch(f"{CLAIMS}?watch=1"):
         await _opened(server)
-        assert len(server.app.services.streams) == 1
-    assert len(server.app.services.streams) == 0
+        assert len(server.app.dispatcher.services.watches) == 1
+    assert len(server.app.dispatcher.services.watches) == 0
 
 
 @pytest.mark.parametrize(
@@ -187,23 +186,5 @@ async def test_refused(server: Client, query: str, code: int) -> None:
 
 async def _opened(server: Client) -> None:
     async with asyncio.timeout(10):
-        while not len(server.app.services.streams):
+        while not len(server.app.dispatcher.services.watches):
             await asyncio.sleep(0)
-
-
-async def test_watches_that_send_leave_each_other_time(server: Client) -> None:
-    streams, objects = watching.Streams(), server.store
-    feeds = [objects.watch("pods", after=objects.revision) for _ in range(3)]
-    streams.add(feeds[0])
-    assert streams.spacing == 0.0
-    with streams.sent(feeds[1]):
-        assert streams.spacing == watching.SPACING_SECONDS
-        with streams.sent(feeds[2]):
-            assert streams.spacing == 2 * watching.SPACING_SECONDS
-            assert len(streams) == 3
-    assert streams.spacing == 0.0
-    assert len(streams) == 1
-    with contextlib.ExitStack() as stack:
-        for _ in range(1000):
-            stack.enter_context(streams.sent(objects.watch("pods", after=objects.revision)))
-        assert streams.spacing == watching.LONGEST_SPACING_SECONDS

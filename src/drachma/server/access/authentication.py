@@ -1,18 +1,18 @@
-"""Who makes a request: by bearer token, by client certificate, or nobody.
+"""Who makes a call: by bearer token, by client certificate, or nobody.
 
-Every request that is not about health or the version must come from somebody. What users may do is not decided here:
-there is one kind of user for now, who may do everything.
+The HTTP door asks it for every request. Everything that is not about health or the version must come from somebody.
+What users may do is not decided here: there is one kind of user for now, who may do everything.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from drachma.server import status
-from drachma.server.kinds.strategy import User
-from drachma.server.wire.requests import Request
+from drachma.server.calls.call import User
 
 ADMIN: Final = User(name="kubernetes-admin", groups=("system:masters", "system:authenticated"))
+ANONYMOUS: Final = User(name="system:anonymous", groups=("system:unauthenticated",))
 
 OPEN_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version")
 """What anybody may ask, as upstream's default rules allow."""
@@ -25,6 +25,13 @@ _SCHEME: Final = b"Bearer "
 """How all clients spell it, though its case and the space behind it are free."""
 
 
+class Credentials(NamedTuple):
+    """What a client shows: an Authorization header, or the subject of a certificate that the listener has verified."""
+
+    authorization: bytes | None = None
+    certificate: Mapping[str, Any] | None = None
+
+
 class Authenticator:
     """Knows tokens by their digest only, so that looking one up takes no time that tells anything about it.
 
@@ -35,26 +42,23 @@ class Authenticator:
         self._users = {_digest(token): user for token, user in tokens.items()}
         self._good: dict[bytes, User] = {}
 
-    def authenticate(self, request: Request) -> None:
-        """Sets the user of a request; a 401 where there is none and there must be one."""
-        credentials = request.headers.get(b"authorization")
-        if credentials is not None:
-            request.user = self._good.get(credentials) or self._look_up(credentials)
-            return
-        certificate = (request.scope.get("extensions") or {}).get(EXTENSION)
-        if certificate:
-            request.user = user_of(certificate)
-            return
-        if not request.path.startswith(OPEN_PATHS):
+    def authenticate(self, credentials: Credentials, path: str) -> User:
+        """The user of a request; a 401 where there is none and there must be one."""
+        if credentials.authorization is not None:
+            return self._good.get(credentials.authorization) or self._look_up(credentials.authorization)
+        if credentials.certificate:
+            return user_of(credentials.certificate)
+        if not path.startswith(OPEN_PATHS):
             raise status.unauthorized()
+        return ANONYMOUS
 
-    def _look_up(self, credentials: bytes) -> User:
-        scheme, _, token = credentials.partition(b" ")
+    def _look_up(self, authorization: bytes) -> User:
+        scheme, _, token = authorization.partition(b" ")
         user = self._users.get(_digest(token.strip().decode("latin-1"))) if scheme.lower() == b"bearer" else None
         if user is None:
             raise status.unauthorized()
-        if credentials.removeprefix(_SCHEME) == token:
-            self._good[credentials] = user
+        if authorization.removeprefix(_SCHEME) == token:
+            self._good[authorization] = user
         return user
 
 

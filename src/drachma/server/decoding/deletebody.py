@@ -1,6 +1,6 @@
 """The options in the body of a delete: a DeleteOptions of any group, as JSON, YAML or protobuf.
 
-``server.pipeline.deleting`` reads them here; what they mean is checked in ``server.pipeline.options``. Refused with
+``server.pipeline.deletion`` reads them here; what they mean is checked in ``server.calls.options``. Refused with
 upstream's 400s: bodies that are not read, documents of another kind, and values of the wrong type.
 """
 

@@ -84,7 +84,7 @@ class DocumentStrategy:
         """What clients are told about a new object that is good but odd."""
         return ()
 
-    # What the registry calls
+    # What the pipeline calls
 
     def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         stored = known or {}

@@ -1,6 +1,6 @@
-"""How the registry treats a kind: reading, defaulting, preparing, validating and writing it.
+"""How the pipeline treats a kind: reading, defaulting, preparing, validating and writing it.
 
-The registry knows metadata and verbs; what is particular to a kind is behind :class:`Strategy`.
+The pipeline knows metadata and verbs; what is particular to a kind is behind :class:`Strategy`.
 ``server.kinds.devicestrategy`` has the one of ``resource.k8s.io``, ``server.kinds.catalog`` those of all others.
 """
 
@@ -11,16 +11,9 @@ from typing import Any, Protocol
 import msgspec
 
 from drachma.api import meta
+from drachma.server.calls.call import Call, User
 from drachma.server.objectmeta import Metadata
 from drachma.server.surface import resources
-
-
-class User(msgspec.Struct, frozen=True, kw_only=True):
-    """Who makes a request."""
-
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
 
 
 class Subject:
@@ -61,6 +54,23 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     def api_version(self) -> str:
         return self.resource.api_version(self.version)
 
+    @classmethod
+    def of(cls, call: Call, *, now: datetime, name: str = "") -> "Write":
+        """What a call writes to the object that it is about, or to the one of that name in its collection."""
+        target = call.target
+        return cls(
+            resource=target.resource,
+            version=target.version,
+            namespace=target.namespace or "",
+            name=name or target.name,
+            subresource=target.subresource.name if target.subresource is not None else "",
+            verb=call.verb,
+            user=call.user,
+            user_agent=call.user_agent,
+            now=now,
+            warnings=call.warnings,
+        )
+
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """What distinguishes kinds in the semantics of verbs.
@@ -80,7 +90,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Strategy(Protocol):
-    """One kind's part of the registry. All documents given and returned are owned by nobody else afterwards."""
+    """One kind's part of the pipeline. All documents given and returned are owned by nobody else afterwards."""
 
     @property
     def traits(self) -> Traits: ...

@@ -1,6 +1,6 @@
 """Server-side apply: merge a configuration into an object, take away what its manager no longer applies, own the rest.
 
-The registry calls :func:`apply` with the live document (None for an object that does not exist yet) in the version of
+The patch verb calls :func:`apply` with the live document (None for an object that does not exist yet) in the version of
 the request, and defaults and validates the outcome. Conflicts with other managers are raised as the Status that
 upstream answers, unless the request forces them; so is a configuration that does not fit the schema.
 

@@ -1,6 +1,6 @@
 """Field ownership of writes: who a request writes as, and what it leaves in ``metadata.managedFields``.
 
-The registry asks it at the end of every ordinary write, the patch verb for server-side apply. Ownership is recorded in
+A phase of every ordinary write asks it, and the patch verb for server-side apply. Ownership is recorded in
 the version that the client spoke, so objects are converted to it where it differs from the stored one.
 """
 

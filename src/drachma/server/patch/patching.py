@@ -1,6 +1,6 @@
 """One front for the three patches that change a document: JSON patch, merge patch and strategic merge patch.
 
-The registry calls :func:`apply` with the current document in the version of the request. What is wrong with the patch
+The patch verb calls :func:`apply` with the current document in the version of the request. What is wrong with the patch
 is raised as the Status that upstream answers; what is only sloppy (unknown members of an operation, repeated keys) is
 returned with the outcome, for Warning headers. Server-side apply is in :mod:`drachma.server.ownership.apply`.
 

@@ -1,226 +1,110 @@
-"""Deletion: preconditions, time to end gracefully, finalizers, dependents, and namespaces, which take two steps.
+"""Deletion: of one object, now or when its time and its finalizers are through, or of a collection."""
 
-Whether an object goes at once or is only marked is upstream's decision, in upstream's order: first preconditions,
-then grace, then finalizers. Called by the delete and deletecollection verbs and by eviction.
-"""
+import asyncio
+from typing import Any, Final
 
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
-
-from drachma import errors
-from drachma.server import objectmeta, status
+from drachma.server import status
+from drachma.server.admission.proposal import Removal
 from drachma.server.calls import options
-from drachma.server.kinds.strategy import Strategy, Write
-from drachma.server.pipeline import registry
-from drachma.server.presentation import encoding
+from drachma.server.calls.call import Call
+from drachma.server.decoding import deletebody
+from drachma.server.kinds.strategy import Write
+from drachma.server.pipeline import deletionplan, intent
+from drachma.server.pipeline.answer import Answer, Verbatim
+from drachma.server.pipeline.services import Services, check_name, scope
+from drachma.server.presentation import negotiation
+from drachma.server.reads import listing
+from drachma.server.surface import resources
 from drachma.store import record
 
-IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-public", "kube-system"})
-"""Namespaces that the cluster cannot do without."""
+_AT_ONCE: Final = 100
+"""Objects of a collection that are deleted at the same time, so that they share commits."""
 
-_NAMESPACES: Final = "namespaces"
 _ORPHANED: Final = (
     "child pods are preserved by default when jobs are deleted; "
     "set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
 )
 
 
-class Deleted(NamedTuple):
-    """What is left of an object, and whether it is gone; ``document`` is its newest state in the stored version."""
-
-    document: Mapping[str, Any]
-    stored: record.Record | None
-    is_gone: bool
-
-
-class _Plan(NamedTuple):
-    """What a deletion does to an object: nothing, change it to ``document``, or remove it."""
-
-    document: dict[str, Any] | None
-    removes: bool
+async def delete(services: Services, call: Call) -> Answer:
+    """One object; answered with a Status or the object, as upstream does for its kind."""
+    check_name(call.target)
+    deletion = Deletion(services, services.write(call), _options(call))
+    outcome = await services.committer.commit(deletion)
+    resource = call.target.resource
+    if outcome.is_gone and not services.strategy(resource).traits.returns_deleted:
+        return Answer(200, Verbatim(_gone(resource, outcome)))
+    # Upstream's only sign that an object is still there, for clients that ask in the old way.
+    code = 202 if not outcome.is_gone and deletion.options.orphan_dependents is False else 200
+    return services.answer(code, outcome, call.target)
 
 
-class Deleter:
-    """Deletes objects of a registry."""
+async def delete_collection(services: Services, call: Call) -> Answer:
+    """All objects that a selector chooses; the answer lists them as they were. Not atomic, as upstream's."""
+    target = call.target
+    selectors = options.for_list(call.query, target.resource, version=target.version)
+    wanted = _options(call)
+    listed = await listing.read(services.store, scope(target), selectors)
+    for start in range(0, len(listed.records), _AT_ONCE):
+        outcomes = await asyncio.gather(
+            *(_delete_listed(services, call, stored, wanted) for stored in listed.records[start : start + _AT_ONCE]),
+            return_exceptions=True,
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+    return Answer(200, listed)
 
-    def __init__(self, objects: registry.Registry) -> None:
-        self._registry = objects
 
-    async def delete(self, write: Write, wanted: options.DeleteOptions) -> Deleted:
-        """Deletes one object, or marks it as being deleted."""
-        strategy = self._registry.strategy(write.resource)
-        if strategy.traits.orphans_dependents and _is_left_open(wanted):
+async def _delete_listed(services: Services, call: Call, stored: record.Record, wanted: options.DeleteOptions) -> None:
+    write = services.write(call, name=stored.key.name)
+    assert write.namespace == stored.key.namespace, "collections are deleted namespace by namespace"
+    try:
+        await services.committer.commit(Deletion(services, write, wanted))
+    except status.StatusError as error:
+        if error.reason != "NotFound":
+            raise
+
+
+class Deletion:
+    """Deletes an object, or marks it as being deleted."""
+
+    def __init__(self, services: Services, write: Write, wanted: options.DeleteOptions) -> None:
+        self.write: Final = write
+        self.options: Final = wanted
+        self.is_dry_run: Final = wanted.is_dry_run
+        self._phases = services.phases
+        self._strategy = services.strategy(write.resource)
+        if self._strategy.traits.orphans_dependents and deletionplan.is_left_open(wanted):
             write.warnings.append(_ORPHANED)
-        for _ in range(registry.ATTEMPTS):
-            stored = self._registry.get(write.resource, write.namespace, name=write.name)
-            if write.resource.key == _NAMESPACES:
-                outcome = await self._delete_namespace(stored, write, wanted, strategy=strategy)
-            else:
-                outcome = await self._delete(stored, write, wanted, strategy=strategy)
-            if outcome is not None:
-                return outcome
-        raise status.conflict(write.resource, write.name, detail=status.MODIFIED)
 
-    async def _delete(
-        self, stored: record.Record, write: Write, wanted: options.DeleteOptions, *, strategy: Strategy
-    ) -> Deleted | None:
-        """One attempt; None if another write came first."""
-        document = stored.value
-        _check_preconditions(stored, write, wanted)
-        plan = _plan(document, write, wanted, strategy=strategy)
-        if plan.document is not None and not plan.removes:
-            return await self._change(plan.document, stored, wanted)
-        if not plan.removes:
-            return Deleted(document, stored, is_gone=False)
-        final = plan.document or document
-        if wanted.is_dry_run:
-            return Deleted(final, None, is_gone=True)
-        try:
-            last = await self._registry.store.delete(
-                stored.key,
-                revision=stored.revision,
-                draft=lambda _record, revision: encoding.stamped(final)(revision),
-            )
-        except errors.ConflictError:
-            return None
-        except errors.NotFoundError:
-            raise status.not_found(write.resource, write.name) from None
-        return Deleted(last.value, last, is_gone=True)
+    def decide(self, get: intent.Get) -> intent.Decision:
+        return deletionplan.decide(self.removal(get))
 
-    async def _delete_namespace(
-        self, stored: record.Record, write: Write, wanted: options.DeleteOptions, *, strategy: Strategy
-    ) -> Deleted | None:
-        """The first request starts the end, which the finalizers in its spec hold up until it is empty."""
-        if write.name in IMMORTAL_NAMESPACES:
-            raise status.forbidden(write.resource, write.name, detail="this namespace may not be deleted")
-        namespace: Mapping[str, Any] = stored.value
-        _check_namespace_preconditions(stored, write, wanted)
-        if "deletionTimestamp" not in namespace["metadata"]:
-            metadata = {**namespace["metadata"], "deletionTimestamp": objectmeta.time_text(write.now)}
-            finalizers = objectmeta.with_dependents_finalizers(
-                metadata.get("finalizers", ()),
-                orphan_dependents=wanted.orphan_dependents,
-                policy=wanted.propagation_policy,
-            )
-            _set(metadata, "finalizers", finalizers)
-            phase = {**(namespace.get("status") or {}), "phase": "Terminating"}
-            return await self._change({**namespace, "metadata": metadata, "status": phase}, stored, wanted)
-        if (namespace.get("spec") or {}).get("finalizers"):
-            return Deleted(namespace, stored, is_gone=False)
-        return await self._delete(stored, write, wanted, strategy=strategy)
-
-    async def _change(
-        self, document: dict[str, Any], stored: record.Record, wanted: options.DeleteOptions
-    ) -> Deleted | None:
-        if wanted.is_dry_run:
-            return Deleted(document, None, is_gone=False)
-        try:
-            changed = await self._registry.store.update(
-                stored.key, encoding.stamped(document), revision=stored.revision
-            )
-        except (errors.ConflictError, errors.NotFoundError):
-            return None
-        return Deleted(changed.value, changed, is_gone=False)
+    def removal(self, get: intent.Get) -> Removal:
+        """The object that is to be deleted, once nothing speaks against it."""
+        write = self.write
+        stored = get(record.Key(write.resource.key, write.namespace, write.name))
+        if stored is None:
+            raise status.not_found(write.resource, write.name)
+        removal = Removal(stored, write, self._strategy, self.options)
+        self._phases.run_removal(removal)
+        return removal
 
 
-def _plan(document: Mapping[str, Any], write: Write, wanted: options.DeleteOptions, *, strategy: Strategy) -> _Plan:
-    metadata = dict(document["metadata"])
-    is_graceful = strategy.traits.dies_gracefully
-    is_ending = "deletionTimestamp" in metadata
-    if is_graceful and is_ending:
-        shortened = _shorten(metadata, wanted, now=write.now)
-        if shortened is None:
-            return _Plan(None, removes=False)
-        is_graceful = shortened
-    elif is_graceful:
-        grace = strategy.grace_period(document, wanted.grace_period_seconds)
-        _start(metadata, grace, now=write.now)
-    finalizers: list[str] = metadata.get("finalizers", [])
-    traits = strategy.traits
-    if traits.has_dependents and (finalizers or traits.orphans_dependents or not _is_left_open(wanted)):
-        finalizers = objectmeta.with_dependents_finalizers(
-            finalizers,
-            orphan_dependents=wanted.orphan_dependents,
-            policy=wanted.propagation_policy,
-            default_orphans=traits.orphans_dependents,
-        )
-        _set(metadata, "finalizers", finalizers)
-    if finalizers and not is_graceful:
-        objectmeta.mark_deleted(metadata, now=write.now)
-    changed = {**document, "metadata": metadata}
-    if finalizers:
-        return _Plan(changed, removes=False)
-    if is_graceful and metadata["deletionGracePeriodSeconds"] > 0:
-        return _Plan(changed, removes=False)
-    return _Plan(changed if is_graceful else None, removes=True)
+def _options(call: Call) -> options.DeleteOptions:
+    content: Any = None
+    if call.body.data:
+        content = deletebody.read(call.body.data, negotiation.body_type(call.body.media_type))
+    return options.for_delete(call.query, content)
 
 
-def _is_left_open(wanted: options.DeleteOptions) -> bool:
-    """Whether nothing is said about what becomes of dependents."""
-    return wanted.propagation_policy is None and wanted.orphan_dependents is None
-
-
-def _start(metadata: objectmeta.Metadata, grace: int, *, now: datetime) -> None:
-    metadata["deletionTimestamp"] = objectmeta.time_text(now + timedelta(seconds=grace))
-    metadata["deletionGracePeriodSeconds"] = grace
-    if metadata.get("generation", 0) > 0:
-        metadata["generation"] += 1
-
-
-def _shorten(metadata: objectmeta.Metadata, wanted: options.DeleteOptions, *, now: datetime) -> bool | None:
-    """A deletion that has begun: True if it is to end sooner now, False if only finalizers hold it, None to wait."""
-    period = metadata.get("deletionGracePeriodSeconds") or 0
-    if period == 0:
-        return False
-    asked = wanted.grace_period_seconds
-    if asked is None:
-        return None
-    asked = 1 if asked < 0 else asked
-    if asked >= period:
-        return None
-    end = datetime.fromisoformat(metadata["deletionTimestamp"]).astimezone(UTC)
-    sooner = end - timedelta(seconds=period) + timedelta(seconds=asked)
-    if sooner < now:
-        sooner, asked = now, min(asked, 1)
-    metadata["deletionTimestamp"] = objectmeta.time_text(sooner)
-    metadata["deletionGracePeriodSeconds"] = asked
-    return True
-
-
-def _set(metadata: objectmeta.Metadata, field: str, value: list[str]) -> None:
-    if value:
-        metadata[field] = value
-    else:
-        metadata.pop(field, None)
-
-
-def _check_preconditions(stored: record.Record, write: Write, wanted: options.DeleteOptions) -> None:
-    if wanted.uid is not None and wanted.uid != stored.uid:
-        detail = (
-            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({stored.uid}). "
-            "The object might have been deleted and then recreated"
-        )
-        raise status.conflict_of_kind(write.resource, write.name, detail=detail)
-    if wanted.resource_version is None:
-        return
-    version = stored.value["metadata"]["resourceVersion"]
-    if wanted.resource_version != version:
-        detail = (
-            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the "
-            f"ResourceVersion in record ({version}). The object might have been modified"
-        )
-        raise status.conflict_of_kind(write.resource, write.name, detail=detail)
-
-
-def _check_namespace_preconditions(stored: record.Record, write: Write, wanted: options.DeleteOptions) -> None:
-    version = stored.value["metadata"]["resourceVersion"]
-    if wanted.uid is not None and wanted.uid != stored.uid:
-        detail = f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {stored.uid}"
-        raise status.conflict(write.resource, write.name, detail=detail)
-    if wanted.resource_version is not None and wanted.resource_version != version:
-        detail = (
-            f"Precondition failed: ResourceVersion in precondition: {wanted.resource_version}, "
-            f"ResourceVersion in object meta: {version}"
-        )
-        raise status.conflict(write.resource, write.name, detail=detail)
+def _gone(resource: resources.Resource, outcome: intent.Outcome) -> dict[str, Any]:
+    metadata = outcome.document["metadata"]
+    details = {
+        "name": metadata["name"],
+        "group": resource.group,
+        "kind": resource.plural,
+        "uid": metadata["uid"],
+    }
+    return status.success(0, details=details)

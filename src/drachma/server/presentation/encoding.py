@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.server import objectmeta
 from drachma.server.kinds.strategy import Strategy
 from drachma.server.surface import resources
 from drachma.store import record
@@ -25,21 +24,6 @@ _REMEMBERED: Final = 8192
 def encode(document: Any) -> bytes:
     """Any document as JSON."""
     return _encode(document)
-
-
-def stamped(document: dict[str, Any]) -> record.Draft:
-    """A document for the store, with ``metadata.resourceVersion`` set to the revision it gets.
-
-    It belongs to the store from now on, which keeps it beside its JSON: the next write of the object has the very
-    parts at hand that this one left.
-    """
-
-    def draft(revision: int) -> record.Body:
-        metadata = objectmeta.ordered({**document["metadata"], "resourceVersion": str(revision)})
-        whole = {**document, "metadata": metadata}
-        return record.Body(_encode(whole), whole)
-
-    return draft
 
 
 class Encoder:
@@ -72,10 +56,6 @@ class Encoder:
     def document(self, stored: record.Record, version: str) -> Mapping[str, Any]:
         """A whole object as a document, shared and not to be changed."""
         return self._strategy.serve(stored.value, version)
-
-    def loose(self, document: Mapping[str, Any], version: str) -> bytes:
-        """A whole object that is not in the store, such as the outcome of a dry run."""
-        return _encode(self._strategy.serve(document, version))
 
     def _convert(self, stored: record.Record, version: str) -> bytes:
         return _encode(self._strategy.serve(stored.value, version))

@@ -6,7 +6,7 @@ upstream's meaning and messages.
 
 import asyncio
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,10 +14,10 @@ import msgspec
 from drachma import errors
 from drachma.server import status
 from drachma.server.calls import options
-from drachma.server.reads import continuation
+from drachma.server.reads import continuation, selection
+from drachma.server.reads.reader import Reader
 from drachma.server.surface import resources
 from drachma.store import protocol, record
-from drachma.values import labels as label_values
 from drachma.values import names, quotation
 
 FRESHNESS_SECONDS: Final = 3.0
@@ -32,7 +32,6 @@ _EXPIRED_TOKEN: Final = (
 )
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"
 _NEWEST: Final = -1
-_EQUALITIES: Final = (label_values.Operator.EQUALS, label_values.Operator.DOUBLE_EQUALS, label_values.Operator.IN)
 
 
 class Listed(NamedTuple):
@@ -51,7 +50,7 @@ class Scope(NamedTuple):
     namespace: str | None
 
 
-async def read(store: protocol.Store, scope: Scope, wanted: options.ListOptions) -> Listed:
+async def read(store: Reader, scope: Scope, wanted: options.ListOptions) -> Listed:
     """The objects that a client asked for."""
     after: record.Key | None = None
     revision: int | None = None
@@ -72,34 +71,6 @@ async def read(store: protocol.Store, scope: Scope, wanted: options.ListOptions)
     return Listed(page.records, page.revision, token, page.remaining if token else None)
 
 
-def matcher(wanted: options.ListOptions) -> Callable[[record.Record], bool] | None:
-    """Whether an object is selected; None where all are.
-
-    Most selectors want a certain text in a certain field. Objects whose JSON does not have it anywhere are not even
-    decoded, so that picking a node's few objects out of many thousands is quick.
-    """
-    if not wanted.is_selective:
-        return None
-    fields, labels = wanted.fields, wanted.labels
-    needles = [*fields.needles(), *_label_needles(labels)]
-
-    def matches(item: record.Record) -> bool:
-        data = item.data
-        for needle in needles:
-            if needle not in data:
-                return False
-        value = item.value
-        return labels.matches(value["metadata"].get("labels") or {}) and fields.matches(value)
-
-    return matches
-
-
-def _label_needles(selector: label_values.Selector) -> Iterator[bytes]:
-    for requirement in selector.requirements:
-        if requirement.operator in _EQUALITIES and len(requirement.values) == 1:
-            yield b'"%b":"%b"' % (requirement.key.encode(), requirement.values[0].encode())
-
-
 def parse_revision(text: str) -> int:
     """A resourceVersion as a number; InvalidValueError in Go's words."""
     if text in ("", "0"):
@@ -111,7 +82,7 @@ def parse_revision(text: str) -> int:
     return int(text)
 
 
-async def wait_for(store: protocol.Store, revision: int) -> None:
+async def wait_for(store: Reader, revision: int) -> None:
     """Waits until the store has reached a revision; a 504 if it takes too long."""
     if revision <= store.revision:
         return
@@ -122,7 +93,7 @@ async def wait_for(store: protocol.Store, revision: int) -> None:
         await asyncio.sleep(0.05)
 
 
-async def _revision(store: protocol.Store, wanted: options.ListOptions) -> int | None:
+async def _revision(store: Reader, wanted: options.ListOptions) -> int | None:
     """The revision to list at; None for the newest."""
     if not wanted.resource_version:
         return None
@@ -140,7 +111,7 @@ async def _revision(store: protocol.Store, wanted: options.ListOptions) -> int |
 
 
 def _page(
-    store: protocol.Store,
+    store: Reader,
     scope: Scope,
     wanted: options.ListOptions,
     *,
@@ -156,13 +127,11 @@ def _page(
         revision=revision,
         limit=wanted.limit if wanted.limit > 0 else None,
         after=after,
-        where=matcher(wanted),
+        where=selection.matcher(wanted),
     )
 
 
-def _single(
-    store: protocol.Store, scope: Scope, wanted: options.ListOptions, *, revision: int | None
-) -> protocol.Page | None:
+def _single(store: Reader, scope: Scope, wanted: options.ListOptions, *, revision: int | None) -> protocol.Page | None:
     """A list of one by name, which is how clients watch and wait for single objects; looked up, not searched."""
     name = wanted.fields.required("metadata.name")
     namespace = _namespace(scope, wanted)
@@ -170,7 +139,7 @@ def _single(
     if name is None or not is_located or revision is not None or wanted.continue_token:
         return None
     found = store.get(record.Key(scope.resource.key, namespace or "", name))
-    matches = matcher(wanted)
+    matches = selection.matcher(wanted)
     assert matches is not None, "a name is a field selector"
     records = [found] if found is not None and matches(found) else []
     return protocol.Page(records, store.revision, None, 0)

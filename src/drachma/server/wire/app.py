@@ -1,35 +1,42 @@
-"""The API server as an ASGI application: authenticates, routes, limits, and turns errors into answers.
+"""The API server as an ASGI application: the door for HTTP.
 
-It belongs to one event loop, like the store under it. Whoever runs it calls :meth:`Application.drain` before it
-stops: watches end, new work is refused with 503 once the store closes, and writes that were accepted finish.
+It authenticates, routes, limits and negotiates; makes a call of a request, has it dispatched, and writes the answer in
+the form that the client asked for. It belongs to one event loop, like the store under it. Whoever runs it calls
+:meth:`Application.drain` before it stops: watches end, new work is refused with 503 once the store closes, and writes
+that were accepted finish.
 """
 
+import asyncio
+import contextlib
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
-from drachma import errors
 from drachma.api import gates as feature
 from drachma.server import deadlines, status
 from drachma.server.access import authentication
-from drachma.server.kinds import catalog, devicestrategy
-from drachma.server.kinds.strategy import Strategy
-from drachma.server.pipeline import deleting, deletion, handling, podverbs, reading, registry, scaling, writing
-from drachma.server.pipeline.handling import Handler, Services
+from drachma.server.calls import options
+from drachma.server.calls.call import Body, Call, Target, User
+from drachma.server.pipeline import services
+from drachma.server.pipeline.dispatcher import Dispatcher
+from drachma.server.presentation import negotiation
 from drachma.server.reads import watching
 from drachma.server.surface import resources, routes, verbs
-from drachma.server.wire import health, metrics, nonresource, responses
+from drachma.server.wire import answers, health, metrics, nonresource, responses, streaming
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
 
 _log = logging.getLogger(__name__)
 
 _LIFESPAN: Final = "lifespan"
+_READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
+_LISTS: Final = frozenset({verbs.LIST, verbs.WATCH})
+_LISTED: Final = (*negotiation.BODY_TYPES, *negotiation.STREAM_MEDIA_TYPES)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Application:
-    """The whole API on one store."""
+    """The whole API on one store. ``dispatcher`` is what other doors to it are made of."""
 
     def __init__(
         self,
@@ -55,14 +62,15 @@ class Application:
         self._authenticator = authenticator
         self._limits = limits or Limits()
         self._deadlines = deadlines.Deadlines(self._limits.request_seconds)
+        self._pace = streaming.Pace()
+        self._chance = chance
         self._is_draining = False
         self._in_flight = 0
-        objects = registry.Registry(store, _strategies(store, gates), clock=clock, chance=chance)
-        self.services: Final = Services(
-            registry=objects, deleter=deletion.Deleter(objects), streams=watching.Streams(), chance=chance
-        )
+        standard = services.standard(store, clock=clock, chance=chance, gates=gates)
+        self.dispatcher: Final = Dispatcher(standard)
+        self._presenter = answers.Presenter(standard.strategies, clock=clock)
         self.metrics: Final = metrics.Metrics()
-        self.metrics.observe_store(store, self.services.streams)
+        self.metrics.observe_store(store, standard.watches)
         checks = {"ping": lambda: "", "store": lambda: ""}
         checker = health.Health(checks, {"shutdown": lambda: "shutting down" if self._is_draining else ""})
         self._nonresource = nonresource.NonResource(resources.CATALOG, checker, self.metrics)
@@ -70,7 +78,7 @@ class Application:
     def drain(self) -> None:
         """Ends watches and says not to be ready; requests that come or are under way are still served."""
         self._is_draining = True
-        self.services.streams.close()
+        self.dispatcher.services.watches.close()
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == _LIFESPAN:
@@ -81,13 +89,14 @@ class Application:
     async def _serve(self, request: Request, send: Send) -> None:
         started = time.perf_counter()
         try:
-            route = self._admit(request)
-            handler = handling.admitted(self.services, request, route) if route is not None else None
-            if handler is not None and reading.wants_watch(handler):
-                await self._watch(handler, send)
+            user, route = self._admit(request)
+            output = _negotiated(request, route)
+            call = _call(request, route, user) if route is not None else None
+            if call is not None and call.verb == verbs.WATCH:
+                await self._watch(request, call, send, output=output)
                 return
         except status.StatusError as error:
-            refusal = responses.refusal(error, handling.negotiate_refusal(request))
+            refusal = responses.refusal(error, request.refusal_output)
             await self._answer(request, None, send, answer=refusal, started=started)
             return
         except routes.NotServedError:
@@ -97,31 +106,37 @@ class Application:
         level = self.metrics.in_flight(request.method)
         level.value += 1
         try:
-            answer = await self._handle(request, handler)
+            answer = await self._respond(request, call, output)
             if answer is not None:
-                await self._answer(request, handler, send, answer=answer, started=started)
+                await self._answer(request, call, send, answer=answer, started=started)
         finally:
             level.value -= 1
             self._in_flight -= 1
 
-    def _admit(self, request: Request) -> routes.Route | None:
-        """Where an authenticated request goes; None if that is beside the resources."""
-        self._authenticator.authenticate(request)
+    def _admit(self, request: Request) -> tuple[User, routes.Route | None]:
+        """Who makes a request, and where it goes; None if that is beside the resources."""
+        user = self._authenticator.authenticate(request.credentials, request.path)
         if self._in_flight >= self._limits.in_flight:
             raise status.too_many_requests("too many requests, please try again later", retry_after=1)
         if not request.path.startswith("/api"):
-            return None
-        return routes.find(resources.CATALOG, request.method, request.path)
+            return user, None
+        return user, routes.find(resources.CATALOG, request.method, request.path)
 
-    async def _handle(self, request: Request, handler: Handler | None) -> responses.Response | None:
+    async def _respond(
+        self, request: Request, call: Call | None, output: negotiation.Output
+    ) -> responses.Response | None:
         """The answer to a request; None if its client has gone."""
         try:
-            if handler is None:
+            if call is None:
                 return self._nonresource.serve(request)
             with self._deadlines.start():
-                return await _act(handler)
+                if call.verb not in _READS:
+                    body = call.body._replace(data=await request.body())
+                    call = msgspec.structs.replace(call, body=body)
+                answer = await self.dispatcher.dispatch(call)
+            return self._presenter.response(answer, call, output)
         except status.StatusError as error:
-            return responses.refusal(_classified(error), handling.negotiate_refusal(request))
+            return responses.refusal(error, request.refusal_output)
         except routes.NotServedError:
             return responses.not_served()
         except DisconnectedError:
@@ -129,86 +144,79 @@ class Application:
         except TimeoutError:
             detail = "request did not complete within requested timeout - context deadline exceeded"
             return responses.refusal(status.timeout(detail))
-        except errors.StoreError as error:
-            return responses.refusal(_store_refusal(error))
         except Exception as error:
             _log.exception("%s %s: unexpected error", request.method, request.path)
             return responses.refusal(status.internal(f"{type(error).__name__}: {error}"))
 
     async def _answer(
-        self, request: Request, handler: Handler | None, send: Send, *, answer: responses.Response, started: float
+        self, request: Request, call: Call | None, send: Send, *, answer: responses.Response, started: float
     ) -> None:
         await responses.send(answer, send, warnings=request.warnings, closes=self._is_draining)
-        labels = _labels(request, handler, is_watch=False)
         seconds = time.perf_counter() - started
+        labels = metrics.labels_of(call, request.method)
         self.metrics.answered(labels, code=answer.code, seconds=seconds, size=len(answer.body))
 
-    async def _watch(self, handler: Handler, send: Send) -> None:
-        labels = _labels(handler.request, handler, is_watch=True)
+    async def _watch(self, request: Request, call: Call, send: Send, *, output: negotiation.Output) -> None:
+        """Streams the changes of a collection until client, time or server end it."""
+        watch = (await self.dispatcher.dispatch(call)).content
+        assert isinstance(watch, watching.Watch), "a watch is answered with one"
+        stream = streaming.Stream(
+            watch,
+            call.target.version,
+            framer=self._presenter.framer(call, output),
+            pace=self._pace,
+            seconds=streaming.lifetime(watch.options, self._chance),
+        )
+        labels = metrics.labels_of(call, request.method)
         self.metrics.watch_started(labels)
+        listener = asyncio.create_task(_close_on_disconnect(request, stream))
         size = 0
         try:
-            size = await reading.watch(handler, send)
+            await responses.begin_stream(send, warnings=request.warnings)
+            async with contextlib.aclosing(stream.chunks()) as chunks:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    with self._pace.sending.start():
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            # The client does not read. It is cut off, and finds out when it does.
+            pass
         finally:
+            listener.cancel()
             self.metrics.watch_finished(labels, code=200, size=size)
 
 
-async def _act(handler: Handler) -> responses.Response:
-    subresource = handler.route.subresource
-    if subresource is not None and subresource.kind:
-        return await _SUBRESOURCES[subresource.name](handler)
-    return await _VERBS[handler.route.verb](handler)
+def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Output:
+    """The form of the answer, if the route can read and answer the media types that the request names."""
+    if route is None:
+        return negotiation.PLAIN
+    if route.verb == verbs.PATCH:
+        negotiation.admit_body(request.header(b"content-type"), negotiation.PATCH_TYPES)
+    negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else negotiation.BODY_TYPES)
+    return request.output
 
 
-_VERBS: Final[Mapping[str, Callable[[Handler], Awaitable[responses.Response]]]] = {
-    verbs.CREATE: writing.create,
-    verbs.DELETE: deleting.delete,
-    verbs.DELETE_COLLECTION: deleting.delete_collection,
-    verbs.GET: reading.get,
-    verbs.LIST: reading.list_,
-    verbs.PATCH: writing.patch,
-    verbs.UPDATE: writing.update,
-}
-_SUBRESOURCES: Final[Mapping[str, Callable[[Handler], Awaitable[responses.Response]]]] = {
-    "binding": podverbs.bind,
-    "eviction": podverbs.evict,
-    "scale": scaling.serve,
-}
-
-
-def _labels(request: Request, handler: Handler | None, *, is_watch: bool) -> metrics.Labels:
-    if handler is None:
-        return metrics.labels_of(None, request.method, is_watch=False, is_dry_run=False)
-    return metrics.labels_of(
-        handler.route, request.method, is_watch=is_watch, is_dry_run="dryRun" in handler.request.query
+def _call(request: Request, route: routes.Route, user: User) -> Call:
+    """A request as a call; its body comes later."""
+    is_watch = route.verb == verbs.LIST and options.boolean(request.query, "watch")
+    warning = resources.deprecation(route.resource, route.version)
+    if warning:
+        request.warnings.append(warning)
+    return Call(
+        user=user,
+        verb=verbs.WATCH if is_watch else route.verb,
+        target=Target(route.resource, route.version, route.namespace, route.name, route.subresource),
+        body=Body(media_type=request.header(b"content-type")),
+        query=request.query,
+        user_agent=request.header(b"user-agent"),
+        warnings=request.warnings,
     )
 
 
-def _strategies(store: protocol.Store, gates: feature.Gates) -> Mapping[str, Strategy]:
-    strategies: dict[str, Strategy] = dict(catalog.strategies(resources.CATALOG, gates=gates, store=store))
-    for resource in resources.CATALOG.resources:
-        if resource.model is not None and resource.model.complete:
-            strategies[resource.key] = devicestrategy.DeviceStrategy(resource, gates=gates, store=store)
-    return strategies
-
-
-def _classified(error: status.StatusError) -> status.StatusError:
-    """A refusal that clients do not try again.
-
-    Differs from upstream: some mistakes of clients it has no Status for and answers with a 500 without a reason,
-    which stands for a defect of the server. Here they are 422s.
-    """
-    if error.code != 500 or error.reason:
-        return error
-    return status.failure(422, "Invalid", str(error), details={})
-
-
-def _store_refusal(error: errors.StoreError) -> status.StatusError:
-    """Errors of the store that are nobody's mistake: it is full, or closed."""
-    if isinstance(error, errors.StoreClosedError):
-        return status.unavailable("the server is shutting down")
-    _log.error("the store refuses: %s", error)
-    return status.unavailable(f"the store cannot be written: {error}")
+async def _close_on_disconnect(request: Request, stream: streaming.Stream) -> None:
+    await request.disconnected()
+    stream.close()
 
 
 async def _live(receive: Receive, send: Send) -> None:

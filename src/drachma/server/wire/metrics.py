@@ -13,9 +13,9 @@ import prometheus_client
 from prometheus_client import core, exposition, utils
 from prometheus_client import registry as collecting
 
+from drachma.server.calls.call import Call
 from drachma.server.reads import watching
-from drachma.server.surface import routes
-from drachma.store import protocol
+from drachma.server.reads.reader import Reader
 
 COMPONENT: Final = "apiserver"
 
@@ -40,18 +40,19 @@ class Labels(NamedTuple):
     scope: str
 
 
-def labels_of(route: routes.Route | None, method: str, *, is_watch: bool, is_dry_run: bool) -> Labels:
+def labels_of(call: Call | None, method: str) -> Labels:
     """The labels of a request; requests beside the resources only have their method."""
-    if route is None:
+    if call is None:
         return Labels(method, "", "", "", "", "", "")
+    target = call.target
     return Labels(
-        _WATCH if is_watch else _VERBS.get(route.verb) or route.verb.upper(),
-        "All" if is_dry_run else "",
-        route.resource.group,
-        route.version,
-        route.resource.plural,
-        route.subresource.name if route.subresource is not None else "",
-        route.scope,
+        _VERBS.get(call.verb) or call.verb.upper(),
+        "All" if "dryRun" in call.query else "",
+        target.resource.group,
+        target.version,
+        target.resource.plural,
+        target.subresource.name if target.subresource is not None else "",
+        target.scope,
     )
 
 
@@ -109,7 +110,7 @@ class Metrics(collecting.Collector):
         self._watch_bytes: Final[dict[tuple[str, ...], int]] = {}
         self.registry.register(self)
 
-    def observe_store(self, store: protocol.Store, streams: watching.Streams) -> None:
+    def observe_store(self, store: Reader, open_watches: watching.Watches) -> None:
         """Adds what is known about the store: its revision, and the number of watches."""
         revision = prometheus_client.Gauge(
             "apiserver_storage_revision", "The newest revision of the store.", registry=self.registry
@@ -118,7 +119,7 @@ class Metrics(collecting.Collector):
         watches = prometheus_client.Gauge(
             "apiserver_registered_watchers", "Watches that are open.", registry=self.registry
         )
-        watches.set_function(lambda: len(streams))
+        watches.set_function(lambda: len(open_watches))
 
     def in_flight(self, method: str) -> Level:
         """Where a request of this method counts while it is served."""

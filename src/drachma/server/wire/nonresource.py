@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import drachma
 from drachma.server import status
-from drachma.server.pipeline import handling
 from drachma.server.presentation import negotiation
 from drachma.server.surface import discovery, openapi, resources, routes
 from drachma.server.wire import health, metrics, responses
@@ -68,7 +67,7 @@ class NonResource:
             return responses.document(200, content, negotiation.Output(is_pretty=True))
         if _is_routed(path):
             _admit(request, negotiation.BODY_TYPES)
-        return responses.document(200, content, handling.negotiate(request))
+        return responses.document(200, content, request.output)
 
     def _content(self, path: str, request: Request) -> Any:
         match path.strip("/").split("/"):

@@ -1,4 +1,4 @@
-"""A request as the handlers see it: parsed once from what ASGI hands over, and its body read within limits."""
+"""HTTP requests: parsed once from what ASGI hands over, bodies read within limits, and the form of their answers."""
 
 import functools
 import urllib.parse
@@ -6,18 +6,20 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from drachma.server import status
+from drachma.server.access import authentication
 from drachma.server.calls import options
-from drachma.server.kinds.strategy import User
+from drachma.server.calls.call import BODY_LIMIT
+from drachma.server.presentation import negotiation
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
-BODY_LIMIT: Final = 3 * 1024 * 1024
-"""Bytes of a request body, as upstream."""
-
 QUERY_LIMIT: Final = 1000
 """Parameters of a query; upstream has no limit."""
+
+_FOR_PEOPLE: Final = (b"curl", b"Wget", b"Mozilla")
+"""How user agents begin that show answers to people as they are."""
 
 _NO_QUERY: Final[options.Query] = {}
 _COMMON_QUERY: Final = 256
@@ -27,7 +29,7 @@ _COMMON_QUERY: Final = 256
 class Request:
     """One request. ``warnings`` become Warning headers of the answer."""
 
-    __slots__ = ("_query", "_receive", "headers", "method", "path", "scope", "user", "warnings")
+    __slots__ = ("_query", "_receive", "headers", "method", "path", "scope", "warnings")
 
     def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
         self.scope: Final = scope
@@ -35,7 +37,6 @@ class Request:
         self.path: Final[str] = scope["path"]
         self.headers: Final = dict(scope["headers"])
         self.warnings: Final[list[str]] = []
-        self.user = ANONYMOUS
         self._receive = receive
         self._query: options.Query | None = None
 
@@ -50,14 +51,42 @@ class Request:
                 self._query = _remembered(raw) if len(raw) <= _COMMON_QUERY else _parse(raw)
         return self._query
 
-    def write_options(self, kind: str, *, patch_type: str = "") -> options.WriteOptions:
-        """What the query says of a write; ``kind`` is the name of the options in messages."""
-        return options.for_write(self.query, kind, patch_type=patch_type)
+    @property
+    def credentials(self) -> authentication.Credentials:
+        """What the client shows to say who it is."""
+        certificate = (self.scope.get("extensions") or {}).get(authentication.EXTENSION)
+        return authentication.Credentials(self.headers.get(b"authorization"), certificate)
+
+    @property
+    def output(self) -> negotiation.Output:
+        """The form of the answer that the client asks for; a 406 for one that there is not."""
+        accept, agent, pretty = self._wishes()
+        if not accept and not agent and not pretty:
+            return negotiation.PLAIN
+        return negotiation.output(accept, agent, pretty=pretty)
+
+    @property
+    def refusal_output(self) -> negotiation.Output:
+        """The form of a Status that refuses the request."""
+        try:
+            accept, agent, pretty = self._wishes()
+        except status.StatusError:
+            # The query itself is what is refused.
+            return negotiation.PLAIN
+        return negotiation.refusal_output(accept, agent, pretty=pretty)
+
+    def _wishes(self) -> tuple[str, str, str]:
+        query = self.query
+        agent = self.headers.get(b"user-agent", b"")
+        pretty = query["pretty"][0] if "pretty" in query else ""
+        # The cache of negotiated forms must not grow with every client's version string.
+        shown = agent.decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
+        return self.header(b"accept"), shown, pretty
 
     def header(self, name: bytes) -> str:
         """A header's value, or the empty text."""
-        found = self.headers.get(name)
-        return found.decode("latin-1") if found else ""
+        value = self.headers.get(name)
+        return value.decode("latin-1") if value else ""
 
     async def body(self) -> bytes:
         """The whole body; a 413 if it is too large."""
@@ -104,6 +133,3 @@ _remembered = functools.lru_cache(maxsize=1024)(_parse)
 
 class DisconnectedError(Exception):
     """The client went away before its request was complete; there is nobody to answer."""
-
-
-ANONYMOUS: Final = User(name="system:anonymous", groups=("system:unauthenticated",))

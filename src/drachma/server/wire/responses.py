@@ -10,7 +10,6 @@ from drachma.api import manifest
 from drachma.server import status
 from drachma.server.presentation import negotiation
 from drachma.server.wire.requests import Send
-from drachma.store import record
 
 _JSON_HEADERS: Final = ((b"cache-control", b"no-cache, private"), (b"content-type", b"application/json"))
 _YAML_HEADERS: Final = ((b"cache-control", b"no-cache, private"), (b"content-type", b"application/yaml"))
@@ -40,17 +39,16 @@ _WARNING: Final = _Name(b"Warning")
 
 
 class Response(NamedTuple):
-    """A whole answer; ``stored`` is the object that it consists of, where that is in the store."""
+    """A whole answer."""
 
     code: int
     body: bytes
     headers: Headers = _JSON_HEADERS
-    stored: record.Record | None = None
 
 
-def plain(code: int, body: bytes, *, stored: record.Record | None = None) -> Response:
+def plain(code: int, body: bytes) -> Response:
     """An answer whose JSON is there already."""
-    return Response(code, body + b"\n", stored=stored)
+    return Response(code, body + b"\n")
 
 
 def document(code: int, content: Any, output: negotiation.Output = negotiation.PLAIN) -> Response:
@@ -110,3 +108,10 @@ async def send(answer: Response, send: Send, *, warnings: Iterable[str] = (), cl
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
+
+
+async def begin_stream(send: Send, *, warnings: Iterable[str] = ()) -> None:
+    """Begins an answer that goes on; its headers reach the client before its first part, however long that takes."""
+    headers = [*_JSON_HEADERS, *warning_headers(warnings)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"", "more_body": True})

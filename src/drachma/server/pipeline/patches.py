@@ -1,4 +1,7 @@
-"""The verbs that make and change objects: create, update and patch."""
+"""Patches: the stored object with a JSON, merge or strategic merge patch, or with a configuration applied to it.
+
+Each is a change for :class:`drachma.server.pipeline.update.Update`: made from whatever is stored when it is decided.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,83 +9,44 @@ from typing import Any
 import msgspec
 
 from drachma import errors
-from drachma.server import documents, objectmeta, schema, status
+from drachma.server import documents, schema, status
 from drachma.server.calls import options
+from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies, yamlsyntax
-from drachma.server.kinds.strategy import Subject, Write
+from drachma.server.kinds.strategy import Strategy, Subject, Write
 from drachma.server.ownership import fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
-from drachma.server.pipeline import registry
-from drachma.server.pipeline.handling import Handler
+from drachma.server.pipeline import update
+from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
 from drachma.server.schema import decodeerrors, unknownfields
 from drachma.server.surface import resources
-from drachma.server.wire import responses
 
 
-async def create(handler: Handler) -> responses.Response:
-    """A new object from the body."""
-    subject, write, wanted = await _read(handler, "CreateOptions")
-    outcome = await handler.services.registry.create(subject, write, wanted=wanted)
-    return handler.answer(201, outcome)
-
-
-async def update(handler: Handler) -> responses.Response:
-    """The object in the body in place of the stored one, or its status only."""
-    handler.check_name()
-    subject, write, wanted = await _read(handler, "UpdateOptions")
-    objectmeta.place(subject.metadata, write.namespace)
-    objectmeta.check_name(subject.metadata, write.name)
-    outcome = await handler.services.registry.update(lambda _stored: subject.copy(), write, wanted=wanted)
-    return handler.answer(201 if outcome.is_created else 200, outcome)
-
-
-async def patch(handler: Handler) -> responses.Response:
-    """The stored object with a patch applied."""
-    patch_type = negotiation.patch_type(handler.request.header(b"content-type"))
-    handler.check_name()
-    body = await handler.request.body()
-    wanted = handler.request.write_options("PatchOptions", patch_type=patch_type)
-    write = handler.write()
+async def patch(services: Services, call: Call) -> Answer:
+    """The stored object with a patch applied; an apply makes one where there is none."""
+    patch_type = negotiation.patch_type(call.body.media_type)
+    check_name(call.target)
+    wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
+    write = services.write(call)
+    strategy = services.strategy(write.resource)
     is_apply = patch_type == negotiation.APPLY_PATCH
-    change: registry.Change
+    change: update.Change
     if is_apply:
-        change = _Application(handler, write, wanted, configuration=_configuration(body))
+        change = _Application(_configuration(call.body.data), write, strategy=strategy, wanted=wanted)
     else:
-        change = _Patch(handler, write, wanted, patch_type=patch_type, body=body)
-    outcome = await handler.services.registry.update(change, write, wanted=wanted, is_apply=is_apply)
-    return handler.answer(201 if outcome.is_created else 200, outcome)
-
-
-async def _read(handler: Handler, kind: str) -> tuple[Subject, Write, options.WriteOptions]:
-    """The object in the body, decoded, and how it is to be written."""
-    content_type = handler.request.header(b"content-type")
-    if kind == "UpdateOptions":
-        body = await handler.request.body()
-        wanted = handler.request.write_options(kind)
-        media_type = negotiation.body_type(content_type)
-    else:
-        media_type = negotiation.body_type(content_type)
-        body = await handler.request.body()
-        wanted = handler.request.write_options(kind)
-    target = handler.target
-    given = bodies.read(body, media_type, wanted=target, validation=wanted.field_validation)
-    write = handler.write()
-    try:
-        subject = handler.strategy.read(given.document, write)
-    except errors.DecodeError as error:
-        raise bodies.unfit(target, str(error)) from None
-    write.warnings.extend(bodies.enforce(given, wanted=target, validation=wanted.field_validation))
-    return subject, write, wanted
+        change = _Patch(call.body.data, patch_type, write, strategy=strategy, wanted=wanted)
+    return await update.change(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
 
 
 class _Patch:
     """A JSON, merge or strategic merge patch, as a change of whatever is stored."""
 
     def __init__(
-        self, handler: Handler, write: Write, wanted: options.WriteOptions, *, patch_type: str, body: bytes
+        self, body: bytes, patch_type: str, write: Write, *, strategy: Strategy, wanted: options.WriteOptions
     ) -> None:
-        self._handler = handler
+        self._strategy = strategy
         self._write = write
         self._wanted = wanted
         self._patch_type = patch_type
@@ -94,7 +58,7 @@ class _Patch:
     def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
         if stored is None:
             raise status.not_found(self._write.resource, self._write.name)
-        current = self._handler.strategy.serve(stored, self._write.version)
+        current = self._strategy.serve(stored, self._write.version)
         patched = patching.apply(
             dict(current),
             content_type=self._patch_type,
@@ -109,7 +73,7 @@ class _Patch:
             raise self._refuse(document, f"json: cannot unmarshal {found} into Go value of type {version}.{kind}")
         self._check_type(document)
         try:
-            subject = self._handler.strategy.read(document, self._write, known=stored)
+            subject = self._strategy.read(document, self._write, known=stored)
         except errors.DecodeError as error:
             problem = strategicerrors.explain(document, self._schema) if self._is_strategic else ""
             raise self._refuse(document, problem or str(error)) from None
@@ -153,15 +117,15 @@ class _Application:
     """Server-side apply, as a change of what is stored or of nothing."""
 
     def __init__(
-        self, handler: Handler, write: Write, wanted: options.WriteOptions, *, configuration: dict[str, Any]
+        self, configuration: dict[str, Any], write: Write, *, strategy: Strategy, wanted: options.WriteOptions
     ) -> None:
-        self._handler = handler
+        self._strategy = strategy
         self._write = write
         self._wanted = wanted
         self._configuration = configuration
 
     def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
-        strategy, write = self._handler.strategy, self._write
+        strategy, write = self._strategy, self._write
         live = None if stored is None else strategy.serve(stored, write.version)
         try:
             # Owners who wrote in another version have their fields compared in it, so this decodes, too.
@@ -170,7 +134,7 @@ class _Application:
             applied.setdefault("kind", write.resource.kind)
             subject = strategy.read(applied, write)
         except errors.DecodeError as error:
-            raise bodies.unfit(self._handler.target, str(error)) from None
+            raise bodies.unfit(bodies.target(write.resource, write.version), str(error)) from None
         subject.is_owned = True
         return subject
 

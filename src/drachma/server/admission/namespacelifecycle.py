@@ -1,0 +1,52 @@
+"""NamespaceLifecycle: new objects need a namespace that exists and stays, and some namespaces always stay."""
+
+from typing import Final
+
+from drachma.server import status
+from drachma.server.admission.proposal import Proposal, Removal
+from drachma.server.reads.reader import Reader
+from drachma.server.surface import resources
+from drachma.store import record
+
+IMMORTAL: Final = frozenset({"default", "kube-public", "kube-system"})
+"""Namespaces that the cluster cannot do without."""
+
+NAMESPACES: Final = "namespaces"
+_TERMINATING: Final = "Terminating"
+
+
+class NamespaceLifecycle:
+    """Upstream's admission plugin of that name."""
+
+    def __init__(self, store: Reader, namespaces: resources.Resource) -> None:
+        self._store = store
+        self._namespaces = namespaces
+
+    def admit(self, proposal: Proposal) -> None:
+        """Refuses new objects in a namespace that does not exist or goes away."""
+        write = proposal.write
+        if not write.namespace or not write.resource.namespaced:
+            return
+        namespace = self._store.get(record.Key(NAMESPACES, "", write.namespace))
+        if namespace is None:
+            raise status.not_found(self._namespaces, write.namespace)
+        if (namespace.value.get("status") or {}).get("phase") == _TERMINATING:
+            raise _terminating(write.resource, proposal.subject.metadata.get("name", ""), namespace=write.namespace)
+
+    def admit_removal(self, removal: Removal) -> None:
+        """Refuses the end of a namespace that the cluster cannot do without."""
+        write = removal.write
+        if write.resource.key == NAMESPACES and write.name in IMMORTAL:
+            raise status.forbidden(write.resource, write.name, detail="this namespace may not be deleted")
+
+
+def _terminating(resource: resources.Resource, name: str, *, namespace: str) -> status.StatusError:
+    detail = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refusal = status.forbidden(resource, name, detail=detail)
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    details = {**refusal.document["details"], "causes": [cause]}
+    return status.StatusError({**refusal.document, "details": details})

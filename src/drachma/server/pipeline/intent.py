@@ -1,0 +1,82 @@
+"""Intents: what a call wants to happen to an object, decided on the object as it is stored.
+
+Creating, changing, deleting, binding and marking a pod are intents. :mod:`drachma.server.pipeline.commit` asks an
+intent what is to be done and does it; where another write comes first, it asks again. So an intent decides from
+nothing but what it is shown and what the call brought along, and keeps nothing from one time to the next.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from drachma.server.kinds.strategy import Write
+from drachma.store import record
+
+Get: TypeAlias = Callable[[record.Key], record.Record | None]
+"""The committed object under a key."""
+
+
+class Make(NamedTuple):
+    """A new object under a key that is free."""
+
+    key: record.Key
+    document: dict[str, Any]
+    uid: str
+
+
+class Replace(NamedTuple):
+    """Another content for an object that is still as it is here."""
+
+    stored: record.Record
+    document: dict[str, Any]
+
+
+class Remove(NamedTuple):
+    """No object any more, if it is still as it is here; ``last`` is the content that watchers see it go with.
+
+    ``answer`` is what the client is shown where that is something else: an update that takes the last finalizer. It is
+    also fine if the object has gone by itself in the meantime, because several clients may take it at once.
+    """
+
+    stored: record.Record
+    last: Mapping[str, Any]
+    answer: Mapping[str, Any] | None = None
+
+
+class Leave(NamedTuple):
+    """Nothing is to be done: the object is as it should be."""
+
+    stored: record.Record
+
+
+Decision: TypeAlias = Make | Replace | Remove | Leave
+
+
+class Intent(Protocol):
+    """What a call wants to happen to one object."""
+
+    @property
+    def write(self) -> Write:
+        """Which object, and who wants it."""
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether it is only to be decided and not to be done."""
+
+    def decide(self, get: Get) -> Decision:
+        """What is to be done; called again after another write came first.
+
+        Raises:
+            status.StatusError: it may not be done.
+        """
+
+
+class Outcome(NamedTuple):
+    """What a write left: ``stored`` in the store, or after a dry run or the end of the object, just a ``document``.
+
+    Where a deletion removes the object, ``stored`` is the version that it went with.
+    """
+
+    document: Mapping[str, Any]
+    stored: record.Record | None
+    is_created: bool = False
+    is_gone: bool = False

@@ -1,0 +1,189 @@
+"""The phases of a call, in order, and what is done in each of them: all of it is in :func:`standard`.
+
+Every call goes through the same phases, whoever makes it, and a phase is a tuple of named steps. A step that refuses
+raises a Status, and nothing is left behind: what the steps look at and change is not in the store before the last of
+them is through.
+
+============  ========================================================================================
+authenticate  who makes the call: by the door that it comes through, which knows what its clients show
+authorise     may this user do this at all
+decode        the object that is wanted: the body, or the stored object with a patch, and its defaults
+identity      is it in the right place, under the right name, and the one that the client means
+mutate        admission that completes it
+prepare       what the server itself says about it
+validate      the rules of its kind
+check         admission that only refuses
+quota         is there room for it
+ownership     who owns which field
+store         written, all or nothing; from decode on again where another write came first
+answer        by the door, in the form that the client wants
+audit         who did what, and how it ended
+============  ========================================================================================
+
+Steps say on which operations they have something to do, and are left out on all others.
+"""
+
+import enum
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from drachma.server import status
+from drachma.server.admission import namespacelifecycle
+from drachma.server.admission.proposal import Proposal, Removal
+from drachma.server.calls.call import Call
+from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions
+from drachma.server.pipeline.answer import Answer
+from drachma.server.reads.reader import Reader
+from drachma.server.surface import resources
+
+Authoriser: TypeAlias = Callable[[Call], None]
+"""Raises a Status where a call is not allowed."""
+
+Auditor: TypeAlias = Callable[[Call, Answer | status.StatusError], None]
+"""Is told how a call ended."""
+
+
+class Operation(enum.Enum):
+    """What a write does to what is stored.
+
+    An upsert is an update of nothing, which makes a new object. To bind a pod is an operation of its own: steps may
+    refuse it, and the rest of what is done to updates is not done to it. To evict a pod is a deletion.
+    """
+
+    CREATE = "create"
+    UPDATE = "update"
+    UPSERT = "upsert"
+    BIND = "bind"
+    DELETE = "delete"
+
+
+_STORES: Final = frozenset({Operation.CREATE, Operation.UPDATE, Operation.UPSERT, Operation.BIND})
+_WRITES: Final = _STORES - {Operation.BIND}
+_NEW: Final = frozenset({Operation.CREATE, Operation.UPSERT})
+_NAMED: Final = frozenset({Operation.UPDATE, Operation.UPSERT})
+_CREATE: Final = frozenset({Operation.CREATE})
+_UPDATE: Final = frozenset({Operation.UPDATE})
+_UPSERT: Final = frozenset({Operation.UPSERT})
+
+
+class Step(NamedTuple):
+    """Something that is done to an object that is to be stored."""
+
+    name: str
+    run: Callable[[Proposal], None]
+    on: frozenset[Operation] = _WRITES
+
+
+class RemovalStep(NamedTuple):
+    """Something that is looked at before an object is deleted."""
+
+    name: str
+    run: Callable[[Removal], None]
+    on: frozenset[Operation] = frozenset({Operation.DELETE})
+
+
+class Phase(NamedTuple):
+    """Steps that belong together."""
+
+    name: str
+    steps: tuple[Step | RemovalStep, ...] = ()
+
+
+class Phases:
+    """All phases between a call and the store. ``str`` shows them."""
+
+    def __init__(
+        self, phases: Sequence[Phase], *, authorise: tuple[Authoriser, ...] = (), audit: tuple[Auditor, ...] = ()
+    ) -> None:
+        self.authorise: Final = authorise
+        self.audit: Final = audit
+        self.phases: Final = tuple(phases)
+        steps = [step for phase in phases for step in phase.steps]
+        self._removal = tuple([step.run for step in steps if isinstance(step, RemovalStep)])
+        self._write = {
+            operation: tuple([step.run for step in steps if isinstance(step, Step) and operation in step.on])
+            for operation in _STORES
+        }
+
+    def run(self, operation: Operation, proposal: Proposal) -> None:
+        """Takes an object through all steps of an operation; the first that refuses it raises a Status."""
+        for step in self._write[operation]:
+            step(proposal)
+
+    def run_removal(self, removal: Removal) -> None:
+        """The same for an object that is to be deleted."""
+        for step in self._removal:
+            step(removal)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield from _lines("authorise", [(_title(each), "") for each in self.authorise])
+        for phase in self.phases:
+            yield from _lines(phase.name, [(step.name, _operations(step)) for step in phase.steps])
+        yield from _lines("audit", [(_title(each), "") for each in self.audit])
+
+
+def _lines(phase: str, steps: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for position, (name, operations) in enumerate(steps or [("-", "")]):
+        yield f"{'' if position else phase:10} {name:28} {operations}".rstrip()
+
+
+def _operations(step: Step | RemovalStep) -> str:
+    return ", ".join(each.value for each in Operation if each in step.on)
+
+
+def _title(each: Callable[..., None]) -> str:
+    return getattr(each, "__name__", type(each).__name__)
+
+
+def standard(store: Reader, catalog: resources.Catalog, *, chance: random.Random) -> Phases:
+    """The phases of drachma's API server."""
+    namespaces = catalog.find("", "v1", plural=namespacelifecycle.NAMESPACES)
+    assert namespaces is not None, "namespaces are always served"
+    lifecycle = namespacelifecycle.NamespaceLifecycle(store, namespaces)
+    birth = identity.Birth(chance)
+    return Phases(
+        (
+            Phase(
+                "identity",
+                (
+                    Step("namespace", identity.place),
+                    Step("name", identity.check_name, on=_NAMED),
+                    Step("owner references", identity.merge_owners),
+                    Step("preconditions", preconditions.check, on=_UPDATE),
+                    Step("nothing there", identity.begin_anew, on=_UPSERT),
+                    Step("system fields", identity.reset, on=_NEW),
+                ),
+            ),
+            Phase(
+                "mutate",
+                (
+                    Step("NamespaceLifecycle", lifecycle.admit, on=_NEW),
+                    RemovalStep("NamespaceLifecycle", lifecycle.admit_removal),
+                ),
+            ),
+            Phase(
+                "prepare",
+                (
+                    Step("generated name", birth.name, on=_CREATE),
+                    Step("uid and time", birth.identify, on=_NEW),
+                    Step("carry over", identity.carry_over, on=_UPDATE),
+                    Step("readable managed fields", fieldowners.drop_unreadable),
+                    Step("owners of what is completed", fieldowners.own_before_completion, on=_NEW),
+                ),
+            ),
+            Phase("validate", (Step("kind", kindrules.validate), Step("stored form", kindrules.form))),
+            Phase("check", (RemovalStep("preconditions", preconditions.check_removal),)),
+            Phase("quota"),
+            Phase(
+                "ownership",
+                (
+                    Step("owner of all", fieldowners.own_created, on=_NEW),
+                    Step("owner of changes", fieldowners.own_updated, on=_UPDATE),
+                ),
+            ),
+        ),
+    )

@@ -1,0 +1,132 @@
+"""Scale: the number of replicas of a deployment or replica set, apart from everything else.
+
+A Scale is not stored. It is made from the workload, and a change of it is an update of the workload's spec.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from drachma import errors
+from drachma.server import documents, schema, status
+from drachma.server.calls import options
+from drachma.server.calls.call import Call, Target
+from drachma.server.decoding import bodies
+from drachma.server.kinds.strategy import Subject
+from drachma.server.patch import patching
+from drachma.server.pipeline.answer import Answer, Verbatim
+from drachma.server.pipeline.services import Services, check_name
+from drachma.server.pipeline.update import Update
+from drachma.server.presentation import negotiation
+from drachma.validation import fielderror, metadata
+from drachma.validation.path import SPEC
+from drachma.values import labels
+
+_KIND: Final = "Scale"
+_API_VERSION: Final = "autoscaling/v1"
+_CARRIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+class _Size(NamedTuple):
+    """What a Scale asks for: so many replicas, of the workload in a certain version or in any."""
+
+    replicas: int
+    resource_version: str
+
+
+async def get(services: Services, call: Call) -> Answer:
+    """The scale of a workload."""
+    check_name(call.target)
+    return Answer(200, Verbatim(_scale(services.get(call.target).value)))
+
+
+async def update(services: Services, call: Call) -> Answer:
+    """Gives a workload the scale in the body."""
+    check_name(call.target)
+    media_type = negotiation.body_type(call.body.media_type)
+    wanted = options.for_write(call.query, "UpdateOptions")
+    kind, validation = _target(call.target), wanted.field_validation
+    body = bodies.read(call.body.data, media_type, wanted=kind, validation=validation)
+    call.warnings.extend(bodies.enforce(body, wanted=kind, validation=validation))
+    size = _size(body.document, call.target)
+    return await _resize(services, call, lambda _workload: size, wanted=wanted)
+
+
+async def patch(services: Services, call: Call) -> Answer:
+    """Gives a workload its scale with a patch applied to it."""
+    check_name(call.target)
+    patch_type = negotiation.patch_type(call.body.media_type)
+    wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
+    if patch_type == negotiation.APPLY_PATCH:
+        raise status.unsupported_media_type(negotiation.PATCH_TYPES[:3])
+
+    def size(workload: Mapping[str, Any]) -> _Size:
+        current = _scale(workload)
+        del current["metadata"]["resourceVersion"]
+        patched = patching.apply(
+            current,
+            content_type=patch_type,
+            body=call.body.data,
+            schema=schema.of(_API_VERSION, _KIND),
+            field_validation=wanted.field_validation,
+        )
+        if not isinstance(patched.document, dict):
+            raise status.invalid_patch(msgspec.json.encode(patched.document).decode(), detail="not a Scale")
+        return _size(patched.document, call.target)
+
+    return await _resize(services, call, size, wanted=wanted)
+
+
+async def _resize(
+    services: Services, call: Call, size: Callable[[Mapping[str, Any]], _Size], *, wanted: options.WriteOptions
+) -> Answer:
+    # The number of replicas is part of the spec, so this is a write to the workload itself.
+    write = msgspec.structs.replace(services.write(call), subresource="")
+    strategy = services.strategy(write.resource)
+
+    def resized(stored: Mapping[str, Any] | None) -> Subject:
+        assert stored is not None, "no workload is made by its scale"
+        asked = size(stored)
+        subject = strategy.load(stored)
+        subject.content = {**subject.content, "spec": {**subject.content["spec"], "replicas": asked.replicas}}
+        subject.metadata["resourceVersion"] = asked.resource_version
+        return subject
+
+    outcome = await services.committer.commit(Update(services, resized, write, wanted=wanted))
+    workload = outcome.stored.value if outcome.stored is not None else outcome.document
+    return Answer(200, Verbatim(_scale(workload)))
+
+
+def _target(target: Target) -> bodies.Target:
+    return bodies.Target(target.resource, target.version, _KIND, _API_VERSION)
+
+
+def _size(scale: dict[str, Any], target: Target) -> _Size:
+    try:
+        scale = bodies.checked(documents.without_nulls(scale), schema.of(_API_VERSION, _KIND))
+    except errors.DecodeError as error:
+        raise bodies.unfit(_target(target), str(error)) from None
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        causes = [fielderror.invalid(SPEC.child("replicas"), replicas, metadata.MUST_NOT_BE_NEGATIVE)]
+        raise status.invalid(_KIND, target.name, group="autoscaling", causes=causes)
+    return _Size(replicas, (scale.get("metadata") or {}).get("resourceVersion", ""))
+
+
+def _scale(workload: Mapping[str, Any]) -> dict[str, Any]:
+    spec, current = workload.get("spec") or {}, workload.get("status") or {}
+    own = workload["metadata"]
+    chosen = spec.get("selector") or {}
+    expressions = [
+        (each.get("key", ""), each.get("operator", ""), each.get("values") or [])
+        for each in chosen.get("matchExpressions") or ()
+    ]
+    selector = labels.Selector.from_parts(chosen.get("matchLabels") or {}, expressions)
+    return {
+        "kind": _KIND,
+        "apiVersion": _API_VERSION,
+        "metadata": {field: own[field] for field in _CARRIED if field in own},
+        "spec": {"replicas": spec.get("replicas", 0)},
+        "status": {"replicas": current.get("replicas", 0), "selector": str(selector)},
+    }

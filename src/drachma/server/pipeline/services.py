@@ -1,0 +1,90 @@
+"""What the operations work with: objects to read, a committer to write, and the phases in between."""
+
+import random
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from drachma.api import gates as feature
+from drachma.server import status
+from drachma.server.calls.call import Call, Target
+from drachma.server.kinds import catalog, devicestrategy
+from drachma.server.kinds.strategy import Strategy, Write
+from drachma.server.pipeline import commit, phases
+from drachma.server.pipeline.answer import Answer, Unstored
+from drachma.server.pipeline.intent import Outcome
+from drachma.server.reads import listing, watching
+from drachma.server.reads.reader import Reader
+from drachma.server.surface import resources
+from drachma.store import protocol, record
+from drachma.validation import metadata
+from drachma.values import quotation
+
+
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """One for each application. ``store`` is for reading only; who wants to write has an intent committed."""
+
+    store: Reader
+    committer: commit.Committer
+    phases: phases.Phases
+    strategies: Mapping[str, Strategy]
+    watches: watching.Watches
+    clock: Callable[[], datetime]
+    chance: random.Random
+
+    def strategy(self, resource: resources.Resource) -> Strategy:
+        return self.strategies[resource.key]
+
+    def write(self, call: Call, *, name: str = "") -> Write:
+        """The circumstances of what a call writes now."""
+        return Write.of(call, now=self.clock(), name=name)
+
+    def get(self, target: Target) -> record.Record:
+        """The stored object; a 404 where there is none."""
+        stored = self.store.get(record.Key(target.resource.key, target.namespace or "", target.name))
+        if stored is None:
+            raise status.not_found(target.resource, target.name)
+        return stored
+
+    def answer(self, code: int, outcome: Outcome, target: Target) -> Answer:
+        """What a write left, as the answer to it."""
+        if outcome.stored is not None:
+            return Answer(code, outcome.stored)
+        return Answer(code, Unstored(self.strategy(target.resource).serve(outcome.document, target.version)))
+
+
+def standard(
+    store: protocol.Store, *, clock: Callable[[], datetime], chance: random.Random, gates: feature.Gates
+) -> Services:
+    """The services of drachma's API server on a store."""
+    return Services(
+        store=store,
+        committer=commit.Committer(store),
+        phases=phases.standard(store, resources.CATALOG, chance=chance),
+        strategies=_strategies(store, gates),
+        watches=watching.Watches(),
+        clock=clock,
+        chance=chance,
+    )
+
+
+def _strategies(store: protocol.Store, gates: feature.Gates) -> Mapping[str, Strategy]:
+    strategies: dict[str, Strategy] = dict(catalog.strategies(resources.CATALOG, gates=gates, store=store))
+    for resource in resources.CATALOG.resources:
+        if resource.model is not None and resource.model.complete:
+            strategies[resource.key] = devicestrategy.DeviceStrategy(resource, gates=gates, store=store)
+    return strategies
+
+
+def check_name(target: Target) -> None:
+    """Refuses names that cannot be part of a path."""
+    problems = metadata.path_segment(target.name, is_prefix=False)
+    if problems:
+        shown = quotation.quote(target.name)
+        raise status.bad_request(f"Name parameter invalid: {shown}: {';'.join(problems)}")
+
+
+def scope(target: Target) -> listing.Scope:
+    """The collection that a call is about."""
+    return listing.Scope(target.resource, target.namespace if target.resource.namespaced else None)

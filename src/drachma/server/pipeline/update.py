@@ -1,0 +1,90 @@
+"""Updates: the object in the body in place of the stored one, or its status only.
+
+The intent of it is that of every verb that changes an object: patch, apply and scale bring another change.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from drachma.server import documents, objectmeta, status
+from drachma.server.admission.proposal import Proposal
+from drachma.server.calls import options
+from drachma.server.calls.call import Call
+from drachma.server.kinds.strategy import Subject, Write
+from drachma.server.pipeline import creation, intent
+from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.phases import Operation
+from drachma.server.pipeline.services import Services, check_name
+from drachma.server.presentation import negotiation
+from drachma.store import record
+
+Change: TypeAlias = Callable[[Mapping[str, Any] | None], Subject]
+"""Makes the object that a call wants from the stored document, or from None; asked again for every try."""
+
+
+async def update(services: Services, call: Call) -> Answer:
+    """The object in the body in place of the stored one, or its status only."""
+    check_name(call.target)
+    wanted = options.for_write(call.query, "UpdateOptions")
+    media_type = negotiation.body_type(call.body.media_type)
+    write = services.write(call)
+    subject = creation.decode(services, call, write, wanted=wanted, media_type=media_type)
+    objectmeta.place(subject.metadata, write.namespace)
+    objectmeta.check_name(subject.metadata, write.name)
+    return await change(services, call, Update(services, lambda _stored: subject.copy(), write, wanted=wanted))
+
+
+async def change(services: Services, call: Call, made: "Update") -> Answer:
+    """The answer to an intent that changes the object of a call."""
+    outcome = await services.committer.commit(made)
+    return services.answer(201 if outcome.is_created else 200, outcome, call.target)
+
+
+class Update:
+    """Changes an object. Where there is none, server-side apply makes one, and so do kinds that allow it."""
+
+    def __init__(
+        self,
+        services: Services,
+        change: Change,
+        write: Write,
+        *,
+        wanted: options.WriteOptions,
+        creates: bool = False,
+    ) -> None:
+        self.write: Final = write
+        self.is_dry_run: Final = wanted.is_dry_run
+        self._services = services
+        self._change = change
+        self._options = wanted
+        self._strategy = services.strategy(write.resource)
+        self._creates = not write.subresource and (creates or self._strategy.traits.creates_on_update)
+
+    def decide(self, get: intent.Get) -> intent.Decision:
+        write = self.write
+        stored = get(record.Key(write.resource.key, write.namespace, write.name))
+        if stored is None:
+            return self._decide_new(get)
+        before = stored.value
+        proposal = Proposal(self._change(before), write, strategy=self._strategy, options=self._options, stored=stored)
+        self._services.phases.run(Operation.UPDATE, proposal)
+        document = proposal.document
+        if objectmeta.is_finalized(document["metadata"], before["metadata"]) and not _holds_back(document):
+            # The last finalizer is gone: the object goes, and the client is shown what it asked for.
+            return intent.Remove(stored, before, answer=document)
+        if documents.same(document, before):
+            return intent.Leave(stored)
+        return intent.Replace(stored, document)
+
+    def _decide_new(self, get: intent.Get) -> intent.Decision:
+        if not self._creates:
+            raise status.not_found(self.write.resource, self.write.name)
+        made = creation.Creation(
+            self._services, self._change(None), self.write, wanted=self._options, operation=Operation.UPSERT
+        )
+        return made.decide(get)
+
+
+def _holds_back(document: Mapping[str, Any]) -> bool:
+    """A namespace has a second list of finalizers, which its controller works through."""
+    return document["kind"] == "Namespace" and bool((document.get("spec") or {}).get("finalizers"))

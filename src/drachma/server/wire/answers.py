@@ -1,0 +1,88 @@
+"""Answers of the dispatcher as HTTP responses, in the form that was negotiated."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, assert_never
+
+from drachma.server import status
+from drachma.server.calls.call import Call
+from drachma.server.kinds.strategy import Strategy
+from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
+from drachma.server.presentation import encoding, forms, negotiation
+from drachma.server.reads import listing, watching
+from drachma.server.surface import resources
+from drachma.server.wire import responses, streaming
+from drachma.store import record
+
+
+class Presenter:
+    """Writes answers; knows how the objects of each resource are encoded."""
+
+    def __init__(self, strategies: Mapping[str, Strategy], *, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._encoders = {
+            resource.key: encoding.Encoder(resource, strategies[resource.key])
+            for resource in resources.CATALOG.resources
+        }
+
+    def response(self, answer: Answer, call: Call, output: negotiation.Output) -> responses.Response:
+        """The response to a call that is not a watch; a 406 for a form that its answer does not have."""
+        content = answer.content
+        match content:
+            case record.Record():
+                return self._stored(answer.code, content, call, output=output)
+            case Unstored():
+                return self._object(answer.code, content.document, call, output=output)
+            case Verbatim():
+                return responses.document(answer.code, content.document, output)
+            case listing.Listed():
+                return self._list(answer.code, content, call, output=output)
+            case watching.Watch():
+                raise AssertionError("a watch is not answered at once")
+        assert_never(content)
+
+    def framer(self, call: Call, output: negotiation.Output) -> streaming.Framer:
+        """The form of the events of a watch; a 406 for one that is not a stream of JSON."""
+        target = call.target
+        encoder = self._encoders[target.resource.key]
+        if output.media_type != negotiation.JSON:
+            raise status.not_acceptable(negotiation.STREAM_MEDIA_TYPES)
+        if output.form is negotiation.Form.OBJECT:
+            return streaming.PlainFramer(encoder, target.version)
+        convert = forms.event_converter(
+            resource=target.resource, output=output, context=self._context(call), clock=self._clock
+        )
+        return streaming.DocumentFramer(encoder, target.version, convert=convert)
+
+    def _stored(
+        self, code: int, stored: record.Record, call: Call, *, output: negotiation.Output
+    ) -> responses.Response:
+        encoder, version = self._encoders[call.target.resource.key], call.target.version
+        if output.is_plain:
+            return responses.plain(code, encoder.object(stored, version))
+        return self._object(code, encoder.document(stored, version), call, output=output)
+
+    def _object(
+        self, code: int, document: Mapping[str, Any], call: Call, *, output: negotiation.Output
+    ) -> responses.Response:
+        content = forms.present_object(
+            document, resource=call.target.resource, output=output, context=self._context(call)
+        )
+        return responses.document(code, content, output)
+
+    def _list(self, code: int, listed: listing.Listed, call: Call, *, output: negotiation.Output) -> responses.Response:
+        target = call.target
+        resource, version = target.resource, target.version
+        encoder, head = self._encoders[resource.key], forms.list_metadata(listed)
+        if output.is_plain:
+            envelope = {"kind": resource.list_kind, "apiVersion": target.api_version, "metadata": head}
+            items = b",".join([encoder.item(stored, version) for stored in listed.records])
+            return responses.plain(code, b'%b,"items":[%b]}' % (encoding.encode(envelope)[:-1], items))
+        objects = [encoder.document(stored, version) for stored in listed.records]
+        content = forms.present_list(
+            objects, head, resource=resource, version=version, output=output, context=self._context(call)
+        )
+        return responses.document(code, content, output)
+
+    def _context(self, call: Call) -> forms.Context:
+        return forms.Context.of(call.query, now=self._clock())

@@ -1,0 +1,219 @@
+"""Watches over a connection: events in the form that was negotiated, bookmarks, and an end.
+
+Events of the stored version are the stored bytes in a small frame, made once for all watches that are sent the same.
+What goes wrong once a stream has begun is its last event.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from drachma.server import deadlines, schema, status
+from drachma.server.calls import options
+from drachma.server.presentation import encoding
+from drachma.server.reads import listing, watching
+from drachma.store import record
+
+BOOKMARK_SECONDS: Final = 60.0
+"""How often a watch that asked for bookmarks is told how far it has seen."""
+
+LAST_BOOKMARK_SECONDS: Final = 2.0
+"""How long before its end a watch gets a last bookmark, to resume from."""
+
+SHORTEST_SECONDS: Final = 1800.0
+"""A watch without a timeout of its own ends after once to twice this time, so that clients spread over servers."""
+
+SEND_SECONDS: Final = 60.0
+"""How long a client may leave a part of a stream unread before it is given up."""
+
+SPACING_SECONDS: Final = 0.001
+LONGEST_SPACING_SECONDS: Final = 0.1
+"""How long a watch waits after it has sent something, so that busy watches send many events at once: the first for
+each watch that sends, the second at most. Sending costs as much as dozens of events, so this bounds what all watches
+together take from the one thread that also writes to about a tenth. What comes after a quiet time is sent at once."""
+
+_SHARED: Final = 64
+"""How many batches of events of a resource are kept to be sent to other watches."""
+
+_CHUNK: Final = 500
+"""Initial events sent at once; a large collection must neither block the others nor pile up in a buffer."""
+
+_END_OF_INITIAL_EVENTS: Final = {"k8s.io/initial-events-end": "true"}
+
+
+class Framer(Protocol):
+    """The form in which events are sent."""
+
+    def event(self, kind: str, stored: record.Record) -> bytes: ...
+
+    def batch(self, events: Sequence[record.Event]) -> bytes: ...
+
+    def bookmark(self, document: Mapping[str, Any]) -> bytes: ...
+
+
+class PlainFramer:
+    """Whole objects as JSON: what all informers ask for."""
+
+    def __init__(self, encoder: encoding.Encoder, version: str) -> None:
+        self._encoder = encoder
+        self._version = version
+
+    def event(self, kind: str, stored: record.Record) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), self._encoder.object(stored, self._version))
+
+    def batch(self, events: Sequence[record.Event]) -> bytes:
+        """Many events; made once for all watches that are sent the same ones.
+
+        Which ones they are is told by the first, the last and their number: a watch of one namespace sees some of
+        the events of a watch of all, and the same if it sees as many.
+        """
+        likeness = (self._version, events[0].record.revision, events[-1].record.revision, len(events))
+        shared = self._encoder.shared
+        made = shared.get(likeness)
+        if made is None:
+            made = b"".join([self.event(event.change.value, event.record) for event in events])
+            if len(shared) >= _SHARED:
+                shared.clear()
+            shared[likeness] = made
+        return made
+
+    def bookmark(self, document: Mapping[str, Any]) -> bytes:
+        return frame("BOOKMARK", document)
+
+
+class DocumentFramer:
+    """Objects in any other form, such as rows of a table."""
+
+    def __init__(self, encoder: encoding.Encoder, version: str, *, convert: Callable[[Mapping[str, Any]], Any]) -> None:
+        self._encoder = encoder
+        self._version = version
+        self._convert = convert
+
+    def event(self, kind: str, stored: record.Record) -> bytes:
+        return frame(kind, self._convert(self._encoder.document(stored, self._version)))
+
+    def batch(self, events: Sequence[record.Event]) -> bytes:
+        return b"".join([self.event(event.change.value, event.record) for event in events])
+
+    def bookmark(self, document: Mapping[str, Any]) -> bytes:
+        return frame("BOOKMARK", self._convert(document))
+
+
+def frame(kind: str, document: Any) -> bytes:
+    """One event of a stream."""
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoding.encode(document))
+
+
+def lifetime(wanted: options.ListOptions, chance: random.Random) -> float:
+    """How many seconds a watch lasts."""
+    if wanted.timeout_seconds:
+        return float(max(wanted.timeout_seconds, 0))
+    return SHORTEST_SECONDS * (1.0 + chance.random())
+
+
+class Pace:
+    """How often streams send, and how long a client may leave unread what they sent."""
+
+    def __init__(self) -> None:
+        self.sending: Final = deadlines.Deadlines(SEND_SECONDS)
+        self._senders = 0
+
+    @contextlib.contextmanager
+    def sender(self) -> Iterator[None]:
+        """A stream that sends, as long as the block lasts."""
+        self._senders += 1
+        try:
+            yield
+        finally:
+            self._senders -= 1
+
+    @property
+    def spacing(self) -> float:
+        """How many seconds a stream leaves between two times that it sends."""
+        return min(SPACING_SECONDS * self._senders, LONGEST_SPACING_SECONDS)
+
+
+class Stream:
+    """One watch as bytes. ``close`` ends it early, when its client has gone."""
+
+    def __init__(self, watch: watching.Watch, version: str, *, framer: Framer, pace: Pace, seconds: float) -> None:
+        self._watch = watch
+        self._version = version
+        self._framer = framer
+        self._pace = pace
+        self._seconds = seconds
+        self._is_closed = False
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._watch.close()
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The bytes of the stream, several events at once where several are ready."""
+        try:
+            existing = await self._watch.open()
+        except status.StatusError as error:
+            yield frame("ERROR", error.document)
+            return
+        with contextlib.closing(self._watch), self._pace.sender():
+            if existing is not None:
+                for chunk in self._initial(existing):
+                    yield chunk
+            if self._is_closed:
+                return
+            async for chunk in self._follow():
+                yield chunk
+
+    def _initial(self, page: listing.Listed) -> Iterator[bytes]:
+        for start in range(0, len(page.records), _CHUNK):
+            part = page.records[start : start + _CHUNK]
+            yield b"".join(self._framer.event("ADDED", stored) for stored in part)
+        if self._watch.options.allows_bookmarks:
+            yield self._framer.bookmark(self._bookmark(page.revision, annotations=_END_OF_INITIAL_EVENTS))
+
+    async def _follow(self) -> AsyncIterator[bytes]:
+        watch = self._watch
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._seconds
+        allows_bookmarks = watch.options.allows_bookmarks
+        last_bookmark = deadline - LAST_BOOKMARK_SECONDS
+        bookmark = min(loop.time() + BOOKMARK_SECONDS, last_bookmark) if allows_bookmarks else deadline
+        while (now := loop.time()) < deadline:
+            if allows_bookmarks and now >= bookmark:
+                yield self._framer.bookmark(self._bookmark(watch.revision))
+                is_last = now >= last_bookmark
+                bookmark = deadline if is_last else min(now + BOOKMARK_SECONDS, last_bookmark)
+                continue
+            events = watch.ready()
+            if not events:
+                try:
+                    async with asyncio.timeout_at(min(bookmark, deadline)):
+                        events = await watch.batch()
+                except TimeoutError:
+                    continue
+                except status.StatusError as error:
+                    yield frame("ERROR", error.document)
+                    return
+                if not events:
+                    return
+            chunk = self._frames(events)
+            if chunk:
+                yield chunk
+                await asyncio.sleep(self._pace.spacing)
+
+    def _frames(self, events: Sequence[record.Event]) -> bytes:
+        if not self._watch.is_selective:
+            return self._framer.batch(events)
+        return b"".join([self._framer.event(change.value, stored) for change, stored in self._watch.changes(events)])
+
+    def _bookmark(self, revision: int, *, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """An empty object of the kind whose only news is its resourceVersion."""
+        resource = self._watch.scope.resource
+        api_version = resource.api_version(self._version)
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = dict(annotations)
+        empty = schema.empty(schema.of(api_version, resource.kind))
+        return {"kind": resource.kind, "apiVersion": api_version, **empty, "metadata": metadata}

@@ -1,0 +1,188 @@
+"""The phases: what is in which, and that a write that is refused in any of them leaves nothing behind."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from drachma import errors
+from drachma.client import local
+from drachma.server import inprocess, status
+from drachma.server.admission.proposal import Proposal, Removal
+from drachma.server.calls.call import Call
+from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.dispatcher import Dispatcher
+from drachma.server.pipeline.phases import Operation, Phases, RemovalStep, Step
+from drachma.server.surface import verbs
+from tests.unit.server import client
+from tests.unit.server.client import CLAIMS, PODS, Client
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+NO_OPTIONS: local.Query = {}
+PHASES = ("identity", "mutate", "prepare", "validate", "check", "quota", "ownership")
+
+
+PRINTED = """
+authorise  -
+identity   namespace                    create, update, upsert
+           name                         update, upsert
+           owner references             create, update, upsert
+           preconditions                update
+           nothing there                upsert
+           system fields                create, upsert
+mutate     NamespaceLifecycle           create, upsert
+           NamespaceLifecycle           delete
+prepare    generated name               create
+           uid and time                 create, upsert
+           carry over                   update
+           readable managed fields      create, update, upsert
+           owners of what is completed  create, upsert
+validate   kind                         create, update, upsert
+           stored form                  create, update, upsert
+check      preconditions                delete
+quota      -
+ownership  owner of all                 create, upsert
+           owner of changes             update
+audit      -
+"""
+
+
+class Act(NamedTuple):
+    """One call; ``place`` is in the default namespace unless it says otherwise."""
+
+    verb: str
+    place: dict[str, str]
+    body: dict[str, Any] | None = None
+    media_type: str = JSON
+    query: local.Query = NO_OPTIONS
+
+    async def carry_out(self, dispatcher: Dispatcher) -> local.Stored:
+        place = local.Place(**{"version": "v1", "namespace": "default", **self.place})
+        body = msgspec.json.encode(self.body) if self.body is not None else b""
+        backend = inprocess.InProcess(dispatcher)
+        return await backend.write(self.verb, place, body=body, media_type=self.media_type, query=self.query)
+
+
+def claims(name: str = "") -> dict[str, str]:
+    return {"group": "resource.k8s.io", "plural": "resourceclaims", "name": name}
+
+
+def pods(name: str, subresource: str) -> dict[str, str]:
+    return {"group": "", "plural": "pods", "name": name, "subresource": subresource}
+
+
+def deployment() -> dict[str, Any]:
+    labels = {"app": "d"}
+    container = {"name": "main", "image": "registry.example/pause:3.10"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+
+
+LABELS = {"metadata": {"labels": {"a": "b"}}}
+LEASE = {"group": "coordination.k8s.io", "plural": "leases", "name": "l"}
+SCALE = {"group": "apps", "plural": "deployments", "name": "d", "subresource": "scale"}
+FINALIZE = {"group": "", "plural": "namespaces", "namespace": "", "name": "n", "subresource": "finalize"}
+BINDING = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+FORCED = {"fieldManager": ("m",), "force": ("true",)}
+WRITES = [
+    pytest.param(Act(verbs.CREATE, claims(), client.claim("new")), id="create"),
+    pytest.param(Act(verbs.UPDATE, claims("c"), client.claim("c", labels={"a": "b"})), id="update"),
+    pytest.param(Act(verbs.PATCH, claims("c"), LABELS, MERGE), id="patch"),
+    pytest.param(Act(verbs.PATCH, claims("c"), client.claim("c", labels={"a": "b"}), APPLY, FORCED), id="apply"),
+    pytest.param(Act(verbs.PATCH, claims("new"), client.claim("new"), APPLY, FORCED), id="apply-of-nothing"),
+    pytest.param(Act(verbs.UPDATE, LEASE, {"metadata": {"name": "l"}}), id="update-of-nothing"),
+    pytest.param(Act(verbs.PATCH, pods("p", "status"), {"status": {"message": "m"}}, MERGE), id="status"),
+    pytest.param(Act(verbs.PATCH, SCALE, {"spec": {"replicas": 7}}, MERGE), id="scale"),
+    pytest.param(Act(verbs.UPDATE, FINALIZE, {"metadata": {"name": "n"}, "spec": {"finalizers": []}}), id="finalize"),
+    pytest.param(Act(verbs.CREATE, pods("p", "binding"), BINDING), id="bind"),
+    pytest.param(Act(verbs.CREATE, pods("p", "eviction"), EVICTION), id="evict"),
+    pytest.param(Act(verbs.DELETE, claims("c")), id="delete"),
+    pytest.param(Act(verbs.DELETE, claims("held")), id="delete-with-finalizers"),
+    pytest.param(Act(verbs.PATCH, claims("going"), {"metadata": {"finalizers": None}}, MERGE), id="last-finalizer"),
+    pytest.param(Act(verbs.DELETE_COLLECTION, claims()), id="deletecollection"),
+]
+
+
+async def populate(server: Client) -> None:
+    """Makes what the writes are about."""
+    held = {"finalizers": ["example.com/a"]}
+    for path, body in (
+        (CLAIMS, client.claim("c")),
+        (CLAIMS, client.claim("held", **held)),
+        (CLAIMS, client.claim("going", **held)),
+        (PODS, client.pod("p")),
+        (DEPLOYMENTS, deployment()),
+        ("/api/v1/namespaces", {"metadata": {"name": "n"}}),
+    ):
+        assert (await server.call("POST", path, body)).code == 201
+    assert (await server.call("DELETE", f"{CLAIMS}/going")).code == 200
+
+
+def with_phases(server: Client, changed: Phases) -> Dispatcher:
+    """The same API with other phases."""
+    return Dispatcher(msgspec.structs.replace(server.app.dispatcher.services, phases=changed))
+
+
+def refuse(_: Proposal | Removal | Call) -> None:
+    raise status.failure(403, "Forbidden", "not today")
+
+
+def refusing_in(standard: Phases, name: str) -> Phases:
+    """The same phases, of which one refuses whatever comes to it, once its own steps are through."""
+    refusal = (Step("refuse", refuse, on=frozenset(Operation)), RemovalStep("refuse", refuse))
+    return Phases(
+        [phase._replace(steps=(*phase.steps, *refusal)) if phase.name == name else phase for phase in standard.phases]
+    )
+
+
+def test_they_can_be_printed(server: Client) -> None:
+    standard = server.app.dispatcher.services.phases
+    assert tuple(phase.name for phase in standard.phases) == PHASES
+    assert str(standard) == PRINTED.strip("\n")
+
+
+@pytest.mark.parametrize("act", WRITES)
+async def test_what_is_not_refused_is_written(server: Client, act: Act) -> None:
+    await populate(server)
+    before = server.store.revision
+    await act.carry_out(server.app.dispatcher)
+    assert server.store.revision > before
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("act", WRITES)
+async def test_a_refusal_leaves_nothing_behind(server: Client, act: Act, phase: str) -> None:
+    await populate(server)
+    before = server.store.revision
+    refusing = with_phases(server, refusing_in(server.app.dispatcher.services.phases, phase))
+    with pytest.raises(errors.ForbiddenError, match="not today"):
+        await act.carry_out(refusing)
+    assert server.store.revision == before
+
+
+@pytest.mark.parametrize("act", WRITES)
+async def test_who_is_not_authorised_writes_nothing(server: Client, act: Act) -> None:
+    await populate(server)
+    before = server.store.revision
+    standard = server.app.dispatcher.services.phases
+    with pytest.raises(errors.ForbiddenError, match="not today"):
+        await act.carry_out(with_phases(server, Phases(standard.phases, authorise=(refuse,))))
+    assert server.store.revision == before
+
+
+async def test_an_audit_hears_of_answers_and_refusals(server: Client) -> None:
+    log: list[tuple[str, str, int]] = []
+
+    def note(call: Call, end: Answer | status.StatusError) -> None:
+        log.append((call.user.name, call.verb, end.code))
+
+    audited = with_phases(server, Phases(server.app.dispatcher.services.phases.phases, audit=(note,)))
+    create = Act(verbs.CREATE, claims(), client.claim())
+    await create.carry_out(audited)
+    with pytest.raises(errors.ObjectExistsError):
+        await create.carry_out(audited)
+    assert log == [("kubernetes-admin", "create", 201), ("kubernetes-admin", "create", 409)]
