@@ -61,7 +61,7 @@ class HttpClient:
         timeout_seconds: float = 60.0,
     ) -> None:
         self.access: Final = reached
-        self._manager: Final = manager
+        self._managed: Final = bodies.write_options(manager)
         self._chance: Final = chance or random.Random()
         self._transport: Final = transport.Transport(
             reached,
@@ -100,11 +100,7 @@ class HttpClient:
         continue_token: str = "",
     ) -> protocol.Listing[ObjectT]:
         wanted, version = await self._resolve(kind)
-        query = bodies.selected(wanted, selection)
-        if limit:
-            query["limit"] = str(limit)
-        if continue_token:
-            query["continue"] = continue_token
+        query = bodies.list_options(wanted, selection, limit=limit, continue_token=continue_token)
         data = await self._transport.send(
             transport.Request(
                 method="GET",
@@ -249,10 +245,6 @@ class HttpClient:
 
     # Both
 
-    @property
-    def _managed(self) -> dict[str, str]:
-        return {"fieldManager": self._manager}
-
     async def _resolve(self, kind: target.Of[ObjectT]) -> tuple[target.Target[ObjectT], str]:
         wanted = target.of(kind)
         return wanted, await self._discovery.version(wanted)
@@ -271,6 +263,7 @@ class HttpClient:
             transport.Request(
                 method="POST",
                 path=path,
+                query=self._managed,
                 body=bodies.encode(body),
                 is_idempotent=False,
                 waits_when_throttled=subresource != "eviction",

@@ -16,6 +16,7 @@ from tests.unit.client.clocks import FakeClock
 from tests.unit.client.fakeserver import Answer, FakeServer, refused, serving
 
 POD = {"metadata": {"name": "p", "namespace": "ns", "uid": "u", "resourceVersion": "5"}, "spec": {"nodeName": "n"}}
+MANAGED = "fieldManager=tester&fieldValidation=Ignore"
 NEWEST = Answer(
     body={
         "resources": [
@@ -139,12 +140,12 @@ async def test_bodies_of_writes() -> None:
         await client.patch(pod.Pod, "p", patch=patches.merge({"status": {}}), namespace="ns", subresource="status")
         await client.patch(pod.Pod, "p", patch=patches.apply({"spec": {}}, force=True), namespace="ns")
     assert server.lines == [
-        "POST /prefix/api/v1/namespaces/ns/pods/p/binding",
-        "POST /prefix/api/v1/namespaces/ns/pods/p/eviction",
+        f"POST /prefix/api/v1/namespaces/ns/pods/p/binding?{MANAGED}",
+        f"POST /prefix/api/v1/namespaces/ns/pods/p/eviction?{MANAGED}",
         "DELETE /prefix/api/v1/namespaces/ns/pods/p",
         "DELETE /prefix/api/v1/namespaces/ns/pods?labelSelector=a%3Db",
-        "PATCH /prefix/api/v1/namespaces/ns/pods/p/status?fieldManager=tester",
-        "PATCH /prefix/api/v1/namespaces/ns/pods/p?fieldManager=tester&force=true",
+        f"PATCH /prefix/api/v1/namespaces/ns/pods/p/status?{MANAGED}",
+        f"PATCH /prefix/api/v1/namespaces/ns/pods/p?{MANAGED}&force=true",
     ]
     binding, eviction, deletion, _, _, apply = (msgspec.json.decode(asked.body) for asked in server.asked)
     assert binding["metadata"]["uid"] == "u"
@@ -171,7 +172,7 @@ async def test_the_newest_version_that_both_know_is_spoken() -> None:
         "GET /prefix/apis/resource.k8s.io/v1beta2",
         "GET /prefix/apis/resource.k8s.io/v1beta1",
         "GET /prefix/apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims/c",
-        "POST /prefix/apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims?fieldManager=tester",
+        f"POST /prefix/apis/resource.k8s.io/v1beta1/namespaces/ns/resourceclaims?{MANAGED}",
     ]
     exactly = found.spec.devices.requests[0].exactly
     assert exactly is not None
@@ -193,7 +194,7 @@ async def test_only_complete_kinds_are_updated() -> None:
         await client.update(made)
         with pytest.raises(errors.InvalidValueError, match="nodes 'n': is a partial view"):
             await client.update(node.Node(metadata=meta.ObjectMeta(name="n")))
-    assert server.lines[1:] == ["PUT /prefix/apis/resource.k8s.io/v1/resourceslices/s?fieldManager=tester"]
+    assert server.lines[1:] == [f"PUT /prefix/apis/resource.k8s.io/v1/resourceslices/s?{MANAGED}"]
 
 
 @pytest.mark.parametrize(
