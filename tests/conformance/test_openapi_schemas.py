@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from drachma.server.surface import openapi, resources
 from tests.conformance import vectors
+from tests.unit.server import served as surfaces
 
 _DOCUMENTS = {
     "api/v1": "api_v1.json",
@@ -46,7 +46,7 @@ def _shape(value: Any) -> Any:
 @pytest.mark.parametrize("path", [pytest.param(path, id=path) for path in _DOCUMENTS])
 def test_schemas_are_those_of_the_real_server(path: str) -> None:
     want = vectors.openapi(_DOCUMENTS[path])
-    served = openapi.document(resources.CATALOG, path)
+    served = surfaces.surface().openapi_document(path)
     assert served is not None
     found = msgspec.json.decode(served.data)["components"]["schemas"]
     differing = [name for name in found if name in want and _shape(found[name]) != _shape(want[name])]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from drachma.server import schema
-from drachma.server.surface import resources
 from tests.conformance import vectors
+from tests.unit.server import served
 
 _DOCUMENTS = {
     "v1": "api_v1.json",
@@ -28,7 +28,7 @@ _OURS = {
 def _cases() -> list[Any]:
     return [
         pytest.param(each.api_version(version), each.kind, id=f"{each.api_version(version)}-{each.kind}")
-        for each in resources.CATALOG.resources
+        for each in served.CATALOG.resources
         for version in each.versions
         if each.api_version(version) in _DOCUMENTS
     ]
@@ -37,7 +37,7 @@ def _cases() -> list[Any]:
 @pytest.mark.parametrize(("api_version", "kind"), _cases())
 def test_types_are_those_of_the_real_server(api_version: str, kind: str) -> None:
     definitions = vectors.openapi(_DOCUMENTS[api_version])
-    todo, seen = [schema.of(api_version, kind)], set()
+    todo, seen = [served.schema(api_version, kind)], set()
     while todo:
         found = todo.pop()
         if found.definition in seen:

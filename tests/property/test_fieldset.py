@@ -6,9 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drachma.server import schema
 from drachma.server.ownership import apply, comparison, fieldset, managedfields, managers, merging
-from drachma.server.surface import resources
+from tests.unit.server import served
 
 _ELEMENTS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"', "v:1"])
 _PATHS = st.lists(st.lists(_ELEMENTS, min_size=1, max_size=3).map(tuple), max_size=6)
@@ -54,11 +53,11 @@ _CONFIGURATIONS = st.lists(_CONTAINER, min_size=1, max_size=3, unique_by=lambda 
         "spec": {"template": {"spec": {"containers": containers}}},
     }
 )
-_RESOURCE = resources.CATALOG.find("apps", "v1", plural="deployments")
+_RESOURCE = served.CATALOG.find("apps", "v1", plural="deployments")
 assert _RESOURCE is not None
 _KIND = managers.Kind.of(_RESOURCE, "v1", convert=lambda document, _version: document)
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_SCHEMA = schema.of("apps/v1", "Deployment")
+_SCHEMA = served.schema("apps/v1", "Deployment")
 
 
 def _apply(live: dict[str, Any] | None, applied: dict[str, Any], manager: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drachma.server.ownership import managedfields, managers, precedents
-from drachma.server.surface import resources
+from tests.unit.server import served
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UIDS = ("u", "u1", "v")
@@ -92,7 +92,7 @@ def _steps(states: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[list[
 
 def _kind(name: str, step: Step) -> managers.Kind:
     group, plural = ("", "pods") if name == "Pod" else ("resource.k8s.io", "resourceclaims")
-    resource = resources.CATALOG.find(group, "v1", plural=plural)
+    resource = served.CATALOG.find(group, "v1", plural=plural)
     assert resource is not None
     versions = ("v1",) if name == "Pod" else ("v1", "v1beta2")
     version = versions[step.version % len(versions)]

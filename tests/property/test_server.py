@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from drachma.server.calls import options
 from drachma.server.reads import selection
-from drachma.server.surface import fieldselector, resources
+from drachma.server.surface import fieldselector
 from drachma.store import record
 from drachma.values import label_syntax
-from tests.unit.server import client
+from tests.unit.server import client, served
 from tests.unit.server.client import PODS
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
@@ -20,7 +20,7 @@ LABELS = st.dictionaries(st.sampled_from(["x", "y"]), st.sampled_from(["1", "2"]
 ACTS = st.lists(st.tuples(st.sampled_from(["create", "label", "delete"]), NAMES, LABELS), max_size=12)
 SELECTORS = st.sampled_from(["", "x", "x=1", "x!=1", "!x", "x in (1,2),y", "y notin (2)"])
 
-POD_RESOURCE = resources.CATALOG.find("", "v1", plural="pods")
+POD_RESOURCE = served.CATALOG.find("", "v1", plural="pods")
 assert POD_RESOURCE is not None
 
 

@@ -13,6 +13,7 @@ from drachma.server import schema
 from drachma.server.schema import decodeerrors, unknownfields
 from drachma.values import quantity
 from tests.property.test_codec import values_of
+from tests.unit.server import served
 
 _WRITTEN = {(resourceslice.DeviceCapacity, "value"), (resourceslice.Counter, "value")}
 _ODD: st.SearchStrategy[Any] = st.sampled_from(
@@ -57,7 +58,7 @@ def _canonical(value: Any) -> Any:
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_what_fits_needs_no_words(data: st.DataObject) -> None:
-    kind = schema.of(*data.draw(_KINDS))
+    kind = served.schema(*data.draw(_KINDS))
     document = data.draw(_documents(kind))
     assert decodeerrors.explain(document, kind) == decodeerrors.explained(document, kind)
 
@@ -65,7 +66,7 @@ def test_what_fits_needs_no_words(data: st.DataObject) -> None:
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_every_unknown_field_is_found(data: st.DataObject) -> None:
-    kind = schema.of(*data.draw(_KINDS))
+    kind = served.schema(*data.draw(_KINDS))
     document = data.draw(_documents(kind))
     want = [f'unknown field "{path}"' for path in _unknown(document, kind, "")]
     assert unknownfields.unknown_fields(document, kind) == want

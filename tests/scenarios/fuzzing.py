@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from drachma.server.presentation import negotiation
 from drachma.server.surface import resources
-from tests.unit.server import client
+from tests.unit.server import client, served
 
 NAMES = ("a", "b", "c", "gpu", "n1", "default", "x" * 64, "A", "..", "%2e", "a%2fb", "ä", "")
 NAMESPACES = ("default", "kube-system", "nowhere", "")
@@ -30,6 +30,7 @@ ACCEPTS = (
     "application/json;as=;g=;v=",
     ";;;,,,q=x",
 )
+
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "POST", "PUT", "PATCH") * 4 + ("OPTIONS",)
 QUERIES: dict[str, tuple[str, ...]] = {
     "allowWatchBookmarks": ("true", "false"),
@@ -98,7 +99,7 @@ def _request(chance: random.Random) -> Generated:
     if chance.random() < 0.05:
         path, resource, version = chance.choice(OTHER_PATHS), None, ""
     else:
-        resource = chance.choice(resources.CATALOG.resources)
+        resource = chance.choice(served.CATALOG.resources)
         version = chance.choice(resource.versions)
         path = _path(chance, resource, version, is_named=_is_named(chance, method))
     query = _query(chance)

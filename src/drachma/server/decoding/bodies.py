@@ -152,9 +152,16 @@ def _read_json(data: bytes, wanted: Target, *, is_checked: bool) -> tuple[dict[s
 
 def _read_protobuf(data: bytes, wanted: Target) -> dict[str, Any]:
     try:
-        return protobuf.decode(data)
+        return protobuf.decode(data, _find_type)
     except errors.DecodeError as error:
         raise _unrecognized(data, wanted, str(error)) from None
+
+
+def _find_type(api_version: str, kind: str) -> schema.Object | None:
+    try:
+        return schema.of(api_version, kind)
+    except KeyError:
+        return None
 
 
 def _read_yaml(data: bytes, wanted: Target) -> tuple[dict[str, Any], Sequence[str]]:

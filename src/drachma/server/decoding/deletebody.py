@@ -12,32 +12,13 @@ from drachma import errors
 from drachma.server import status
 from drachma.server.decoding import bodies, jsonsyntax, protobuf, yamlsyntax
 from drachma.server.presentation import negotiation
-from drachma.server.schema import model
+from drachma.server.schema import metatypes
 
 _SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 _KIND: Final = "DeleteOptions"
 _META: Final = "meta.k8s.io/v1"
 _OTHERS: Final = frozenset({"CreateOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions"})
-
-
-def _fields(**types: model.Type) -> dict[str, model.Field]:
-    return {name: model.Field(name=name, type=each) for name, each in types.items()}
-
-
-_PACKAGE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
-_PRECONDITIONS: Final = model.Object(_PACKAGE, "Preconditions", _fields(uid=model.STRING, resourceVersion=model.STRING))
-_OPTIONS: Final = model.Object(
-    _PACKAGE,
-    _KIND,
-    _fields(
-        gracePeriodSeconds=model.INT64,
-        preconditions=_PRECONDITIONS,
-        orphanDependents=model.BOOLEAN,
-        propagationPolicy=model.STRING,
-        dryRun=model.ListOf(model.STRING),
-        ignoreStoreReadErrorWithClusterBreakingPotential=model.BOOLEAN,
-    ),
-)
+_OPTIONS: Final = metatypes.META.object(_KIND)
 
 
 def read(data: bytes, media_type: str) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What is particular to each kind that the server stores: how it is read, defaulted, prepared, checked and shown."""
+"""One record a kind: what it is called, consists of, looks like in tables, and how it is read, prepared and checked."""

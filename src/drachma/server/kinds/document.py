@@ -15,8 +15,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import meta
-from drachma.server import documents, objectmeta, schema, status
-from drachma.server.kinds.strategy import Subject, Traits, Write
+from drachma.server import documents, objectmeta, status
+from drachma.server.kinds.strategy import Environment, Subject, Write
 from drachma.server.schema import decodeerrors, emptyfields, normalform
 from drachma.server.surface import resources
 from drachma.validation import metadata
@@ -30,14 +30,16 @@ _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 class DocumentStrategy:
     """A kind without particulars: any content, no status, names that are DNS subdomains."""
 
-    traits = Traits()
     name_rule: metadata.NameRule = staticmethod(metadata.dns_subdomain)
     counts_generations = False
 
-    def __init__(self, resource: resources.Resource) -> None:
+    def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         self.resource: Final = resource
+        self.traits: Final = resource.traits
+        self._gates = environment.gates
+        self._store = environment.store
         self._api_version = resource.api_version(resource.versions[0])
-        self._schema = schema.of(self._api_version, resource.kind)
+        self._schema = resource.schema(resource.versions[0])
         self._has_status = resource.subresource("status") is not None
 
     # What kinds say about themselves

@@ -1,7 +1,7 @@
 """How the pipeline treats a kind: reading, defaulting, preparing, validating and writing it.
 
-The pipeline knows metadata and verbs; what is particular to a kind is behind :class:`Strategy`.
-``server.kinds.devicestrategy`` has the one of ``resource.k8s.io``, ``server.kinds.catalog`` those of all others.
+The pipeline knows metadata and verbs; what is particular to a kind is behind :class:`Strategy`. The record of a kind
+names its strategy; most derive from ``server.kinds.document``.
 """
 
 from collections.abc import Mapping
@@ -10,10 +10,12 @@ from typing import Any, Protocol
 
 import msgspec
 
+from drachma.api import gates as feature
 from drachma.api import meta
 from drachma.server.calls.call import Call, User
 from drachma.server.objectmeta import Metadata
 from drachma.server.surface import resources
+from drachma.store import protocol
 
 
 class Subject:
@@ -72,28 +74,18 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What distinguishes kinds in the semantics of verbs.
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """What strategies may depend on besides their kind."""
 
-    ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
-    a time to end by. ``has_dependents``: the garbage collector looks after what the object owns, and, where it
-    ``orphans_dependents``, leaves it alone unless a delete says otherwise. ``is_completed``: the server adds to new
-    objects what nobody owns, such as a pod's priority.
-    """
-
-    returns_deleted: bool = False
-    creates_on_update: bool = False
-    dies_gracefully: bool = False
-    has_dependents: bool = True
-    orphans_dependents: bool = False
-    is_completed: bool = False
+    gates: feature.Gates
+    store: protocol.Store
 
 
 class Strategy(Protocol):
     """One kind's part of the pipeline. All documents given and returned are owned by nobody else afterwards."""
 
     @property
-    def traits(self) -> Traits: ...
+    def traits(self) -> resources.Traits: ...
 
     def __hash__(self) -> int:
         """Strategies are told apart by identity."""

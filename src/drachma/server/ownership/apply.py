@@ -97,7 +97,7 @@ def _pruned(merged: Document, owners: Owners, *, last: Owned | None, kind: manag
         converted = kind.in_version(merged, last.api_version)
     except LookupError:
         return merged
-    types = schema.of(last.api_version, kind.name)
+    types = kind.schemas[last.api_version]
     applied_last = comparison.named_fields(last.fields, schema=types)
     rest = merging.without(converted, applied_last, schema=types) or {}
     rest = _with_owned(converted, rest, owners, version=last.api_version, kind=kind)
@@ -116,7 +116,7 @@ def _with_owned(merged: Document, rest: Document, owners: Owners, *, version: st
             part = rest if other == version else kind.convert(rest, other)
         except LookupError:
             continue
-        types = schema.of(other, kind.name)
+        types = kind.schemas[other]
         kept = fieldset.union(_named(part, types), comparison.named_fields(fields, schema=types))
         part = merging.without(whole, fieldset.difference(_named(whole, types), kept), schema=types) or {}
         rest = part if other == version else kind.convert(part, version)

@@ -7,7 +7,6 @@ Public: ``compare(old, new, *, schema) -> Comparison``, ``fields_of(document, *,
 ``named_fields(fields, *, schema)``, ``identity(item, kind)``.
 """
 
-import functools
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -42,41 +41,51 @@ class Comparison(NamedTuple):
         return Comparison(*(fieldset.recursive_difference(each, ignored) for each in self)) if ignored else self
 
 
-class _Plan(msgspec.Struct, eq=False):
+class _Plan:
     """A type as comparing walks through it: elements are looked up, not made.
 
     ``leaves`` are the elements of fields that have one owner whatever is in them, ``branches`` those of the others with
     their plans. ``rest`` is the plan of map entries, items and unknown fields; a leaf has none.
     """
 
-    form: type[Any]
-    leaves: dict[str, str] = {}
-    branches: dict[str, tuple[str, "_Plan"]] = {}
-    rest: "_Plan | None" = None
-    listed: model.ListOf | None = None
+    __slots__ = ("branches", "form", "leaves", "listed", "rest")
+
+    def __init__(
+        self, form: type[Any] = dict, *, rest: "_Plan | None" = None, listed: model.ListOf | None = None
+    ) -> None:
+        self.form = form
+        self.leaves: dict[str, str] = {}
+        self.branches: dict[str, tuple[str, _Plan]] = {}
+        self.rest = rest
+        self.listed = listed
+
+    def complete(self, schema: model.Object) -> None:
+        self.rest = _FREE_PLAN
+        for name, field in schema.fields.items():
+            plan = _plan(field.type)
+            if plan is _LEAF_PLAN:
+                self.leaves[name] = fieldset.field(name)
+            else:
+                self.branches[name] = fieldset.field(name), plan
 
 
-@functools.cache
+_LEAF_PLAN: Final = _Plan(object)
+_FREE_PLAN: Final = _Plan(dict)
+_FREE_PLAN.rest = _FREE_PLAN
+
+
 def _plan(kind: model.Type) -> _Plan:
     match kind:
-        case model.Object(fields=fields, atomic=False):
-            plans = {name: _plan(field.type) for name, field in fields.items()}
-            leaves = {name: fieldset.field(name) for name, plan in plans.items() if plan.rest is None}
-            branches = {name: (fieldset.field(name), plan) for name, plan in plans.items() if name not in leaves}
-            return _Plan(dict, leaves, branches, rest=_plan(model.ANY))
+        case model.Object(atomic=False):
+            return kind.plan(_Plan)
         case model.MapOf(element=element, atomic=False):
             return _Plan(dict, rest=_plan(element))
         case model.ListOf(element=element, keys=keys) if keys is not None:
             return _Plan(list, rest=_plan(element), listed=kind)
         case model.Free(atomic=False):
-            free = _Plan(dict)
-            free.rest = free
-            return free
+            return _FREE_PLAN
         case _:
             return _LEAF_PLAN
-
-
-_LEAF_PLAN: Final = _Plan(object)
 
 
 def compare(old: Any, new: Any, *, schema: model.Type) -> Comparison:

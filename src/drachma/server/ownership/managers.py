@@ -5,7 +5,7 @@ is the former's. Mappings of managers are changed in place by whoever made them,
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -63,19 +63,21 @@ Owners: TypeAlias = dict[Manager, Owned]
 class Kind(NamedTuple):
     """What is written to: the version and subresource of the request, the fields that a write there cannot change.
 
-    ``convert(document, api_version)`` gives a document in another version and raises LookupError for a version that
-    is not served any more; whoever wrote in such a version loses its entry.
+    ``schemas`` has the types of all its versions. ``convert(document, api_version)`` gives a document in another
+    version and raises LookupError for a version that is not served any more; whoever wrote in such a version loses its
+    entry.
     """
 
     api_version: str
     name: str
+    schemas: Mapping[str, schema.Object]
     convert: Callable[[Document, str], Document]
     subresource: str = ""
     resets: fieldset.FieldSet = fieldset.EMPTY
 
     @property
     def schema(self) -> schema.Object:
-        return schema.of(self.api_version, self.name)
+        return self.schemas[self.api_version]
 
     @classmethod
     def of(
@@ -89,7 +91,9 @@ class Kind(NamedTuple):
         """What a request for a resource, or for one of its subresources, writes to."""
         below = resource.subresource(subresource)
         resets = below.resets if below else resource.resets
-        return cls(resource.api_version(version), resource.kind, convert, subresource, _fields(resets))
+        schemas = {resource.api_version(each): resource.schema(each) for each in resource.versions}
+        fields = fieldset.of_paths(tuple(map(fieldset.field, path)) for path in resets)
+        return cls(resource.api_version(version), resource.kind, schemas, convert, subresource, fields)
 
     def in_version(self, document: Document, api_version: str) -> Document:
         return document if api_version == self.api_version else self.convert(document, api_version)
@@ -97,11 +101,6 @@ class Kind(NamedTuple):
     def manager(self, name: str, operation: str) -> Manager:
         version = "" if operation == APPLY else self.api_version
         return Manager(name or "unknown", operation, version, self.subresource)
-
-
-@functools.cache
-def _fields(paths: tuple[tuple[str, ...], ...]) -> fieldset.FieldSet:
-    return fieldset.of_paths(tuple(map(fieldset.field, path)) for path in paths)
 
 
 class Conflict(NamedTuple):
@@ -159,7 +158,7 @@ def weigh(
 
 def _compare_in(version: str, old: Document, new: Document, *, kind: Kind) -> comparison.Comparison:
     before, after = kind.convert(old, version), kind.convert(new, version)
-    return comparison.compare(before, after, schema=schema.of(version, kind.name)).filtered(kind.resets)
+    return comparison.compare(before, after, schema=kind.schemas[version]).filtered(kind.resets)
 
 
 def settle(owners: Owners, change: Change) -> None:

@@ -43,10 +43,10 @@ def _object(value: Any, schema: model.Object) -> None:
     for name, field in schema.fields.items():
         item = value.get(name)
         if item is not None:
-            _value(item, field.type, owner=(schema.name, name))
+            _value(item, field.type, owner=decodeerrors.Owner.of(schema, field))
 
 
-def _value(value: Any, wanted: model.Type, *, owner: tuple[str, str]) -> None:
+def _value(value: Any, wanted: model.Type, *, owner: decodeerrors.Owner) -> None:
     match wanted:
         case model.Object():
             _object(value, wanted)
@@ -67,13 +67,13 @@ def _value(value: Any, wanted: model.Type, *, owner: tuple[str, str]) -> None:
                 raise _Mismatch(problem)
 
 
-def _items(values: Any, element: model.Type, *, owner: tuple[str, str]) -> None:
+def _items(values: Any, element: model.Type, *, owner: decodeerrors.Owner) -> None:
     for item in values:
         if item is not None:
             _value(item, element, owner=owner)
 
 
-def _scalar(value: Any, wanted: model.Scalar, *, owner: tuple[str, str]) -> None:
+def _scalar(value: Any, wanted: model.Scalar, *, owner: decodeerrors.Owner) -> None:
     kind, found = _KINDS[wanted.name], _kind(value)
     is_integer = kind in ("int32", "int64")
     if found == kind or (is_integer and found in ("int64", "float64") and value == int(value)):

@@ -1,7 +1,7 @@
 """What the operations work with: objects to read, a committer to write, and the phases in between."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
@@ -9,14 +9,14 @@ import msgspec
 from drachma.api import gates as feature
 from drachma.server import status
 from drachma.server.calls.call import Call, Target
-from drachma.server.kinds import catalog, devicestrategy
-from drachma.server.kinds.strategy import Strategy, Write
+from drachma.server.kinds import builtin
+from drachma.server.kinds.strategy import Environment, Strategy, Write
 from drachma.server.pipeline import commit, phases
 from drachma.server.pipeline.answer import Answer, Unstored
 from drachma.server.pipeline.intent import Outcome
 from drachma.server.reads import listing, watching
 from drachma.server.reads.reader import Reader
-from drachma.server.surface import resources
+from drachma.server.surface import apisurface, resources
 from drachma.store import protocol, record
 from drachma.validation import metadata
 from drachma.values import quotation
@@ -28,13 +28,13 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     store: Reader
     committer: commit.Committer
     phases: phases.Phases
-    strategies: Mapping[str, Strategy]
+    surface: apisurface.ApiSurface
     watches: watching.Watches
     clock: Callable[[], datetime]
     chance: random.Random
 
     def strategy(self, resource: resources.Resource) -> Strategy:
-        return self.strategies[resource.key]
+        return self.surface.strategy(resource)
 
     def write(self, call: Call, *, name: str = "") -> Write:
         """The circumstances of what a call writes now."""
@@ -62,19 +62,11 @@ def standard(
         store=store,
         committer=commit.Committer(store),
         phases=phases.standard(store, resources.CATALOG, chance=chance),
-        strategies=_strategies(store, gates),
+        surface=apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store)),
         watches=watching.Watches(),
         clock=clock,
         chance=chance,
     )
-
-
-def _strategies(store: protocol.Store, gates: feature.Gates) -> Mapping[str, Strategy]:
-    strategies: dict[str, Strategy] = dict(catalog.strategies(resources.CATALOG, gates=gates, store=store))
-    for resource in resources.CATALOG.resources:
-        if resource.model is not None and resource.model.complete:
-            strategies[resource.key] = devicestrategy.DeviceStrategy(resource, gates=gates, store=store)
-    return strategies
 
 
 def check_name(target: Target) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from drachma.server.presentation import columns
 from drachma.server.surface import resources
 
 Document: TypeAlias = dict[str, Any]
@@ -21,11 +20,6 @@ NONE: Final = "None"
 METADATA: Final = "Metadata"
 OBJECT: Final = "Object"
 """What rows carry beside their cells: the values of ``includeObject``."""
-
-_DONE: Final = {
-    "Succeeded": "The pod has completed successfully.",
-    "Failed": "The pod failed.",
-}
 
 
 def of_list(
@@ -81,7 +75,7 @@ def metadata_of_list(listing: Document, *, meta_version: str = "v1") -> Document
 def _table(
     rows: list[Document], resource: resources.Resource, *, metadata: Document, meta_version: str, is_headless: bool
 ) -> Document:
-    shown = None if is_headless else [msgspec.to_builtins(column) for column in columns.of(resource).columns]
+    shown = None if is_headless else [msgspec.to_builtins(column) for column in resource.layout.columns]
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{meta_version}",
@@ -94,13 +88,13 @@ def _table(
 def _rows(
     items: Iterable[Document], resource: resources.Resource, *, now: datetime, include: str, meta_version: str
 ) -> list[Document]:
-    layout = columns.of(resource)
+    layout = resource.layout
     rows = []
     for item in items:
         row: Document = {"cells": layout.cells(item, now)}
-        phase = (item.get("status") or {}).get("phase") if resource.key == "pods" else None
-        if phase in _DONE:
-            row["conditions"] = [{"type": "Completed", "status": "True", "reason": phase, "message": _DONE[phase]}]
+        conditions = layout.conditions(item)
+        if conditions:
+            row["conditions"] = list(conditions)
         row["object"] = _included(item, include, meta_version)
         rows.append(row)
     return rows

@@ -1,7 +1,7 @@
 """What Go's decoder says about a document whose values do not have the types of its kind.
 
 Clients know these messages. They name Go's types, which the schema's objects are named after; where Go has a named
-string type it is listed here. Complete kinds only come here once decoding has failed; the others are checked by it.
+string type the field says so. Complete kinds only come here once decoding has failed; the others are checked by it.
 
 Almost all documents are good, as ``server.schema.typecheck`` knows; only others are walked through, for the words.
 """
@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 from datetime import datetime
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
@@ -19,49 +19,27 @@ from drachma.api import hooks
 from drachma.server.schema import model, typecheck
 from drachma.values import quantity
 
-_NAMED: Final = {
-    ("DeleteOptions", "propagationPolicy"): "DeletionPropagation",
-    ("DeviceAllocationConfiguration", "source"): "AllocationConfigSource",
-    ("DeviceConstraint", "distinctAttribute"): "FullyQualifiedName",
-    ("DeviceConstraint", "matchAttribute"): "FullyQualifiedName",
-    ("DeviceRequest", "allocationMode"): "DeviceAllocationMode",
-    ("DeviceSubRequest", "allocationMode"): "DeviceAllocationMode",
-    ("DeviceTaint", "effect"): "DeviceTaintEffect",
-    ("DeviceToleration", "effect"): "DeviceTaintEffect",
-    ("DeviceToleration", "operator"): "DeviceTolerationOperator",
-    ("ExactDeviceRequest", "allocationMode"): "DeviceAllocationMode",
-    ("ManagedFieldsEntry", "operation"): "ManagedFieldsOperationType",
-    ("NamespaceStatus", "phase"): "NamespacePhase",
-    ("NodeSelectorRequirement", "operator"): "NodeSelectorOperator",
-    ("ObjectMeta", "uid"): "types.UID",
-    ("OwnerReference", "uid"): "types.UID",
-    ("PodSpec", "restartPolicy"): "RestartPolicy",
-    ("PodStatus", "phase"): "PodPhase",
-    ("Preconditions", "uid"): "types.UID",
-    ("ResourceClaimConsumerReference", "uid"): "types.UID",
-    ("ResourceSliceSpec", "skipNodeOperations"): "SkipNodeOperation",
-    ("Toleration", "effect"): "TaintEffect",
-    ("Toleration", "operator"): "TolerationOperator",
-}
-_MAPS: Final = {
-    ("BasicDevice", "attributes"): "QualifiedName",
-    ("BasicDevice", "capacity"): "QualifiedName",
-    ("Device", "attributes"): "QualifiedName",
-    ("Device", "capacity"): "QualifiedName",
-}
-_EMBEDDED: Final = {
-    ("DeviceAllocationConfiguration", "opaque"): "DeviceConfiguration",
-    ("DeviceClaimConfiguration", "opaque"): "DeviceConfiguration",
-    ("DeviceClassConfiguration", "opaque"): "DeviceConfiguration",
-}
-"""Fields that Go's structs have from another one inside of them, which its messages name."""
-
 _SELF_READING: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
 _TIME_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_TIME_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _MICRO_SECONDS: Final = re.compile(_SECONDS.pattern + r"\.\d{6}(?!\d)")
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
+
+
+class Owner(NamedTuple):
+    """Where a value stands: the name of its object and its field, and Go's name for the type of the field."""
+
+    object: str
+    field: str
+    go_type: str = ""
+
+    @classmethod
+    def of(cls, schema: model.Object, field: model.Field) -> "Owner":
+        return cls(schema.name, field.name, field.go_type)
+
+
+_NOBODY: Final = Owner("", "")
 
 
 class _Mismatch(Exception):  # noqa: N818 - never leaves this module
@@ -80,23 +58,23 @@ def explained(document: Any, schema: model.Object) -> str:
     """
     try:
         _read_themselves(document, schema)
-        _object(document, schema, path="", owner=("", ""))
+        _object(document, schema, path="", owner=_NOBODY)
     except _Mismatch as error:
         return str(error)
     return ""
 
 
-def explain_value(value: Any, wanted: model.Type, *, owner: tuple[str, str]) -> str:
-    """The same for a value of any type, which is in a field of an object; ``owner`` names both."""
+def explain_value(value: Any, wanted: model.Type, *, owner: Owner) -> str:
+    """The same for a value of any type, which is in a field of an object; ``owner`` says which."""
     try:
-        _value(value, wanted, path=owner[1], owner=owner)
+        _value(value, wanted, path=owner.field, owner=owner)
     except _Mismatch as error:
         return str(error)
     return ""
 
 
-def type_name(wanted: model.Type, owner: tuple[str, str]) -> str:
-    """The name of the Go type of a field; ``owner`` is its object and its name."""
+def type_name(wanted: model.Type, owner: Owner) -> str:
+    """The name of the Go type of a field; ``owner`` is where it stands."""
     return _type(wanted, owner)
 
 
@@ -115,16 +93,15 @@ def describe(value: Any) -> str:
             return "array"
 
 
-def _object(value: Any, schema: model.Object, *, path: str, owner: tuple[str, str]) -> None:
+def _object(value: Any, schema: model.Object, *, path: str, owner: Owner) -> None:
     if not isinstance(value, dict):
         _refuse(value, schema, path=path, owner=owner)
     for key, item in value.items():
         field = schema.fields.get(key)
         if field is not None and item is not None:
-            embedded = _EMBEDDED.get((schema.name, key))
-            name = f"{embedded}.{key}" if embedded else key
+            name = f"{field.go_parent}.{key}" if field.go_parent else key
             below = f"{path}.{name}" if path else name
-            _value(item, field.type, path=below, owner=(schema.name, key))
+            _value(item, field.type, path=below, owner=Owner.of(schema, field))
 
 
 def _read_themselves(value: Any, wanted: model.Type) -> None:
@@ -141,10 +118,10 @@ def _read_themselves(value: Any, wanted: model.Type) -> None:
             for item in value:
                 _read_themselves(item, element)
         case model.Scalar(name=name) if name in _SELF_READING and value is not None:
-            _scalar(value, wanted, path="", owner=("", ""))
+            _scalar(value, wanted, path="", owner=_NOBODY)
 
 
-def _value(value: Any, wanted: model.Type, *, path: str, owner: tuple[str, str]) -> None:
+def _value(value: Any, wanted: model.Type, *, path: str, owner: Owner) -> None:
     match wanted:
         case model.Object():
             _object(value, wanted, path=path, owner=owner)
@@ -166,7 +143,7 @@ def _value(value: Any, wanted: model.Type, *, path: str, owner: tuple[str, str])
             pass
 
 
-def _scalar(value: Any, wanted: model.Scalar, *, path: str, owner: tuple[str, str]) -> None:
+def _scalar(value: Any, wanted: model.Scalar, *, path: str, owner: Owner) -> None:
     match wanted.name:
         case "str":
             if not isinstance(value, str):
@@ -227,15 +204,15 @@ def _time(value: Any, *, layout: str) -> None:
         raise _Mismatch(f'parsing time {shown} as "{layout}": cannot parse {shown} as "2006"') from None
 
 
-def _refuse(value: Any, wanted: model.Type, *, path: str, owner: tuple[str, str]) -> NoReturn:
+def _refuse(value: Any, wanted: model.Type, *, path: str, owner: Owner) -> NoReturn:
     is_integer = isinstance(wanted, model.Scalar) and wanted.name in _LIMITS
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     shown = f"number {value}" if is_integer and is_number else describe(value)
-    place = f"struct field {owner[0]}.{path}" if owner[0] else "value"
+    place = f"struct field {owner.object}.{path}" if owner.object else "value"
     raise _Mismatch(f"json: cannot unmarshal {shown} into Go {place} of type {_type(wanted, owner)}")
 
 
-def _type(wanted: model.Type, owner: tuple[str, str]) -> str:
+def _type(wanted: model.Type, owner: Owner) -> str:
     """The name of a Go type."""
     match wanted:
         case model.Object():
@@ -244,12 +221,12 @@ def _type(wanted: model.Type, owner: tuple[str, str]) -> str:
             return "[]" + _type(wanted.element, owner)
         case model.MapOf():
             element = _type(wanted.element, owner)
-            key = f"{element.partition('.')[0]}.{_MAPS[owner]}" if owner in _MAPS else "string"
+            key = f"{element.partition('.')[0]}.{owner.go_type}" if owner.go_type else "string"
             return f"map[{key}]{element}"
         case model.Free():
             return "interface {}"
     if wanted.name == "str":
-        named = _NAMED.get(owner, "string")
+        named = owner.go_type or "string"
         return named if named == "string" or "." in named else f"v1.{named}"
     return {"bytes": "[]uint8", "Quantity": "resource.Quantity", "Time": "v1.Time"}.get(wanted.name, wanted.name)
 

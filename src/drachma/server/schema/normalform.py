@@ -6,7 +6,6 @@ Strategies of kinds that are kept as documents call :func:`settled` on what clie
 adds what is always written.
 """
 
-import functools
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -28,23 +27,32 @@ _plain_micro_time: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 def settled(document: dict[str, Any], schema: model.Object) -> dict[str, Any]:
     """A copy of a document in normal form; its values have the types of the schema."""
-    result: dict[str, Any] = _object(schema)(document)
+    result: dict[str, Any] = schema.plan(_Plan).settle(document)
     return result
 
 
-@functools.cache
-def _object(schema: model.Object) -> Settle:
-    plan = {name: (_settle(field.type), _left_out(field)) for name, field in schema.fields.items()}
+class _Plan:
+    """What makes objects of a type normal: ``settle``, by what makes each field normal and whether Go leaves it out."""
 
+    def __init__(self) -> None:
+        self._steps: dict[str, tuple[Settle | None, bool]] = {}
+        self.settle: Settle = _settle_by(self._steps)
+
+    def complete(self, schema: model.Object) -> None:
+        for name, field in schema.fields.items():
+            self._steps[name] = _settle(field.type), _left_out(field)
+
+
+def _settle_by(steps: dict[str, tuple[Settle | None, bool]]) -> Settle:
     def settle(document: dict[str, Any]) -> dict[str, Any]:
         result = {}
         for key, value in document.items():
             if value is None:
                 continue
-            if key not in plan:
+            if key not in steps:
                 result[key] = documents.without_nulls(value)
                 continue
-            step, leaves_out = plan[key]
+            step, leaves_out = steps[key]
             own = step(value) if step is not None else value
             if own or not leaves_out:
                 result[key] = own
@@ -68,7 +76,7 @@ def _settle(kind: model.Type) -> Settle | None:
     """What makes a value of the type normal; None where every value is."""
     match kind:
         case model.Object():
-            return _object(kind)
+            return kind.plan(_Plan).settle
         case model.ListOf(element=element):
             item = _item(element)
             return lambda value: [item(each) for each in value]

@@ -1,8 +1,7 @@
-"""Reads the tables of types: a line for a type, its fields as ``name=type`` with marks behind.
+"""Types in a notation: a line for a type, its fields as ``name=type`` with marks behind.
 
 ::
 
-    @io.k8s.api.core.v1                       the package of the types that follow
     Container: name=str* env={EnvVar:name}~   a type and its fields; indented lines go on
     LabelSelector!: matchLabels=<str>         an atomic type: it has one owner
 
@@ -14,32 +13,51 @@
     !   written even where empty     ~k  patches merge it by field k, although apply does not
     /x  default x (for key fields)   +   with ~: a patch names the keys to retain
     ?   zero is not nothing: a pointer to a scalar
+    @T  Go's type for a text, or for the keys of a map
+    ^T  Go has the field from a struct T that stands inside of this one
 
-Errors in a table are programming errors: KeyError for an unknown type, ValueError for a malformed line.
+Field numbers of protobuf are in lines of their own (:mod:`drachma.server.schema.fieldnumbers`), and so are the texts of
+``kubectl explain``: ``Type: text`` and ``Type.field: text``.
+
+Errors in a notation are programming errors: KeyError for an unknown type, ValueError for a malformed line.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 
-from drachma.server.schema import model
+from drachma.server.schema import docstrings, fieldnumbers, model
 
 _FIELD = re.compile(
     r"(?P<name>[A-Za-z0-9]+)=(?P<type>[\[{<]*[A-Za-z0-9]+(?::[A-Za-z0-9,]+)?[\]}>]*)"
+    r"(?:@(?P<go>[A-Za-z.]+))?(?:\^(?P<parent>[A-Za-z]+))?"
     r"(?P<filled>!?)(?P<optional>\??)(?P<required>\*?)(?P<default>/[^~]*)?(?P<merges>~(?P<key>[A-Za-z0-9]*)(?P<retains>\+?))?"
 )
 _ZERO: Mapping[str, object] = {"string": "", "integer": 0, "boolean": False}
 
 
-class Table:
-    """All types of several texts; types refer to each other by bare name, whatever their package."""
+class Types:
+    """The types of one package. They refer to each other, and to those of ``uses``, by bare name.
 
-    def __init__(self, *texts: str) -> None:
-        self._lines: dict[str, tuple[str, str]] = {}
+    ``docs`` are modules with structs of the same names, whose docstrings describe types that ``texts`` does not.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        text: str,
+        *,
+        numbers: str = "",
+        texts: str = "",
+        docs: Sequence[ModuleType] = (),
+        uses: Sequence["Types"] = (),
+    ) -> None:
+        self.package = package
+        self.uses = tuple(uses)
+        self.descriptions = docstrings.Descriptions(texts, docs)
+        self._lines = {line.partition(":")[0].rstrip("!"): line for line in lines(text)}
+        self._numbers = {line.partition(":")[0]: line.partition(":")[2] for line in lines(numbers)}
         self._types: dict[str, model.Object] = {}
-        for text in texts:
-            for package, line in _lines(text):
-                name, _, rest = line.partition(":")
-                self._lines[name.rstrip("!")] = (package, f"{name}:{rest}")
 
     def __contains__(self, name: str) -> bool:
         return name in self._lines
@@ -48,15 +66,36 @@ class Table:
         return tuple(self._lines)
 
     def object(self, name: str) -> model.Object:
-        """The type of that name, made once; its parts are made with it, so types cannot refer in circles."""
-        if name not in self._types:
-            package, line = self._lines[name]
-            head, _, rest = line.partition(":")
-            fields = {field.name: field for field in map(self.field, rest.split())}
-            self._types[name] = model.Object(package, name, fields, atomic=head.endswith("!"))
-        return self._types[name]
+        """The type of that name, made once; KeyError where neither this package nor those it uses have it."""
+        if name in self._types:
+            return self._types[name]
+        if name not in self._lines:
+            return next((each for each in self.uses if name in each), _Nothing()).object(name)
+        head, _, rest = self._lines[name].partition(":")
+        fields: dict[str, model.Field] = {}
+        made = model.Object(
+            self.package,
+            name,
+            fields,
+            atomic=head.endswith("!"),
+            message=self.message(name),
+            description=self.descriptions.of_type(name),
+        )
+        # Known before its fields are, because it may refer to itself.
+        self._types[name] = made
+        for text in rest.split():
+            field = self.field(text, owner=name)
+            fields[field.name] = field
+        return made
 
-    def field(self, text: str) -> model.Field:
+    def message(self, name: str) -> model.Message:
+        """The field numbers of a type or of a part of one; empty where there are none."""
+        if name in self._numbers:
+            return fieldnumbers.read(self._numbers[name], self.message)
+        user = next((each for each in self.uses if each.message(name)), None)
+        return user.message(name) if user is not None else {}
+
+    def field(self, text: str, *, owner: str = "") -> model.Field:
         """One field in this notation."""
         match = _FIELD.fullmatch(text)
         if match is None:
@@ -76,6 +115,9 @@ class Table:
             merges=bool(match["merges"]) and isinstance(kind, model.ListOf),
             merge_key=match["key"] or (keys[0] if keys and match["merges"] else ""),
             retains_keys=bool(match["retains"]),
+            go_type=match["go"] or "",
+            go_parent=match["parent"] or "",
+            description=self.descriptions.of_field(owner, match["name"]),
         )
 
     def _type(self, text: str) -> model.Type:
@@ -92,6 +134,25 @@ class Table:
         return plain if plain is not None else self.object(text)
 
 
+class _Nothing:
+    """Where a type is looked for that nobody has."""
+
+    def object(self, name: str) -> model.Object:
+        raise KeyError(name)
+
+
+def lines(text: str) -> Iterator[str]:
+    """The lines of a notation; indented ones belong to the one before."""
+    line = ""
+    for raw in [*text.splitlines(), ""]:
+        if raw.startswith(" ") and line:
+            line += raw
+            continue
+        if line:
+            yield line
+        line = raw.strip()
+
+
 def _is_null(kind: model.Type) -> bool:
     """Whether Go writes null for an empty value of the type."""
     return isinstance(kind, model.ListOf | model.MapOf) or kind in (model.TIME, model.MICRO_TIME)
@@ -104,18 +165,3 @@ def _default(kind: model.Type, written: str | None, *, required: bool) -> object
     if not text or text == str(_ZERO.get(kind.json)):
         return _ZERO.get(kind.json)
     return int(text) if kind.json == "integer" else text
-
-
-def _lines(text: str) -> Iterator[tuple[str, str]]:
-    package, line = "", ""
-    for raw in [*text.splitlines(), ""]:
-        if raw.startswith(" ") and line:
-            line += raw
-            continue
-        if line:
-            yield package, line
-        line = ""
-        if raw.startswith("@"):
-            package = raw[1:]
-        elif raw.strip():
-            line = raw

@@ -1,39 +1,51 @@
-"""Types of complete kinds, read off their structs; the few facts that structs do not carry come from a table.
+"""Types of complete kinds, read off their structs; the few facts that structs do not carry come in the notation.
 
-Structs of other packages (metadata, node selectors, conditions) have the types of the tables under their own names.
+Structs of other packages (metadata, node selectors, conditions) have the types of those under their own names.
 """
-
-import functools
 
 import msgspec
 from msgspec import inspect
 
 from drachma.api import meta, struct
 from drachma.server.schema import model, notation
-from drachma.server.schema.tables import devices
 from drachma.values import quantity
 
 
 class Reader:
-    """Makes the types of one package, each struct once. ``known`` gives the types of structs that live elsewhere."""
+    """Makes the types of one version of a group, each struct once.
 
-    def __init__(self, package: str, *, known: notation.Table) -> None:
+    ``facts`` has what structs do not say, under the names of their types: only marks and list types count there. It
+    also has the field numbers and descriptions. ``elsewhere`` gives the types of structs of other packages.
+    """
+
+    def __init__(self, package: str, *, facts: notation.Types, elsewhere: notation.Types) -> None:
         self._package = package
-        self._known = known
+        self._facts = facts
+        self._elsewhere = elsewhere
         self._made: dict[type, model.Object] = {}
 
     def kind(self, shape: type[meta.Object]) -> model.Object:
         """The type of a whole object: its struct, with apiVersion and kind."""
         body = self.object(shape)
         envelope = {name: model.Field(name=name, type=model.STRING) for name in ("apiVersion", "kind")}
-        return model.Object(self._package, shape.__name__, {**envelope, **body.fields})
+        return body.replaced({**envelope, **body.fields})
 
     def object(self, shape: type) -> model.Object:
         if shape not in self._made:
             info = inspect.type_info(shape)
             assert isinstance(info, inspect.StructType)
-            fields = {field.encode_name: self._field(shape.__name__, field) for field in info.fields}
-            self._made[shape] = model.Object(self._package, shape.__name__, dict(sorted(fields.items())))
+            name = shape.__name__
+            fields: dict[str, model.Field] = {}
+            self._made[shape] = model.Object(
+                self._package,
+                name,
+                fields,
+                message=self._facts.message(name),
+                description=self._facts.descriptions.of_type(name),
+            )
+            # Known before its fields are, because it may refer to itself.
+            for field in sorted(info.fields, key=lambda each: each.encode_name):
+                fields[field.encode_name] = self._field(name, field)
         return self._made[shape]
 
     def _field(self, owner: str, field: inspect.Field) -> model.Field:
@@ -44,8 +56,9 @@ class Reader:
             type=kind,
             filled=isinstance(kind, model.Object) and not _is_optional(field),
             nulled=field.default is struct.ZERO_TUPLE,
+            description=self._facts.descriptions.of_field(owner, name),
         )
-        fact = _facts().get((owner, name))
+        fact = self._facts.object(owner).fields.get(name) if owner in self._facts else None
         if fact is None:
             return plain
         if isinstance(kind, model.ListOf) and isinstance(fact.type, model.ListOf):
@@ -57,7 +70,7 @@ class Reader:
             case inspect.UnionType():
                 return self._type(next(each for each in info.types if not isinstance(each, inspect.NoneType)))
             case inspect.StructType(cls=shape):
-                return self._known.object(shape.__name__) if _is_elsewhere(shape) else self.object(shape)
+                return self._elsewhere.object(shape.__name__) if _is_elsewhere(shape) else self.object(shape)
             case inspect.DictType(value_type=element):
                 return model.MapOf(self._type(element))
             case inspect.VarTupleType(item_type=element):
@@ -83,9 +96,3 @@ def _is_optional(field: inspect.Field) -> bool:
 
 def _is_elsewhere(shape: type) -> bool:
     return shape.__module__ in {"drachma.api.meta", "drachma.api.nodeselector"}
-
-
-@functools.cache
-def _facts() -> dict[tuple[str, str], model.Field]:
-    table = notation.Table(devices.FACTS, "Condition: type=str*")
-    return {(owner, name): fact for owner in table.names() for name, fact in table.object(owner).fields.items()}

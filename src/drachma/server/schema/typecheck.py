@@ -5,10 +5,9 @@ be wrong about a few of them: ``server.schema.decodeerrors`` and ``server.schema
 """
 
 import base64
-import functools
 import re
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final, ForwardRef, Union
 
 import msgspec
 
@@ -41,12 +40,12 @@ _SCALARS: Final[dict[str, Any]] = {
 
 def in_types(document: Any, schema: model.Object) -> bool:
     """Whether all values have the types of the schema; fields that it does not have may be anything."""
-    return _fits(document, _LOOSE(schema))
+    return _fits(document, schema.plan(_Loose).struct)
 
 
 def in_fields(document: Any, schema: model.Object) -> bool:
     """Whether there are no fields but those of the schema as well."""
-    return _fits(document, _STRICT(schema))
+    return _fits(document, schema.plan(_Strict).struct)
 
 
 def _fits(document: Any, wanted: type[msgspec.Struct]) -> bool:
@@ -67,36 +66,52 @@ def _decode(wanted: type, value: Any) -> Any:
     return hooks.decode(wanted, value)
 
 
-class _Mirror:
-    """The structs for objects of schemas: any field may be absent or null."""
+class _Loose:
+    """The struct for objects of a type: any field may be absent or null, and fields that it does not have are skipped.
 
-    def __init__(self, *, takes_others: bool) -> None:
-        self._takes_others = takes_others
-        self._of = functools.cache(self._make)
+    Structs of other types are named in it and set as attributes of it, where msgspec looks for names once it needs
+    them: a type may refer to itself.
+    """
 
-    def __call__(self, schema: model.Object) -> type[msgspec.Struct]:
-        return self._of(schema)
+    refuses_others: ClassVar = False
 
-    def _make(self, schema: model.Object) -> type[msgspec.Struct]:
+    def __init__(self) -> None:
+        self.struct: type[msgspec.Struct] = msgspec.Struct
+        self._parts: list[model.Object] = []
+
+    def complete(self, schema: model.Object) -> None:
         names = {f"field_{position}": name for position, name in enumerate(schema.fields)}
-        fields = [(alias, self._kind(schema.fields[name].type) | None, None) for alias, name in names.items()]
-        return msgspec.defstruct(
-            schema.name, fields, rename=names, forbid_unknown_fields=not self._takes_others, gc=False
+        fields = [(alias, _or_null(self._kind(schema.fields[name].type)), None) for alias, name in names.items()]
+        self.struct = msgspec.defstruct(
+            schema.name, fields, rename=names, forbid_unknown_fields=self.refuses_others, gc=False
         )
+        for position, part in enumerate(self._parts):
+            setattr(self.struct, _name(position), part.plan(type(self)).struct)
 
     def _kind(self, wanted: model.Type) -> Any:
         match wanted:
             case model.Object():
-                return self(wanted)
+                self._parts.append(wanted)
+                return ForwardRef(_name(len(self._parts) - 1))
             case model.MapOf():
-                return dict[str, self._kind(wanted.element) | None]  # type: ignore[misc]
+                return dict[str, _or_null(self._kind(wanted.element))]  # type: ignore[misc]
             case model.ListOf():
-                return list[self._kind(wanted.element) | None]  # type: ignore[misc]
+                return list[_or_null(self._kind(wanted.element))]  # type: ignore[misc]
             case model.Scalar():
                 return _SCALARS[wanted.name]
             case model.Free():
                 return Any
 
 
-_LOOSE: Final = _Mirror(takes_others=True)
-_STRICT: Final = _Mirror(takes_others=False)
+class _Strict(_Loose):
+    """The same, but with no other fields."""
+
+    refuses_others: ClassVar = True
+
+
+def _or_null(kind: Any) -> Any:
+    return Union[kind, None]  # noqa: UP007 - a name that stands for a type has no other way to say it
+
+
+def _name(position: int) -> str:
+    return f"Part{position}"

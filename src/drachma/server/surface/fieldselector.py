@@ -1,17 +1,17 @@
-"""Field selectors (``fieldSelector=spec.nodeName=n1,status.phase!=Failed``) and which fields a kind can be selected by.
+"""Field selectors: ``fieldSelector=spec.nodeName=n1,status.phase!=Failed``.
 
-Lists, watches and collection deletes use them. What cannot be parsed, and a field that a kind has no selector for,
-is refused with upstream's message.
+Lists, watches and collection deletes use them. Which fields a kind can be selected by is in its record; what cannot be
+parsed, and a field that a kind has no selector for, is refused with upstream's message.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from drachma import errors
-from drachma.server.surface import resources
+from drachma.server.surface import resources, selectable
 from drachma.values import quotation
 
 _OPERATORS: Final = ("!=", "==", "=")
@@ -26,6 +26,17 @@ class Term(msgspec.Struct, frozen=True):
     field: str
     value: str
     is_negated: bool = False
+    special: selectable.Read | None = None
+    """How the field is read where it is not simply a text."""
+
+    def matches(self, document: Mapping[str, Any]) -> bool:
+        return (self._read(document) == self.value) is not self.is_negated
+
+    def _read(self, document: Mapping[str, Any]) -> str:
+        if self.special is not None:
+            return self.special(document)
+        value = selectable.dig(document, tuple(self.field.split(".")))
+        return value if isinstance(value, str) else ""
 
 
 class FieldSelector(msgspec.Struct, frozen=True):
@@ -37,7 +48,7 @@ class FieldSelector(msgspec.Struct, frozen=True):
         return bool(self.terms)
 
     def matches(self, document: Mapping[str, Any]) -> bool:
-        return all((_read(document, term.field) == term.value) is not term.is_negated for term in self.terms)
+        return all(term.matches(document) for term in self.terms)
 
     def required(self, field: str) -> str | None:
         """The one value that a field must have, where there is one."""
@@ -46,7 +57,7 @@ class FieldSelector(msgspec.Struct, frozen=True):
     def needles(self) -> Iterator[bytes]:
         """Texts that the JSON of every object that matches has somewhere."""
         for term in self.terms:
-            if term.value and not term.is_negated and term.field not in _SPECIAL and _PLAIN.fullmatch(term.value):
+            if term.value and not term.is_negated and term.special is None and _PLAIN.fullmatch(term.value):
                 yield f'"{term.field.rpartition(".")[2]}":"{term.value}"'.encode()
 
 
@@ -113,114 +124,16 @@ def _unescape(text: str) -> str:
     return "".join(plain)
 
 
-# Which fields there are
-
-_NAME: Final = "metadata.name"
-_NAMESPACE: Final = "metadata.namespace"
-
-_FIELDS: Final[Mapping[str, frozenset[str]]] = {
-    "resource.k8s.io/resourceslices": frozenset({_NAME, "spec.nodeName", "spec.driver", "spec.pool.name"}),
-    "pods": frozenset(
-        {
-            _NAME,
-            _NAMESPACE,
-            "spec.hostNetwork",
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "status.nominatedNodeName",
-            "status.phase",
-            "status.podIP",
-            "status.podIPs",
-        }
-    ),
-    "nodes": frozenset({_NAME, "spec.unschedulable"}),
-    "namespaces": frozenset({_NAME, "status.phase"}),
-    "secrets": frozenset({_NAME, _NAMESPACE, "type"}),
-    "events": frozenset(
-        {
-            _NAME,
-            _NAMESPACE,
-            "involvedObject.apiVersion",
-            "involvedObject.fieldPath",
-            "involvedObject.kind",
-            "involvedObject.name",
-            "involvedObject.namespace",
-            "involvedObject.resourceVersion",
-            "involvedObject.uid",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        }
-    ),
-    "batch/jobs": frozenset({_NAME, _NAMESPACE, "status.successful"}),
-}
-"""Kinds with selectable fields of their own; all others are selected by name and namespace."""
-
-_RENAMED: Final[Mapping[tuple[str, str], str]] = {("pods", "spec.host"): "spec.nodeName"}
-
-
 def _admit(term: Term, resource: resources.Resource, *, version: str) -> Term:
-    field = _RENAMED.get((resource.key, term.field), term.field)
-    fields = _FIELDS.get(resource.key)
-    if fields is None:
-        if field in (_NAME, _NAMESPACE):
+    served = resource.selectable
+    field = served.aliases.get(term.field, term.field)
+    if not served.fields:
+        if field in (selectable.NAME, selectable.NAMESPACE):
             return term
         raise errors.InvalidValueError(
             f'{quotation.quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
         )
-    if field in fields:
-        return msgspec.structs.replace(term, field=field)
-    if resource.group:
-        kind = f"{resource.api_version(version)}, Kind={resource.kind}"
-        unknown = f"field label not supported for {kind}: {field}"
-    else:
-        unknown = f"field label not supported: {field}"
-    raise errors.InvalidValueError(
-        f"field label {quotation.quote(field)} not supported for Job" if resource.key == "batch/jobs" else unknown
-    )
-
-
-# How they are read
-
-_FALSE: Final = "false"
-
-
-def _pod_ips(document: Mapping[str, Any]) -> str:
-    addresses = _dig(document, ("status", "podIPs"))
-    return addresses[0].get("ip", "") if isinstance(addresses, list) and addresses else ""
-
-
-def _event_source(document: Mapping[str, Any]) -> str:
-    return _dig(document, ("source", "component")) or document.get("reportingComponent") or ""
-
-
-_SPECIAL: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
-    "spec.hostNetwork": lambda document: _boolean(_dig(document, ("spec", "hostNetwork"))),
-    "spec.unschedulable": lambda document: _boolean(_dig(document, ("spec", "unschedulable"))),
-    "status.podIPs": _pod_ips,
-    "status.successful": lambda document: str(_dig(document, ("status", "succeeded")) or 0),
-    "source": _event_source,
-}
-
-
-def _read(document: Mapping[str, Any], field: str) -> str:
-    special = _SPECIAL.get(field)
-    if special is not None:
-        return special(document)
-    value = _dig(document, tuple(field.split(".")))
-    return value if isinstance(value, str) else ""
-
-
-def _dig(document: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        if not isinstance(document, Mapping):
-            return None
-        document = document.get(name)
-    return document
-
-
-def _boolean(value: Any) -> str:
-    return "true" if value is True else _FALSE
+    if field in served.fields:
+        return msgspec.structs.replace(term, field=field, special=served.special.get(field))
+    kind = f"{resource.api_version(version)}, Kind={resource.kind}"
+    raise errors.InvalidValueError(served.unknown(field, kind))

@@ -1,25 +1,25 @@
-"""The catalogue of served resources: what exists under which path, in which versions and with which verbs.
+"""What is served: resources with their names, versions, verbs, subresources, types, columns and selectable fields.
 
-Routing, discovery, OpenAPI, tables and the registry all read it; it is the only place that lists resources. Kinds
-that :mod:`drachma.api.scheme` knows have their Python type in ``Resource.model``; the others (ConfigMap, Secret,
-Deployment, ...) are stored and served as the documents they are.
+One record a kind says it (``server.kinds``); everything else that the server knows of its API follows from the records.
+:class:`Catalog` is a set of them and the ways to look them up: routing, discovery and OpenAPI are functions of it.
 
-Public: ``Resource``, ``Subresource``, ``Catalog`` (``find``, ``of_kind``, ``groups``, ``in_version``), ``CATALOG``
-and ``deprecation``.
+Public: ``Resource``, ``Subresource``, ``Deprecation``, ``Traits``, ``Group``, ``Catalog`` and ``deprecation``.
 """
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 import msgspec
 
 from drachma.api import scheme
+from drachma.server.schema import model as types
+from drachma.server.surface import layout as layouts
+from drachma.server.surface import selectable as selectables
 from drachma.server.surface import verbs
 
 
 class Subresource(msgspec.Struct, frozen=True, kw_only=True):
-    """A path below an object. ``kind`` and ``api_version`` are set where it does not carry the object's own kind.
+    """A path below an object. ``kind``, ``api_version`` and ``schema`` are set where it does not carry the object.
 
     ``resets`` are the fields that a write through it cannot change, so that nobody comes to own them by it.
     """
@@ -28,10 +28,16 @@ class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     verbs: tuple[str, ...]
     kind: str = ""
     api_version: str = ""
+    schema: types.Object | None = None
     resets: tuple[tuple[str, ...], ...] = ()
 
     def has(self, verb: str) -> bool:
         return verb in self.verbs
+
+
+def status(*resets: tuple[str, ...]) -> Subresource:
+    """The subresource through which the status is written, and nothing else."""
+    return Subresource(name="status", verbs=verbs.STATUS, resets=resets or (("spec",),))
 
 
 class Deprecation(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,10 +47,28 @@ class Deprecation(msgspec.Struct, frozen=True, kw_only=True):
     removed: int
 
 
-class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """One served resource. ``versions`` has the preferred one first; ``storage_version`` only shows in discovery.
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """What distinguishes kinds in the semantics of verbs.
 
-    There is one of each, so it is equal to itself only, and what follows from its fields is worked out once.
+    ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
+    a time to end by. ``has_dependents``: the garbage collector looks after what the object owns, and, where it
+    ``orphans_dependents``, leaves it alone unless a delete says otherwise. ``is_completed``: the server adds to new
+    objects what nobody owns, such as a pod's priority.
+    """
+
+    returns_deleted: bool = False
+    creates_on_update: bool = False
+    dies_gracefully: bool = False
+    has_dependents: bool = True
+    orphans_dependents: bool = False
+    is_completed: bool = False
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
+    """One served resource. ``versions`` has the preferred one first, which is the stored one.
+
+    ``schemas`` has the type of each version; ``storage_version`` only shows in discovery. There is one of each, so it
+    is equal to itself only, and what follows from its fields is worked out once.
     """
 
     group: str
@@ -52,6 +76,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     plural: str
     kind: str
     namespaced: bool
+    schemas: Mapping[str, types.Object]
     verbs: tuple[str, ...] = verbs.ALL
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -59,6 +84,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     model: scheme.Kind | None = None
     storage_version: str = "v1"
     deprecations: Mapping[str, Deprecation] = {}
+    traits: Traits = Traits()
+    layout: layouts.Layout = layouts.PLAIN
+    selectable: selectables.Selectable = selectables.BY_NAME
 
     @property
     def singular(self) -> str:
@@ -80,6 +108,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
+
+    def schema(self, version: str) -> types.Object:
+        """The type of its objects in a version that it is served in."""
+        return self.schemas[version]
 
     @functools.cached_property
     def resets(self) -> tuple[tuple[str, ...], ...]:
@@ -109,24 +141,31 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Catalog:
-    """A fixed set of resources and the ways to look them up; all lookups are of constant cost."""
+    """A fixed set of resources and the ways to look them up; all lookups are of constant cost.
+
+    Raises:
+        ValueError: two of them would be reached by the same path, or have the same kind.
+    """
 
     def __init__(self, resources: Iterable[Resource]) -> None:
         self.resources = tuple(sorted(resources, key=lambda each: (each.group, each.plural)))
-        self._by_path = {
-            (each.group, version, each.plural): each for each in self.resources for version in each.versions
-        }
-        self._by_kind = {
-            (each.api_version(version), each.kind): each for each in self.resources for version in each.versions
-        }
+        self._by_path: dict[tuple[str, str, str], Resource] = {}
+        self._by_kind: dict[tuple[str, str], Resource] = {}
+        for each in self.resources:
+            for version in each.versions:
+                names = (each.group, version, each.plural), (each.api_version(version), each.kind)
+                if names[0] in self._by_path or names[1] in self._by_kind:
+                    raise ValueError(f"{each.qualified}/{version}: something of that name is served already")
+                self._by_path[names[0]] = self._by_kind[names[1]] = each
         self.groups = tuple(self._group(name) for name in dict.fromkeys(each.group for each in self.resources))
+        self._by_group = {each.name: each for each in self.groups}
 
     def _group(self, name: str) -> Group:
         versions = {version for each in self.resources if each.group == name for version in each.versions}
         return Group(name=name, versions=tuple(sorted(versions, key=_priority)))
 
     def group(self, name: str) -> Group | None:
-        return next((each for each in self.groups if each.name == name), None)
+        return self._by_group.get(name)
 
     def find(self, group: str, version: str, *, plural: str) -> Resource | None:
         """The resource under ``/apis/{group}/{version}/.../{plural}``, or None."""
@@ -143,11 +182,11 @@ class Catalog:
 
 def deprecation(resource: Resource, version: str) -> str | None:
     """The text of the Warning that answers a request in a deprecated version, or None."""
-    found = resource.deprecations.get(version)
-    if found is None:
+    span = resource.deprecations.get(version)
+    if span is None:
         return None
     name = f"{resource.api_version(version)} {resource.kind}"
-    return f"{name} is deprecated in v1.{found.deprecated}+, unavailable in v1.{found.removed}+"
+    return f"{name} is deprecated in v1.{span.deprecated}+, unavailable in v1.{span.removed}+"
 
 
 def _priority(version: str) -> tuple[int, int, int]:
@@ -160,103 +199,11 @@ def _priority(version: str) -> tuple[int, int, int]:
     return stage, -int(major), -int(minor)
 
 
-def _status(*resets: tuple[str, ...]) -> Subresource:
-    return Subresource(name="status", verbs=verbs.STATUS, resets=resets)
+def __getattr__(name: str) -> Catalog:
+    """Transitional."""
+    if name != "CATALOG":
+        raise AttributeError(name)
+    from drachma.server.kinds import builtin
 
-
-_STATUS = _status(("spec",))
-_DEVICE_STATUS = _status(("metadata",), ("spec",))
-_SCALE = Subresource(name="scale", verbs=verbs.STATUS, kind="Scale", api_version="autoscaling/v1")
-_BETA1 = Deprecation(deprecated=35, removed=38)
-_BETA2 = Deprecation(deprecated=36, removed=39)
-_BETA2_OF_RULES = Deprecation(deprecated=39, removed=42)
-_BOTH_BETAS = {"v1beta1": _BETA1, "v1beta2": _BETA2}
-
-# What the scheme does not say about its kinds: subresources, short names, categories, verbs.
-_PARTICULARS: Final[Mapping[str, Mapping[str, object]]] = {
-    "deviceclasses": {"deprecations": _BOTH_BETAS},
-    "resourceclaims": {"subresources": (_DEVICE_STATUS,), "deprecations": _BOTH_BETAS},
-    "resourceclaimtemplates": {"deprecations": _BOTH_BETAS},
-    "resourceslices": {"deprecations": _BOTH_BETAS},
-    "devicetaintrules": {
-        "subresources": (_DEVICE_STATUS,),
-        "storage_version": "v1beta2",
-        "deprecations": {"v1alpha3": _BETA2, "v1beta2": _BETA2_OF_RULES},
-    },
-    "pods": {
-        "short_names": ("po",),
-        "categories": ("all",),
-        "subresources": (
-            Subresource(name="binding", verbs=(verbs.CREATE,), kind="Binding", api_version="v1"),
-            Subresource(name="eviction", verbs=(verbs.CREATE,), kind="Eviction", api_version="policy/v1"),
-            _status(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
-        ),
-    },
-    "nodes": {"short_names": ("no",), "subresources": (_STATUS,)},
-    "namespaces": {
-        "short_names": ("ns",),
-        "verbs": tuple(verb for verb in verbs.ALL if verb != verbs.DELETE_COLLECTION),
-        "subresources": (Subresource(name="finalize", verbs=(verbs.UPDATE,), resets=(("status",),)), _STATUS),
-    },
-    "resourcequotas": {"short_names": ("quota",), "subresources": (_STATUS,)},
-    "events": {"short_names": ("ev",)},
-    "leases": {},
-    "jobs": {"categories": ("all",), "subresources": (_STATUS,)},
-}
-
-
-def _of_scheme(kind: scheme.Kind) -> Resource:
-    named = {
-        "group": kind.group,
-        "versions": kind.versions,
-        "plural": kind.plural,
-        "kind": kind.name,
-        "namespaced": kind.namespaced,
-        "model": kind,
-    }
-    return Resource(**named, **_PARTICULARS[kind.plural])  # type: ignore[arg-type]
-
-
-_DOCUMENTS_ONLY: Final = (
-    Resource(group="", versions=("v1",), plural="configmaps", kind="ConfigMap", namespaced=True, short_names=("cm",)),
-    Resource(group="", versions=("v1",), plural="secrets", kind="Secret", namespaced=True),
-    Resource(
-        group="",
-        versions=("v1",),
-        plural="serviceaccounts",
-        kind="ServiceAccount",
-        namespaced=True,
-        short_names=("sa",),
-    ),
-    Resource(
-        group="apps",
-        versions=("v1",),
-        plural="deployments",
-        kind="Deployment",
-        namespaced=True,
-        short_names=("deploy",),
-        categories=("all",),
-        subresources=(_SCALE, _status(("spec",), ("metadata", "labels"))),
-    ),
-    Resource(
-        group="apps",
-        versions=("v1",),
-        plural="replicasets",
-        kind="ReplicaSet",
-        namespaced=True,
-        short_names=("rs",),
-        categories=("all",),
-        subresources=(_SCALE, _STATUS),
-    ),
-    Resource(
-        group="scheduling.k8s.io",
-        versions=("v1",),
-        plural="priorityclasses",
-        kind="PriorityClass",
-        namespaced=False,
-        short_names=("pc",),
-    ),
-)
-
-CATALOG: Final = Catalog((*map(_of_scheme, scheme.KINDS), *_DOCUMENTS_ONLY))
-"""Everything that drachma's API server serves."""
+    catalog = globals()["CATALOG"] = Catalog(builtin.KINDS)
+    return catalog

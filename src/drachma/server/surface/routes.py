@@ -4,7 +4,6 @@ Upstream's URL scheme, including the old ``/watch/`` prefix. Unknown groups are 
 known group, an unknown version or resource is a Status of its own.
 """
 
-import functools
 from typing import Final, NamedTuple
 
 from drachma.server import status
@@ -18,12 +17,6 @@ _VERBS: Final = {
     "PATCH": verbs.PATCH,
     "DELETE": verbs.DELETE,
 }
-_REMEMBERED: Final = 8192
-"""Paths whose routes are kept: collections, and objects that several requests in a row are about."""
-
-_COMMON_PATH: Final = 512
-"""Characters of a path that can come again; names are shorter."""
-
 _OF_COLLECTION: Final = {verbs.GET: verbs.LIST, verbs.DELETE: verbs.DELETE_COLLECTION}
 
 
@@ -56,10 +49,6 @@ def find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
         NotServedError: there is no such group.
         status.StatusError: there is no such version or resource, or it does not answer this method.
     """
-    return _remembered(catalog, method, path) if len(path) <= _COMMON_PATH else _find(catalog, method, path)
-
-
-def _find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
     parts = path.strip("/").split("/")
     if parts[0] == "api":
         group, rest = "", parts[1:]
@@ -77,9 +66,6 @@ def _find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
     if is_watch:
         rest = rest[1:]
     return _resolve(catalog, group, version, method=method, parts=rest, is_watch=is_watch)
-
-
-_remembered = functools.lru_cache(maxsize=_REMEMBERED)(_find)
 
 
 def _resolve(

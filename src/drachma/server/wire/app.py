@@ -68,12 +68,14 @@ class Application:
         self._in_flight = 0
         standard = services.standard(store, clock=clock, chance=chance, gates=gates)
         self.dispatcher: Final = Dispatcher(standard)
-        self._presenter = answers.Presenter(standard.strategies, clock=clock)
+        self._presenter = answers.Presenter(
+            {each.key: standard.strategy(each) for each in standard.surface.resources}, clock=clock
+        )
         self.metrics: Final = metrics.Metrics()
         self.metrics.observe_store(store, standard.watches)
         checks = {"ping": lambda: "", "store": lambda: ""}
         checker = health.Health(checks, {"shutdown": lambda: "shutting down" if self._is_draining else ""})
-        self._nonresource = nonresource.NonResource(resources.CATALOG, checker, self.metrics)
+        self._nonresource = nonresource.NonResource(standard.surface, checker, self.metrics)
 
     def drain(self) -> None:
         """Ends watches and says not to be ready; requests that come or are under way are still served."""
@@ -120,7 +122,7 @@ class Application:
             raise status.too_many_requests("too many requests, please try again later", retry_after=1)
         if not request.path.startswith("/api"):
             return user, None
-        return user, routes.find(resources.CATALOG, request.method, request.path)
+        return user, self.dispatcher.services.surface.route(request.method, request.path)
 
     async def _respond(
         self, request: Request, call: Call | None, output: negotiation.Output

@@ -6,7 +6,7 @@ from typing import Any, Final
 import drachma
 from drachma.server import status
 from drachma.server.presentation import negotiation
-from drachma.server.surface import discovery, openapi, resources, routes
+from drachma.server.surface import apisurface, discovery, openapi, routes
 from drachma.server.wire import health, metrics, responses
 from drachma.server.wire.requests import Request
 
@@ -32,8 +32,8 @@ _PATHS: Final = (
 class NonResource:
     """Everything that is only read and is not a resource."""
 
-    def __init__(self, catalog: resources.Catalog, checks: health.Health, numbers: metrics.Metrics) -> None:
-        self._catalog = catalog
+    def __init__(self, surface: apisurface.ApiSurface, checks: health.Health, numbers: metrics.Metrics) -> None:
+        self._surface = surface
         self._health = checks
         self._metrics = numbers
 
@@ -72,20 +72,20 @@ class NonResource:
     def _content(self, path: str, request: Request) -> Any:
         match path.strip("/").split("/"):
             case [""]:
-                groups = (f"/apis/{version}" for each in self._catalog.groups for version in each.api_versions)
+                groups = (f"/apis/{version}" for each in self._surface.groups for version in each.api_versions)
                 return {"paths": sorted({*_PATHS, *(path for path in groups if path.count("/") == 3)})}
             case ["version"]:
                 return version_info()
             case ["api"]:
                 return discovery.api_versions(server_address=_address(request))
             case ["apis"]:
-                return discovery.group_list(self._catalog)
+                return discovery.group_list(self._surface)
             case ["api", version]:
-                return discovery.resource_list(self._catalog, "", version=version)
+                return discovery.resource_list(self._surface, "", version=version)
             case ["apis", group]:
-                return discovery.group(self._catalog, group)
+                return discovery.group(self._surface, group)
             case ["apis", group, version]:
-                return discovery.resource_list(self._catalog, group, version=version)
+                return discovery.resource_list(self._surface, group, version=version)
         return None
 
     def _is_below_group(self, path: str) -> bool:
@@ -93,24 +93,24 @@ class NonResource:
             case ["api", _]:
                 return True
             case ["apis", group, _]:
-                return self._catalog.group(group) is not None
+                return self._surface.group(group) is not None
         return False
 
     def _aggregated(self, path: str) -> responses.Response:
         make = discovery.aggregated_core if path == "/api" else discovery.aggregated
-        content = make(self._catalog)
+        content = make(self._surface)
         answer = responses.document(200, content)
         return responses.Response(200, answer.body, ((b"content-type", _AGGREGATED), (b"vary", b"Accept")))
 
     def _openapi(self, path: str, request: Request) -> responses.Response:
         """OpenAPI documents. Their addresses carry a hash, so clients may keep them as long as they like."""
         if path == "/openapi/v3":
-            return responses.plain(200, openapi.index(self._catalog))
+            return responses.plain(200, self._surface.openapi_index())
         if path == "/openapi/v2":
             _refuse_protobuf(request)
-            found: openapi.Served | None = openapi.swagger(self._catalog)
+            found: openapi.Served | None = self._surface.swagger()
         else:
-            found = openapi.document(self._catalog, path.removeprefix("/openapi/v3/"))
+            found = self._surface.openapi_document(path.removeprefix("/openapi/v3/"))
         if found is None:
             raise routes.NotServedError(path)
         tag = f'"{found.hash}"'.encode()

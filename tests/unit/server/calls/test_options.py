@@ -4,9 +4,9 @@ import pytest
 
 from drachma.server import status
 from drachma.server.calls import options
-from drachma.server.surface import resources
+from tests.unit.server import served
 
-CLAIMS = resources.CATALOG.find("resource.k8s.io", "v1", plural="resourceclaims")
+CLAIMS = served.CATALOG.find("resource.k8s.io", "v1", plural="resourceclaims")
 assert CLAIMS is not None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from drachma.server import status
 from drachma.server.ownership import apply, lastapplied, managedfields, managers
-from drachma.server.surface import resources
+from tests.unit.server import served
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -18,7 +18,7 @@ def _no_other_version(_document: dict[str, Any], api_version: str) -> dict[str, 
 
 
 def _kind(plural: str, *, group: str = "") -> managers.Kind:
-    resource = resources.CATALOG.find(group, "v1", plural=plural)
+    resource = served.CATALOG.find(group, "v1", plural=plural)
     assert resource is not None
     return managers.Kind.of(resource, "v1", convert=_no_other_version)
 

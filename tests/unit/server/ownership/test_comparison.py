@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
 from drachma.server.ownership import applyerrors, comparison, merging
+from tests.unit.server import served
 
-POD = schema.of("v1", "Pod")
-CLAIM = schema.of("resource.k8s.io/v1", "ResourceClaim")
+POD = served.schema("v1", "Pod")
+CLAIM = served.schema("resource.k8s.io/v1", "ResourceClaim")
 
 
 def _pod(*containers: dict[str, Any]) -> dict[str, Any]:

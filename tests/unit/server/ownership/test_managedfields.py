@@ -8,7 +8,7 @@ import pytest
 from drachma import errors
 from drachma.api import codec
 from drachma.server.ownership import managedfields, managers
-from drachma.server.surface import resources
+from tests.unit.server import served
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -20,7 +20,7 @@ def _convert(document: dict[str, Any], api_version: str) -> dict[str, Any]:
 
 
 def _kind(plural: str, *, group: str = "", version: str = "v1", subresource: str = "") -> managers.Kind:
-    resource = resources.CATALOG.find(group, version, plural=plural)
+    resource = served.CATALOG.find(group, version, plural=plural)
     assert resource is not None
     return managers.Kind.of(resource, version, convert=_convert, subresource=subresource)
 

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
 from drachma.server.ownership import comparison, managers, precedents
+from tests.unit.server import served
 
-KIND = managers.Kind("resource.k8s.io/v1", "ResourceClaim", lambda document, _version: document)
+KIND = managers.Kind.of(
+    served.resource("resourceclaims", group="resource.k8s.io"), "v1", convert=lambda document, _version: document
+)
 WRITER = managers.Manager("m", managers.UPDATE, KIND.api_version, "")
 
 
@@ -21,7 +23,7 @@ def _claim(*uids: str, **metadata: Any) -> dict[str, Any]:
 
 
 def _case(*uids: str, entries: tuple[dict[str, Any], ...] = ()) -> precedents.Case | None:
-    compared = comparison.compare({}, _claim(*uids), schema=schema.of(KIND.api_version, KIND.name))
+    compared = comparison.compare({}, _claim(*uids), schema=KIND.schema)
     return precedents.case(entries, compared, manager=WRITER, kind=KIND)
 
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from drachma.server import schema, status
+from drachma.server import status
 from drachma.server.patch import patching
+from tests.unit.server import served
 
-CONFIG_MAP = schema.of("v1", "ConfigMap")
+CONFIG_MAP = served.schema("v1", "ConfigMap")
 DOCUMENT = {"metadata": {"name": "c"}, "data": {"a": "1"}}
 
 

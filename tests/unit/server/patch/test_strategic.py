@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
 from drachma.server.patch import listorder, strategic
+from tests.unit.server import served
 
-POD = schema.of("v1", "Pod")
-DEPLOYMENT = schema.of("apps/v1", "Deployment")
+POD = served.schema("v1", "Pod")
+DEPLOYMENT = served.schema("apps/v1", "Deployment")
 
 
 def _containers(*containers: dict[str, Any]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def test_refusals(patch: dict[str, Any], error: type[Exception], want: str) -> N
 
 def test_maps_of_objects_cannot_be_merged() -> None:
     document: dict[str, Any] = {"spec": {}, "metadata": {}}
-    slice_ = schema.of("resource.k8s.io/v1beta1", "ResourceSlice")
+    slice_ = served.schema("resource.k8s.io/v1beta1", "ResourceSlice")
     assert strategic.apply(document, {"spec": {"driver": "d"}}, schema=slice_)["spec"]["driver"] == "d"
     device = {"attributes": {"a": {"int": 1}}}
     element = slice_.fields["spec"].type.fields["devices"].type.element.fields["basic"].type  # type: ignore[union-attr]

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
 from drachma.server.patch import strategicerrors
+from tests.unit.server import served
 
-SLICES = schema.of("resource.k8s.io/v1", "ResourceSlice")
+SLICES = served.schema("resource.k8s.io/v1", "ResourceSlice")
 
 
 def _slice(**spec: Any) -> dict[str, Any]:

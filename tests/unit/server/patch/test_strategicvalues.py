@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
 from drachma.server.patch import strategicvalues
+from tests.unit.server import served
 
-POD = schema.of("v1", "Pod")
+POD = served.schema("v1", "Pod")
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,21 @@ from typing import Any
 
 import pytest
 
-from drachma.server.presentation import columns, table
+from drachma.server.presentation import table
 from drachma.server.surface import resources
+from tests.unit.server import served
 
 NOW = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC)
 META = {"name": "x", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
 
 
 def _resource(plural: str) -> resources.Resource:
-    return next(each for each in resources.CATALOG.resources if each.plural == plural)
+    return next(each for each in served.CATALOG.resources if each.plural == plural)
 
 
-@pytest.mark.parametrize("resource", [pytest.param(each, id=each.plural) for each in resources.CATALOG.resources])
+@pytest.mark.parametrize("resource", [pytest.param(each, id=each.plural) for each in served.CATALOG.resources])
 def test_a_bare_object_fills_every_column(resource: resources.Resource) -> None:
-    layout = columns.of(resource)
+    layout = resource.layout
     row = layout.cells({"metadata": META}, NOW)
     assert len(row) == len(layout.columns)
     assert row[[column.name for column in layout.columns].index("Name")] == "x"
@@ -106,7 +107,7 @@ def test_a_bare_object_fills_every_column(resource: resources.Resource) -> None:
     ],
 )
 def test_cells(plural: str, document: dict[str, Any], want: list[Any]) -> None:
-    assert columns.of(_resource(plural)).cells({"metadata": META, **document}, NOW) == want
+    assert _resource(plural).layout.cells({"metadata": META, **document}, NOW) == want
 
 
 def test_a_list_becomes_a_table() -> None:

@@ -4,11 +4,12 @@ import pytest
 
 from drachma.server import schema
 from drachma.server.schema import decodeerrors
+from tests.unit.server import served
 
-CLAIM = schema.of("resource.k8s.io/v1", "ResourceClaim")
-SLICE = schema.of("resource.k8s.io/v1", "ResourceSlice")
-POD = schema.of("v1", "Pod")
-SECRET = schema.of("v1", "Secret")
+CLAIM = served.schema("resource.k8s.io/v1", "ResourceClaim")
+SLICE = served.schema("resource.k8s.io/v1", "ResourceSlice")
+POD = served.schema("v1", "Pod")
+SECRET = served.schema("v1", "Secret")
 
 
 @pytest.mark.parametrize(

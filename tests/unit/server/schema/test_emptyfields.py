@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
 from drachma.server.schema import emptyfields
+from tests.unit.server import served
 
 V1 = "resource.k8s.io/v1"
 
@@ -33,5 +33,5 @@ V1 = "resource.k8s.io/v1"
     ],
 )
 def test_fill(kind: str, given: dict[str, Any], want: dict[str, Any]) -> None:
-    emptyfields.fill(given, schema.of(V1, kind))
+    emptyfields.fill(given, served.schema(V1, kind))
     assert given == want

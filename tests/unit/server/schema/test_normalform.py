@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from drachma.server import schema
 from drachma.server.schema import emptyfields, normalform
+from tests.unit.server import served
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from drachma.server.schema import emptyfields, normalform
     ],
 )
 def test_a_spec_is_settled(given: dict[str, Any], want: dict[str, Any]) -> None:
-    settled = normalform.settled({"spec": given}, schema.of("v1", "Pod"))
+    settled = normalform.settled({"spec": given}, served.schema("v1", "Pod"))
     assert settled == {"spec": want}
 
 
@@ -41,14 +41,14 @@ def test_a_spec_is_settled(given: dict[str, Any], want: dict[str, Any]) -> None:
     ],
 )
 def test_times_are_in_utc(given: str, want: str) -> None:
-    settled = normalform.settled({"status": {"startTime": given}}, schema.of("v1", "Pod"))
+    settled = normalform.settled({"status": {"startTime": given}}, served.schema("v1", "Pod"))
     assert settled["status"]["startTime"] == want
 
 
 def test_settling_twice_changes_nothing() -> None:
     given = {"spec": {"overhead": {"cpu": "1500m"}, "hostNetwork": True}, "status": {"conditions": [{"type": "X"}]}}
-    once = normalform.settled(given, schema.of("v1", "Pod"))
-    assert normalform.settled(once, schema.of("v1", "Pod")) == once
+    once = normalform.settled(given, served.schema("v1", "Pod"))
+    assert normalform.settled(once, served.schema("v1", "Pod")) == once
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_settling_twice_changes_nothing() -> None:
     ],
 )
 def test_what_go_always_writes(api_version: str, kind: str, given: dict[str, Any], want: dict[str, Any]) -> None:
-    emptyfields.fill(given, schema.of(api_version, kind))
+    emptyfields.fill(given, served.schema(api_version, kind))
     assert given["status"] == want

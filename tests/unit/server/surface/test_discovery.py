@@ -1,8 +1,9 @@
 """Discovery documents: what clients read before anything else."""
 
-from drachma.server.surface import discovery, resources
+from drachma.server.surface import discovery
+from tests.unit.server import served
 
-CATALOG = resources.CATALOG
+CATALOG = served.CATALOG
 
 
 def test_groups_come_in_the_order_of_preference() -> None:

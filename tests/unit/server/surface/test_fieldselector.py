@@ -2,11 +2,12 @@ import pytest
 
 from drachma import errors
 from drachma.server.surface import fieldselector, resources
+from tests.unit.server import served
 
-SLICES = resources.CATALOG.find("resource.k8s.io", "v1", plural="resourceslices")
-PODS = resources.CATALOG.find("", "v1", plural="pods")
-CLAIMS = resources.CATALOG.find("resource.k8s.io", "v1", plural="resourceclaims")
-JOBS = resources.CATALOG.find("batch", "v1", plural="jobs")
+SLICES = served.CATALOG.find("resource.k8s.io", "v1", plural="resourceslices")
+PODS = served.CATALOG.find("", "v1", plural="pods")
+CLAIMS = served.CATALOG.find("resource.k8s.io", "v1", plural="resourceclaims")
+JOBS = served.CATALOG.find("batch", "v1", plural="jobs")
 
 POD = {
     "metadata": {"name": "p", "namespace": "ns"},

@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from drachma.server.surface import openapi, resources
+from tests.unit.server import served
 
-CATALOG = resources.CATALOG
+SURFACE = served.surface()
 VERSIONS = [
     pytest.param(f"apis/{group.name}/{version}" if group.name else f"api/{version}", id=f"{group.name}-{version}")
-    for group in CATALOG.groups
+    for group in SURFACE.groups
     for version in group.versions
 ]
 
 
 def _document(path: str) -> dict[str, Any]:
-    served = openapi.document(CATALOG, path)
+    served = SURFACE.openapi_document(path)
     assert served is not None
     document: dict[str, Any] = msgspec.json.decode(served.data)
     return document
@@ -41,7 +41,7 @@ def test_every_reference_is_defined(path: str) -> None:
 
 
 def test_every_reference_of_version_2_is_defined() -> None:
-    document = msgspec.json.decode(openapi.swagger(CATALOG).data)
+    document = msgspec.json.decode(SURFACE.swagger().data)
     assert set(_references(document)) <= set(document["definitions"])
 
 
@@ -54,7 +54,7 @@ def test_kinds_are_found_by_their_paths_and_patches_take_the_parameters_kubectl_
         for each in document["components"]["schemas"].values()
         for mark in each.get("x-kubernetes-group-version-kind", [])
     ]
-    for resource in CATALOG.in_version(group, version):
+    for resource in SURFACE.in_version(group, version):
         place = "namespaces/{namespace}/" if resource.namespaced else ""
         item = document["paths"][f"/{path}/{place}{resource.plural}/{{name}}"]
         kind = {"group": group, "version": version, "kind": resource.kind}
@@ -98,8 +98,8 @@ def test_two_kinds_of_one_name_have_texts_of_their_own() -> None:
 
 
 def test_the_index_carries_the_hash_of_each_document() -> None:
-    paths = msgspec.json.decode(openapi.index(CATALOG))["paths"]
-    served = openapi.document(CATALOG, "api/v1")
+    paths = msgspec.json.decode(SURFACE.openapi_index())["paths"]
+    served = SURFACE.openapi_document("api/v1")
     assert served is not None
     assert paths["api/v1"] == {"serverRelativeURL": f"/openapi/v3/api/v1?hash={served.hash}"}
     assert "apis/resource.k8s.io/v1beta1" in paths
@@ -107,4 +107,4 @@ def test_the_index_carries_the_hash_of_each_document() -> None:
 
 @pytest.mark.parametrize("path", ["api/v2", "apis/nope.example.com/v1", "apis//v1", "apis", ""])
 def test_what_is_not_served_has_no_document(path: str) -> None:
-    assert openapi.document(CATALOG, path) is None
+    assert SURFACE.openapi_document(path) is None

@@ -4,19 +4,21 @@ import pytest
 
 from drachma.api import scheme
 from drachma.server.surface import resources
+from tests.unit.server import served
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.plural) for kind in scheme.KINDS])
 def test_every_kind_of_the_scheme_is_served(kind: scheme.Kind) -> None:
     for version in kind.versions:
-        found = resources.CATALOG.find(kind.group, version, plural=kind.plural)
+        found = served.CATALOG.find(kind.group, version, plural=kind.plural)
         assert found is not None
-        assert found.model is kind
-        assert resources.CATALOG.of_kind(found.api_version(version), kind.name) is found
+        assert (found.versions, found.namespaced) == (kind.versions, kind.namespaced)
+        assert found.model is (kind if kind.complete else None)
+        assert served.CATALOG.of_kind(found.api_version(version), kind.name) is found
 
 
 def test_versions_of_a_group_are_ordered_by_stability_then_number() -> None:
-    group = resources.CATALOG.group("resource.k8s.io")
+    group = served.CATALOG.group("resource.k8s.io")
     assert group is not None
     assert group.versions == ("v1", "v1beta2", "v1beta1", "v1alpha3")
 
@@ -30,13 +32,13 @@ def test_versions_of_a_group_are_ordered_by_stability_then_number() -> None:
     ],
 )
 def test_subresources_of_core(plural: str, want_subresources: list[str]) -> None:
-    found = resources.CATALOG.find("", "v1", plural=plural)
+    found = served.CATALOG.find("", "v1", plural=plural)
     assert found is not None
     assert [each.name for each in found.subresources] == want_subresources
 
 
 def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
-    found = resources.CATALOG.find("", "v1", plural="namespaces")
+    found = served.CATALOG.find("", "v1", plural="namespaces")
     assert found is not None
     assert not found.has("deletecollection")
 
@@ -72,12 +74,12 @@ def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
     ],
 )
 def test_deprecation(plural: str, version: str, want: str | None) -> None:
-    found = resources.CATALOG.find("resource.k8s.io", version, plural=plural)
+    found = served.CATALOG.find("resource.k8s.io", version, plural=plural)
     assert found is not None
     assert resources.deprecation(found, version) == want
 
 
 def test_unknown_resources_are_not_found() -> None:
-    assert resources.CATALOG.find("resource.k8s.io", "v1", plural="nopes") is None
-    assert resources.CATALOG.find("resource.k8s.io", "v2", plural="resourceclaims") is None
-    assert resources.CATALOG.in_version("nope.example.com", "v1") == ()
+    assert served.CATALOG.find("resource.k8s.io", "v1", plural="nopes") is None
+    assert served.CATALOG.find("resource.k8s.io", "v2", plural="resourceclaims") is None
+    assert served.CATALOG.in_version("nope.example.com", "v1") == ()

@@ -1,9 +1,10 @@
 import pytest
 
 from drachma.server import status
-from drachma.server.surface import resources, routes
+from drachma.server.surface import routes
+from tests.unit.server import served
 
-CATALOG = resources.CATALOG
+CATALOG = served.CATALOG
 
 
 @pytest.mark.parametrize(

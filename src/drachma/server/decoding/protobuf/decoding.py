@@ -14,42 +14,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from drachma import errors
-from drachma.server import schema
-from drachma.server.decoding.protobuf import notation
-from drachma.server.decoding.protobuf.tables import core, devices, metadata, volumes, workloads
-from drachma.server.schema import model
+from drachma.server.schema import metatypes, model
 
 MAGIC: Final = b"k8s\x00"
 _MAX_DEPTH: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SAME_AS_V1: Final = ("io.k8s.api.resource.v1alpha3", "io.k8s.api.resource.v1beta1", "io.k8s.api.resource.v1beta2")
-_RESOURCE_V1: Final = "io.k8s.api.resource.v1"
-
-_MESSAGES: Final = notation.read(core.TYPES, devices.TYPES, metadata.TYPES, volumes.TYPES, workloads.TYPES)
-
-_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
-_DELETE_OPTIONS: Final = model.Object(
-    _META,
-    "DeleteOptions",
-    {
-        field.name: field
-        for field in (
-            model.Field(name="gracePeriodSeconds", type=model.INT64),
-            model.Field(
-                name="preconditions",
-                type=model.Object(
-                    _META,
-                    "Preconditions",
-                    {name: model.Field(name=name, type=model.STRING) for name in ("uid", "resourceVersion")},
-                ),
-            ),
-            model.Field(name="orphanDependents", type=model.BOOLEAN),
-            model.Field(name="propagationPolicy", type=model.STRING),
-            model.Field(name="dryRun", type=model.ListOf(model.STRING)),
-        )
-    },
-)
-
 Value: TypeAlias = int | bytes
 Read: TypeAlias = Callable[[Value, int], Any]
 
@@ -63,24 +32,23 @@ class _Field(NamedTuple):
     keeps_zero: bool
 
 
-def decode(body: bytes) -> dict[str, Any]:
-    """The document in an envelope, with apiVersion and kind.
+def decode(body: bytes, find_type: Callable[[str, str], model.Object | None]) -> dict[str, Any]:
+    """The document in an envelope, with apiVersion and kind; just those where there is no type for them.
 
     Raises:
-        errors.DecodeError: it is no envelope, or its kind has no message here.
+        errors.DecodeError: it is no envelope, or what is in it is not of its type.
     """
     api_version, kind, message = _open(body)
-    try:
-        wanted = schema.of(api_version, kind)
-    except KeyError:
+    schema = find_type(api_version, kind)
+    if schema is None:
         return {"apiVersion": api_version, "kind": kind}
-    return {"apiVersion": api_version, "kind": kind, **_message(message, wanted, 0)}
+    return {"apiVersion": api_version, "kind": kind, **_message(message, schema, 0)}
 
 
 def decode_delete_options(body: bytes) -> dict[str, Any]:
     """The options of a delete, which any group may have in an envelope of its own."""
     api_version, kind, message = _open(body)
-    return {"apiVersion": api_version, "kind": kind, **_message(message, _DELETE_OPTIONS, 0)}
+    return {"apiVersion": api_version, "kind": kind, **_message(message, metatypes.META.object("DeleteOptions"), 0)}
 
 
 def _open(body: bytes) -> tuple[str, str, bytes]:
@@ -106,7 +74,7 @@ def _message(data: bytes, wanted: model.Object, depth: int) -> dict[str, Any]:
     if depth > _MAX_DEPTH:
         raise errors.DecodeError(f"protobuf: nested deeper than {_MAX_DEPTH} messages")
     document: dict[str, Any] = {}
-    _fill(document, data, _plan(wanted), depth)
+    _fill(document, data, wanted.plan(_Plan).fields, depth)
     return document
 
 
@@ -142,18 +110,23 @@ def _entry(data: bytes, read: Read, depth: int) -> tuple[str, Any]:
 # Plans: how to read each field of a message
 
 
-@functools.cache
-def _plan(wanted: model.Object) -> Mapping[int, _Field]:
-    return dict(_planned(wanted, wanted.package, wanted.name))
+class _Plan:
+    """How to read the fields of a type, by their numbers."""
+
+    def __init__(self) -> None:
+        self.fields: dict[int, _Field] = {}
+
+    def complete(self, schema: model.Object) -> None:
+        self.fields |= _planned(schema, schema.message)
 
 
-def _planned(wanted: model.Object, package: str, name: str) -> Iterator[tuple[int, _Field]]:
-    for number, entry in _numbers(package, name).items():
-        if entry.is_embedded:
-            below = dict(_planned(wanted, package, entry.name))
+def _planned(schema: model.Object, message: model.Message) -> Iterator[tuple[int, _Field]]:
+    for number, entry in message.items():
+        if entry.embedded is not None:
+            below = dict(_planned(schema, entry.embedded))
             yield number, _Field("", "embedded", functools.partial(_embedded, below), keeps_zero=True)
             continue
-        field = wanted.fields.get(entry.name)
+        field = schema.fields.get(entry.name)
         if field is None:
             continue
         match field.type:
@@ -165,13 +138,6 @@ def _planned(wanted: model.Object, package: str, name: str) -> Iterator[tuple[in
                 is_message = not isinstance(other, model.Scalar)
                 keeps_zero = entry.is_pointer or is_message
                 yield number, _Field(entry.name, "one", _reader(other), keeps_zero=keeps_zero)
-
-
-def _numbers(package: str, name: str) -> notation.Message:
-    found = _MESSAGES.get((package, name))
-    if found is None and package in _SAME_AS_V1:
-        found = _MESSAGES.get((_RESOURCE_V1, name))
-    return found or {}
 
 
 def _embedded(plan: Mapping[int, _Field], value: Value, depth: int) -> dict[str, Any]:

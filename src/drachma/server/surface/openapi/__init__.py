@@ -1,10 +1,12 @@
 """OpenAPI documents of the served API: version 3, one for each group version, and version 2 in one piece.
 
-Made from the catalogue and the types on first use, then kept. Clients may keep them too: addresses carry a hash.
+Pure functions of the catalogue; ``server.surface.apisurface`` keeps what they make. Clients may keep it too: addresses
+carry a hash.
 
-Public: ``index(catalog)``, ``document(catalog, path)``, ``swagger(catalog)``.
+Public: ``document(catalog, group, version=...)``, ``swagger(catalog)``, ``index(served)``; ``path`` and
+``group_version`` between group versions and addresses.
 """
 
-from drachma.server.surface.openapi.documents import Served, document, index, swagger
+from drachma.server.surface.openapi.documents import Served, document, group_version, index, path, swagger
 
-__all__ = ["Served", "document", "index", "swagger"]
+__all__ = ["Served", "document", "group_version", "index", "path", "swagger"]

@@ -1,12 +1,12 @@
 """Whole OpenAPI documents, their hashes, and the index of them."""
 
-import functools
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from drachma.server.schema import kinds, model
+from drachma.server.schema import model
 from drachma.server.surface import resources
 from drachma.server.surface.openapi import paths, schemas
 
@@ -28,35 +28,32 @@ class Served(NamedTuple):
     hash: str
 
 
-@functools.cache
-def index(catalog: resources.Catalog) -> bytes:
-    """``/openapi/v3``: where the document of each group version is, with its hash."""
-    found = {}
-    for group in catalog.groups:
-        for version in group.versions:
-            path = f"apis/{group.name}/{version}" if group.name else f"api/{version}"
-            served = document(catalog, path)
-            assert served is not None, "every group version has a document"
-            found[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={served.hash}"}
-    return msgspec.json.encode({"paths": dict(sorted(found.items()))})
+def path(group: str, version: str) -> str:
+    """Where the document of a group version is, below ``/openapi/v3``."""
+    return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
-@functools.cache
-def document(catalog: resources.Catalog, path: str) -> Served | None:
-    """``/openapi/v3/{path}``, where path is ``api/v1`` or ``apis/group/version``; None where there is none."""
+def group_version(path: str) -> tuple[str, str] | None:
+    """The group and version whose document is under a path; None for a path that is of no such form."""
     match path.strip("/").split("/"):
         case ["api", version]:
-            group = ""
-        case ["apis", group, version]:
-            pass
-        case _:
-            return None
-    served = catalog.in_version(group, version)
-    if not served or (path.startswith("apis") and not group):
-        return None
+            return "", version
+        case ["apis", group, version] if group:
+            return group, version
+    return None
+
+
+def index(served: Mapping[str, Served]) -> bytes:
+    """``/openapi/v3``: where the document of each group version is, with its hash."""
+    paths = {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={served[path].hash}"} for path in sorted(served)}
+    return msgspec.json.encode({"paths": paths})
+
+
+def document(catalog: resources.Catalog, group: str, *, version: str) -> Served:
+    """``/openapi/v3/apis/{group}/{version}``: everything about a group version."""
     definitions = schemas.Definitions(schemas.V3)
     found: dict[str, Document] = {}
-    for resource in served:
+    for resource in catalog.in_version(group, version):
         found |= _add(resource, version, definitions)
     whole = {
         "openapi": "3.0.0",
@@ -70,7 +67,6 @@ def document(catalog: resources.Catalog, path: str) -> Served | None:
     return _served(whole)
 
 
-@functools.cache
 def swagger(catalog: resources.Catalog) -> Served:
     """``/openapi/v2``: everything in one document."""
     definitions = schemas.Definitions(schemas.V2)
@@ -91,13 +87,12 @@ def swagger(catalog: resources.Catalog) -> Served:
 
 def _add(resource: resources.Resource, version: str, definitions: schemas.Definitions) -> dict[str, Document]:
     """Define a resource's types and give its paths."""
-    schema = kinds.of(resource.api_version(version), resource.kind)
+    schema = resource.schema(version)
     definitions.add_kind(schema, group=resource.group, version=version, kind=resource.kind)
-    list_meta = kinds.TABLE.object("ListMeta")
-    listing = definitions.add_list(schema, list_meta, group=resource.group, version=version)
+    listing = definitions.add_list(schema, group=resource.group, version=version)
     for below in resource.subresources:
-        if below.kind:
-            _add_subresource(below, kinds.of(below.api_version, below.kind), definitions)
+        if below.schema is not None:
+            _add_subresource(below, below.schema, definitions)
     return paths.Paths(resource, version, definitions=definitions).all(schema, listing)
 
 

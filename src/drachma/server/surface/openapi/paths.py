@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from drachma.server.patch import patching
-from drachma.server.schema import kinds, model
+from drachma.server.schema import metatypes, model
 from drachma.server.surface import resources, verbs
 from drachma.server.surface.openapi import schemas
 
@@ -100,10 +100,10 @@ class Paths:
 
     def _subresource(self, below: resources.Subresource, whole: Document) -> Document:
         kind, content = None, whole
-        if below.kind:
+        if below.schema is not None:
             group, _, version = below.api_version.rpartition("/")
             kind = {"group": group, "version": version, "kind": below.kind}
-            content = self._definitions.reference(kinds.of(below.api_version, below.kind))
+            content = self._definitions.reference(below.schema)
         operations: Document = {}
         if below.has(verbs.GET):
             operations["get"] = self._operation("get", content, kind=kind)
@@ -122,7 +122,7 @@ class Paths:
         return self._operation("patch", content, parameters=parameters, body=body, kind=kind, consumes=_PATCH_TYPES)
 
     def _status(self) -> Document:
-        return self._definitions.reference(kinds.TABLE.object("Status"))
+        return self._definitions.reference(metatypes.META.object("Status"))
 
     def _operation(
         self,

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from drachma.server.schema import model
+from drachma.server.schema import metatypes, model
 from drachma.server.surface.openapi import texts
 
 Document: TypeAlias = dict[str, Any]
@@ -57,20 +57,21 @@ class Definitions:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.made: dict[str, Document] = {}
+        self._types: dict[str, model.Object] = {}
 
     def add_kind(self, schema: model.Object, *, group: str, version: str, kind: str) -> None:
         """The definition of a whole object, found by its group, version and kind."""
         self._object(schema)
         self._mark(schema.definition, group=group, version=version, kind=kind)
 
-    def add_list(self, schema: model.Object, list_meta: model.Object, *, group: str, version: str) -> str:
+    def add_list(self, schema: model.Object, *, group: str, version: str) -> str:
         """The definition of a list of objects of a kind; gives its name."""
         kind = f"{schema.name}List"
         fields = (
             model.Field(name="apiVersion", type=model.STRING),
             model.Field(name="items", type=model.ListOf(schema), required=True),
             model.Field(name="kind", type=model.STRING),
-            model.Field(name="metadata", type=list_meta, filled=True),
+            model.Field(name="metadata", type=metatypes.META.object("ListMeta"), filled=True),
         )
         listing = model.Object(schema.package, kind, {field.name: field for field in fields})
         self._object(listing)
@@ -98,12 +99,15 @@ class Definitions:
             marks.append(kind)
 
     def _object(self, schema: model.Object) -> None:
+        known = self._types.setdefault(schema.definition, schema)
         if schema.definition in self.made:
+            if known is not schema:
+                raise ValueError(f"{schema.definition}: two types of one name")
             return
-        definition: Document = {"description": texts.of_type(schema), "type": "object"}
+        definition: Document = {"description": schema.description, "type": "object"}
         self.made[schema.definition] = definition
         required = sorted(field.name for field in schema.fields.values() if field.required)
-        properties = {name: self._field(schema, field) for name, field in sorted(schema.fields.items())}
+        properties = {name: self._field(field) for name, field in sorted(schema.fields.items())}
         if required:
             definition["required"] = required
         if properties:
@@ -113,8 +117,8 @@ class Definitions:
         if not definition["description"]:
             del definition["description"]
 
-    def _field(self, owner: model.Object, field: model.Field) -> Document:
-        described = {"description": texts.of_field(owner, field)}
+    def _field(self, field: model.Field) -> Document:
+        described = {"description": texts.of_field(field)}
         entry = {key: value for key, value in described.items() if value} | self._type(field.type)
         if field.filled and isinstance(field.type, model.Object):
             entry = self._with_default(entry)

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from drachma import errors
-from drachma.server import schema
 from drachma.server.decoding import protobuf
 from drachma.server.decoding.protobuf import decoding
 from drachma.server.schema import model
-from drachma.server.surface import resources
+from tests.unit.server import served
 from tests.unit.server.client import PODS, Client
 
 
@@ -34,6 +33,11 @@ def envelope(api_version: str, kind: str, message: bytes) -> bytes:
     return b"k8s\x00" + field(1, field(1, api_version) + field(2, kind)) + field(2, message)
 
 
+def _decode(body: bytes) -> dict[str, Any]:
+    return protobuf.decode(body, SURFACE.schema)
+
+
+SURFACE = served.surface()
 METADATA = field(1, "p") + field(2, "") + field(7, 0) + field(8, b"") + field(11, field(1, "app") + field(2, "x"))
 
 
@@ -47,7 +51,7 @@ def test_a_pod_with_everything_that_is_special() -> None:
     spec = field(1, volume) + field(2, container) + field(3, "") + field(4, 0) + field(11, 0) + field(25, -5)
     status = field(7, field(1, 1_700_000_000))
     body = envelope("v1", "Pod", field(1, METADATA) + field(2, spec) + field(3, status))
-    assert protobuf.decode(body) == {
+    assert _decode(body) == {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "p", "labels": {"app": "x"}},
@@ -74,7 +78,7 @@ def test_devices() -> None:
     parameters = field(1, b'{"a":[1]}')
     device = field(1, "gpu-0") + field(2, attribute) + field(3, field(1, "mem") + field(2, field(1, field(1, "1Gi"))))
     spec = field(1, "d.example.com") + field(3, "n") + field(5, 0) + field(6, device)
-    document = protobuf.decode(envelope("resource.k8s.io/v1", "ResourceSlice", field(2, spec)))
+    document = _decode(envelope("resource.k8s.io/v1", "ResourceSlice", field(2, spec)))
     assert document["spec"] == {
         "driver": "d.example.com",
         "nodeName": "n",
@@ -84,7 +88,7 @@ def test_devices() -> None:
     opaque = field(1, field(1, "d.example.com") + field(2, parameters))
     config = field(1, "r") + field(2, opaque)
     claim = envelope("resource.k8s.io/v1beta1", "ResourceClaim", field(2, field(1, field(3, config))))
-    assert protobuf.decode(claim)["spec"]["devices"]["config"] == [
+    assert _decode(claim)["spec"]["devices"]["config"] == [
         {"requests": ["r"], "opaque": {"driver": "d.example.com", "parameters": {"a": [1]}}}
     ]
 
@@ -102,7 +106,7 @@ def test_devices() -> None:
 )
 def test_refused(body: bytes, message: str) -> None:
     with pytest.raises(errors.DecodeError, match=message):
-        protobuf.decode(body)
+        _decode(body)
 
 
 def test_every_field_of_every_kind_has_a_number() -> None:
@@ -125,7 +129,7 @@ def test_every_field_of_every_kind_has_a_number() -> None:
                 seen.add(kind.definition)
                 if "Mapping" in kind.name or "WorkloadPodGroup" in kind.name:
                     return
-                plan = decoding._plan(kind)
+                plan = kind.plan(decoding._Plan).fields
                 named = {each.name for each in plan.values()}
                 for each in plan.values():
                     if each.form == "embedded":
@@ -139,9 +143,9 @@ def test_every_field_of_every_kind_has_a_number() -> None:
                 for each_field in kind.fields.values():
                     walk(each_field.type)
 
-    for resource in resources.CATALOG.resources:
+    for resource in served.CATALOG.resources:
         for version in resource.versions:
-            walk(schema.of(resource.api_version(version), resource.kind))
+            walk(resource.schema(version))
     assert lacking == known
 
 

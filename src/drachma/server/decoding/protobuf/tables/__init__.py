@@ -1,1 +1,0 @@
-"""Which number each field has on the wire, package by package."""

@@ -1,0 +1,1 @@
+"""``apps``: what keeps pods running."""

@@ -1,0 +1,1 @@
+"""``autoscaling``: the bodies of ``scale`` subresources."""

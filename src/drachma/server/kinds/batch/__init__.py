@@ -1,0 +1,1 @@
+"""``batch``: what runs pods to their end."""

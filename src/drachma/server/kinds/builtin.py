@@ -1,0 +1,38 @@
+"""The kinds that every application serves."""
+
+from typing import Final
+
+from drachma.server.kinds.apps import deployment, replicaset
+from drachma.server.kinds.batch import job
+from drachma.server.kinds.coordination import lease
+from drachma.server.kinds.core import configmap, event, namespace, node, pod, resourcequota, secret, serviceaccount
+from drachma.server.kinds.resource import (
+    deviceclass,
+    devicetaintrule,
+    resourceclaim,
+    resourceclaimtemplate,
+    resourceslice,
+)
+from drachma.server.kinds.scheduling import priorityclass
+from drachma.server.surface.apisurface import Kind
+
+KINDS: Final[tuple[Kind, ...]] = (
+    configmap.KIND,
+    deployment.KIND,
+    deviceclass.KIND,
+    devicetaintrule.KIND,
+    event.KIND,
+    job.KIND,
+    lease.KIND,
+    namespace.KIND,
+    node.KIND,
+    pod.KIND,
+    priorityclass.KIND,
+    replicaset.KIND,
+    resourceclaim.KIND,
+    resourceclaimtemplate.KIND,
+    resourcequota.KIND,
+    resourceslice.KIND,
+    secret.KIND,
+    serviceaccount.KIND,
+)

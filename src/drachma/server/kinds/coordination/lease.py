@@ -1,0 +1,69 @@
+"""Leases: who leads, or when a node was last alive."""
+
+from datetime import datetime
+from typing import Final
+
+from drachma.api import lease as leases
+from drachma.server import objectmeta
+from drachma.server.kinds.document import Document, DocumentStrategy
+from drachma.server.kinds.strategy import Subject, Write
+from drachma.server.schema import metatypes, notation
+from drachma.server.surface import cells, layout, resources
+from drachma.server.surface.apisurface import Kind
+from drachma.validation import fielderror, metadata
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import SPEC
+
+_TYPES: Final = """\
+Lease: apiVersion=str kind=str metadata=ObjectMeta! spec=LeaseSpec!
+LeaseSpec: acquireTime=MicroTime holderIdentity=str? leaseDurationSeconds=int32? leaseTransitions=int32?
+    preferredHolder=str? renewTime=MicroTime strategy=str?
+"""
+_NUMBERS: Final = """\
+Lease: metadata spec
+LeaseSpec: holderIdentity? leaseDurationSeconds? acquireTime renewTime leaseTransitions? strategy preferredHolder?
+"""
+_TEXTS: Final = """\
+Lease: Who leads, or when a node was last alive.
+"""
+_PACKAGE: Final = notation.Types(
+    "io.k8s.api.coordination.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, docs=(leases,), uses=(metatypes.META,)
+)
+
+
+class LeaseStrategy(DocumentStrategy):
+    def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
+        """Leaders are not elected by the server: the gate CoordinatedLeaderElection is off, and its fields go."""
+        spec = content.get("spec")
+        if spec and ("strategy" in spec or "preferredHolder" in spec):
+            content["spec"] = {name: spec[name] for name in spec if name not in ("strategy", "preferredHolder")}
+
+    def updates_unconditionally(self, write: Write) -> bool:
+        return False
+
+    def check(self, content: Document, subject: Subject) -> Errors:
+        spec = content.get("spec") or {}
+        if spec.get("leaseDurationSeconds") is not None and spec["leaseDurationSeconds"] <= 0:
+            at = SPEC.child("leaseDurationSeconds")
+            yield fielderror.invalid(at, spec["leaseDurationSeconds"], "must be greater than 0")
+        if spec.get("leaseTransitions") is not None and spec["leaseTransitions"] < 0:
+            at = SPEC.child("leaseTransitions")
+            yield fielderror.invalid(at, spec["leaseTransitions"], metadata.MUST_NOT_BE_NEGATIVE)
+
+
+def _cells(lease: Document, now: datetime) -> layout.Cells:
+    holder = cells.part(lease, "spec").get("holderIdentity") or ""
+    return [cells.name(lease), holder, cells.since_creation(lease, now)]
+
+
+KIND: Final = Kind(
+    group="coordination.k8s.io",
+    versions=("v1",),
+    plural="leases",
+    kind="Lease",
+    namespaced=True,
+    schemas={"v1": _PACKAGE.object("Lease")},
+    traits=resources.Traits(creates_on_update=True),
+    layout=layout.Layout((layout.NAME, layout.text("Holder", "Who holds the lease."), layout.AGE), _cells),
+    strategy=LeaseStrategy,
+)

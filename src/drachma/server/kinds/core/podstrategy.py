@@ -1,0 +1,328 @@
+"""Pods: defaults, priority and tolerations as admission sets them, and what may change once a pod exists."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from drachma.api import codec, hooks, meta, pod
+from drachma.server import documents, objectmeta, status
+from drachma.server.kinds import sharing
+from drachma.server.kinds.core import podspec, qos
+from drachma.server.kinds.document import Document, DocumentStrategy, taken
+from drachma.server.kinds.strategy import Environment, Subject, Write
+from drachma.server.schema import emptyfields
+from drachma.server.surface import resources
+from drachma.store import record
+from drachma.validation import metadata as metadata_rules
+from drachma.validation import pod as claim_rules
+from drachma.validation import podfields
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import METADATA, SPEC
+from drachma.validation.podspec import changes, warnings
+from drachma.validation.podspec import pod as pod_rules
+from drachma.validation.podspec import spec as spec_rules
+from drachma.validation.podspec import status as status_rules
+from drachma.values import names, quotation
+
+_PRIORITY_CLASSES: Final = "scheduling.k8s.io/priorityclasses"
+_PREEMPT: Final = "PreemptLowerPriority"
+_TOLERATED_SECONDS: Final = 300
+_TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+
+_REMEMBERED: Final = 1024
+"""How many specs are kept to be shared."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _New(NamedTuple):
+    """What becomes of a spec in a new pod, under the priority class that applies to it; shared by all such pods."""
+
+    priority_class: record.Record | None
+    spec: Document
+    status: Document
+
+
+class PodStrategy(DocumentStrategy):
+    counts_generations = True
+
+    def __init__(self, resource: resources.Resource, environment: Environment) -> None:
+        super().__init__(resource, environment)
+        # A spec is filled once, when it gets its defaults.
+        besides = {name: field for name, field in self._schema.fields.items() if name != "spec"}
+        self._beside_spec = msgspec.structs.replace(self._schema, fields=besides)
+        self._specs: dict[bytes, Document] = {}
+        self._defaulted = sharing.Outcomes[Document, Document](_REMEMBERED)
+        self._prepared = sharing.Outcomes[Document, _New](_REMEMBERED)
+        self._sound = sharing.Outcomes[Document, Literal[True]](_REMEMBERED)
+        self._oddities = sharing.Outcomes[Document, tuple[str, ...]](_REMEMBERED)
+        self._typed = sharing.Outcomes[Document, pod.PodSpec](_REMEMBERED)
+        self._listed = -1
+        self._default_class: record.Record | None = None
+
+    def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
+        subject = super().read(document, write, known=known)
+        given = document.get("status")
+        cleared: Document = {field: [] for field in podfields.LISTS if given.get(field) == []} if given else {}
+        if cleared:
+            # In a status, an empty list says more than none (see podfields.keep_status).
+            subject.content["status"] = {**(subject.content.get("status") or {}), **cleared}
+        return subject
+
+    def document(self, subject: Subject) -> Document:
+        document = {"kind": self.resource.kind, "apiVersion": self._api_version, "metadata": subject.metadata}
+        document.update(subject.content)
+        emptyfields.fill(document, self._beside_spec)
+        return document
+
+    def known(self, field: str, value: Any) -> Any:
+        if field != "spec":
+            return None
+        return self._defaulted.find(value) or self._specs.get(_encode(value))
+
+    def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
+        given = content.get("spec", {})
+        content["spec"] = self.known("spec", given) or self._settled(given)
+        current = content.get("status")
+        if current and (current.get("podIP") or current.get("podIPs")):
+            content["status"] = _with_address(current)
+
+    def _settled(self, given: Document) -> Document:
+        """A spec with its defaults. Many pods are made from the same template, so that theirs is one spec."""
+        spec: Document = documents.copy(given)
+        self._default_spec(spec)
+        text = _encode(given)
+        if _encode(spec) == text:
+            spec = given
+        if len(self._specs) >= _REMEMBERED:
+            self._specs.clear()
+        self._specs[text] = spec
+        self._defaulted.remember(spec, spec)
+        return spec
+
+    def _default_spec(self, spec: Document) -> None:
+        podspec.default(spec)
+        podspec.default_requests(spec)
+        spec.setdefault("enableServiceLinks", True)
+        if spec["terminationGracePeriodSeconds"] < 0:
+            spec["terminationGracePeriodSeconds"] = 1
+        if spec.get("hostNetwork"):
+            for container in podspec.containers(spec):
+                for port in container.get("ports") or ():
+                    port["hostPort"] = port.get("hostPort") or port.get("containerPort", 0)
+        emptyfields.fill({"spec": spec}, self._schema)
+
+    def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
+        given = content["spec"]
+        chosen = self._priority_class(given.get("priorityClassName") or "")
+        new = self._prepared.find(given)
+        if new is None or new.priority_class is not chosen:
+            new = _New(chosen, *self._prepare(given, chosen, metadata))
+            self._prepared.remember(given, new)
+        content["spec"], content["status"] = new.spec, new.status
+        if new.spec.get("schedulingGates"):
+            gated = {**_GATED, "lastTransitionTime": objectmeta.time_text(write.now)}
+            content["status"] = {**new.status, "conditions": [gated]}
+
+    def _prepare(
+        self, given: Document, chosen: record.Record | None, metadata: objectmeta.Metadata
+    ) -> tuple[Document, Document]:
+        """The spec and status of a new pod."""
+        spec = dict(given)
+        self._set_priority(spec, chosen, metadata)
+        self._refuse_runtime_class(spec, metadata)
+        podspec.default_whole(spec)
+        spec["tolerations"] = _tolerations(spec)
+        if not spec.get("serviceAccountName"):
+            spec["serviceAccountName"] = spec["serviceAccount"] = "default"
+        current: Document = {"phase": "Pending", "qosClass": qos.of(spec)}
+        kept = podfields.drop_disabled({"spec": spec, "status": current}, old=None, gates=self._gates)
+        return kept["spec"], kept["status"]
+
+    def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
+        taken(content, old, "status")
+        spec = content["spec"]
+        tolerations = _tolerations(spec)
+        if len(tolerations) != len(spec.get("tolerations") or ()):
+            content["spec"] = {**spec, "tolerations": tolerations}
+        self._drop_disabled(content, old)
+
+    def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
+        taken(content, old, "spec")
+        current = content.setdefault("status", {})
+        previous = old.get("status") or {}
+        if not current.get("qosClass") and previous.get("qosClass"):
+            current["qosClass"] = previous["qosClass"]
+        content.update(podfields.keep_status(content, dict(old)))
+        for field in podfields.LISTS:
+            if content["status"].get(field) == []:
+                del content["status"][field]
+        self._drop_disabled(content, old)
+
+    def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
+        # A kubelet cannot change who owns a pod.
+        taken(subject.metadata, old.metadata, "ownerReferences")
+        super().update_status(subject, old, write)
+
+    def _drop_disabled(self, content: Document, old: Mapping[str, Any]) -> None:
+        kept = podfields.drop_disabled(content, old=dict(old), gates=self._gates)
+        if "status" in content and len(kept["status"]) == len(content["status"]):
+            # Nothing was dropped; what is shared stays so.
+            kept["status"] = content["status"]
+        content.update(kept)
+
+    def check(self, content: Document, subject: Subject) -> Errors:
+        """Like specs are looked at once; rules about metadata are those of all kinds, and of updates."""
+        spec, annotations = content["spec"], subject.metadata.get("annotations") or {}
+        yield from pod_rules.check_annotations(annotations, spec)
+        is_mirror = pod_rules.MIRROR_ANNOTATION in annotations
+        if not is_mirror and self._sound.find(spec):
+            return
+        problems = [*spec_rules.check(spec, SPEC, is_pod=True, is_mirror=is_mirror), *pod_rules.check(spec)]
+        if not problems and not is_mirror:
+            self._sound.remember(spec, True)  # noqa: FBT003 - there is nothing else to say
+        yield from problems
+
+    def check_new(self, content: Document, subject: Subject) -> Errors:
+        yield from pod_rules.check_new(content["spec"])
+
+    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        own = _own(subject)
+        yield from metadata_rules.check(own, namespaced=True, name_rule=metadata_rules.dns_subdomain)
+        yield from metadata_rules.check_finalizer_names(own)
+        if content["spec"] is not old["spec"]:
+            yield from changes.check(content["spec"], old["spec"])
+
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        current, before = content.get("status") or {}, old.get("status") or {}
+        yield from status_rules.check(current, before, spec=content["spec"])
+        yield from claim_rules.check_status(self._view(content, subject), self._view(old, subject))
+        yield from status_rules.check_addresses(current, before)
+
+    def _check_metadata_update(self, subject: Subject, old: Subject) -> Errors:
+        yield from super()._check_metadata_update(subject, old)
+        annotations, before = subject.metadata.get("annotations"), old.metadata.get("annotations")
+        if annotations != before:
+            yield from pod_rules.check_changed_annotations(annotations or {}, before or {})
+
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        problems = names.dns1123_label(subject.metadata.get("name", ""))
+        if problems:
+            shown = " ".join(problems)
+            yield (
+                "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+                f"a DNS label is recommended: [{shown}]"
+            )
+        spec, annotations = content["spec"], subject.metadata.get("annotations")
+        if annotations:
+            yield from warnings.find(spec, SPEC, annotations=annotations, notes=METADATA.child("annotations"))
+            return
+        found = self._oddities.find(spec)
+        if found is None:
+            found = tuple(warnings.find(spec, SPEC, annotations={}, notes=METADATA))
+            self._oddities.remember(spec, found)
+        yield from found
+
+    def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
+        spec = document.get("spec") or {}
+        period = asked if asked is not None else spec.get("terminationGracePeriodSeconds", 0)
+        phase = (document.get("status") or {}).get("phase")
+        if not spec.get("nodeName") or phase in ("Failed", "Succeeded"):
+            return 0
+        return 1 if period < 0 else int(period)
+
+    def _set_priority(self, spec: Document, found: record.Record | None, metadata: objectmeta.Metadata) -> None:
+        name = spec.get("priorityClassName") or ""
+        if name and found is None:
+            detail = f"no PriorityClass with name {name} was found"
+            raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
+        chosen = found.value if found is not None else None
+        value = chosen.get("value", 0) if chosen is not None else 0
+        policy = chosen.get("preemptionPolicy", _PREEMPT) if chosen is not None else _PREEMPT
+        if chosen is not None:
+            spec["priorityClassName"] = chosen["metadata"]["name"]
+        given = spec.get("priority")
+        if given is not None and given != value:
+            detail = (
+                f"the integer value of priority ({given}) must not be provided in pod spec; priority admission "
+                f"controller computed {value} from the given PriorityClass name"
+            )
+            raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
+        asked = spec.get("preemptionPolicy")
+        if asked and asked != policy:
+            detail = (
+                f"the string value of PreemptionPolicy ({asked}) must not be provided in pod spec; priority "
+                f"admission controller computed {policy} from the given PriorityClass name"
+            )
+            raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
+        spec["priority"], spec["preemptionPolicy"] = value, policy
+
+    def _refuse_runtime_class(self, spec: Document, metadata: objectmeta.Metadata) -> None:
+        """There are no runtime classes here, so that a pod can neither name one nor have the overhead of one."""
+        if spec.get("runtimeClassName"):
+            detail = f"pod rejected: RuntimeClass {quotation.quote(spec['runtimeClassName'])} not found"
+        elif spec.get("overhead"):
+            detail = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        else:
+            return
+        raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
+
+    def _priority_class(self, name: str) -> record.Record | None:
+        """The class of that name, or the one of pods that name none."""
+        if name:
+            return self._store.get(record.Key(_PRIORITY_CLASSES, "", name))
+        if self._listed < self._store.changed(_PRIORITY_CLASSES):
+            self._listed = self._store.revision
+            classes = self._store.list(_PRIORITY_CLASSES).records
+            defaults = [found for found in classes if found.value.get("globalDefault")]
+            self._default_class = min(defaults, key=lambda found: found.value.get("value", 0), default=None)
+        return self._default_class
+
+    def _view(self, content: Mapping[str, Any], subject: Subject) -> pod.Pod:
+        """The part of a pod that the rules about claims look at."""
+        own, spec = _own(subject), content["spec"]
+        typed = self._typed.find(spec)
+        try:
+            if typed is None:
+                typed = msgspec.convert(spec, pod.PodSpec, dec_hook=hooks.decode)
+                self._typed.remember(spec, typed)
+            current = msgspec.convert(content.get("status", {}), pod.PodStatus, dec_hook=hooks.decode)
+        except msgspec.ValidationError:
+            # There are nulls, which decoding a whole pod knows how to read.
+            view = codec.decode({"kind": "Pod", "apiVersion": "v1", **content, "metadata": subject.metadata})
+            assert isinstance(view, pod.Pod), "a Pod decodes to a Pod"
+            return view
+        return pod.Pod(metadata=own, spec=typed, status=current)
+
+
+def _own(subject: Subject) -> meta.ObjectMeta:
+    assert subject.checked is not None, "metadata is prepared before anything is checked"
+    return subject.checked
+
+
+def _with_address(given: Document) -> Document:
+    """A status whose single address is the first of all; the single one is what old kubelets know."""
+    single, every = given.get("podIP"), given.get("podIPs") or [{"ip": given.get("podIP")}]
+    first = every[0].get("ip", "")
+    return {**given, "podIP": single or first, "podIPs": every if single in (None, "", first) else [{"ip": single}]}
+
+
+def _tolerations(spec: Document) -> list[Document]:
+    """Pods stay for a while on a node that is not ready; a pod that says something about it is left alone."""
+    given = list(spec.get("tolerations") or ())
+    for key in _TOLERATED:
+        is_tolerated = any(
+            each.get("key", "") in (key, "") and each.get("effect", "") in ("NoExecute", "") for each in given
+        )
+        if not is_tolerated:
+            toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+            given.append({**toleration, "tolerationSeconds": _TOLERATED_SECONDS})
+    return given

@@ -1,0 +1,1 @@
+"""``policy``: what may be done to pods that run."""

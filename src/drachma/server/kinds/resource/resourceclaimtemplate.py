@@ -1,0 +1,8 @@
+"""Templates from which pods get claims of their own."""
+
+from typing import Final
+
+from drachma.api import resourceclaimtemplate
+from drachma.server.kinds.resource import devicekind
+
+KIND: Final = devicekind.of(resourceclaimtemplate.ResourceClaimTemplate)
