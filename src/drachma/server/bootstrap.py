@@ -5,12 +5,14 @@ from typing import Any, Final
 import msgspec
 
 from drachma.server import status
-from drachma.server.calls.call import Body, Call, Target, User
+from drachma.server.calls.call import Body, Call, Target
 from drachma.server.pipeline.dispatcher import Dispatcher
-from drachma.server.surface import resources, verbs
+from drachma.server.surface import apisurface, verbs
+from drachma.server.user import User
 
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
+_NOTHING: Final = Body()
 _SERVER: Final = User(name="system:apiserver", groups=("system:masters",))
 _PRIORITY_CLASSES: Final[tuple[dict[str, Any], ...]] = (
     {
@@ -39,17 +41,18 @@ async def populate(dispatcher: Dispatcher) -> None:
 
 
 async def _ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
-    resource = resources.CATALOG.of_kind(document["apiVersion"], document["kind"])
+    surface = dispatcher.surface
+    resource = surface.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None, "only served kinds are listed here"
     target = Target(resource, "v1", "", document["metadata"]["name"], None)
     try:
-        await dispatcher.dispatch(_call(verbs.GET, target, Body()))
+        await dispatcher.dispatch(_call(surface, verbs.GET, target))
     except status.StatusError as error:
         if error.reason != "NotFound":
             raise
         body = Body(msgspec.json.encode(document), "application/json")
-        await dispatcher.dispatch(_call(verbs.CREATE, target._replace(name=""), body))
+        await dispatcher.dispatch(_call(surface, verbs.CREATE, target._replace(name=""), body=body))
 
 
-def _call(verb: str, target: Target, body: Body) -> Call:
-    return Call(user=_SERVER, verb=verb, target=target, body=body, user_agent="drachma")
+def _call(surface: apisurface.ApiSurface, verb: str, target: Target, *, body: Body = _NOTHING) -> Call:
+    return Call(user=_SERVER, verb=verb, surface=surface, target=target, body=body, user_agent="drachma")

@@ -14,12 +14,13 @@ from drachma.api import meta
 from drachma.client import local, refusal, target
 from drachma.server import status
 from drachma.server.access import authentication
-from drachma.server.calls.call import Body, Call, Target, User
+from drachma.server.calls.call import Body, Call, Target
 from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import encoding
 from drachma.server.reads import listing, watching
-from drachma.server.surface import resources, verbs
+from drachma.server.surface import apisurface, verbs
+from drachma.server.user import User
 from drachma.store import record
 
 _COLLECTION_VERBS: Final = frozenset({verbs.LIST, verbs.WATCH})
@@ -63,17 +64,19 @@ class InProcess:
             target.metadata_of(
                 each.group, each.versions[0], plural=each.plural, kind=each.kind, namespaced=each.namespaced
             )
-            for each in resources.CATALOG.resources
+            for each in self._dispatcher.surface.resources
             if all(each.has(verb) for verb in _NEEDED)
         )
 
     async def _dispatch(self, verb: str, place: local.Place, body: Body, *, query: local.Query) -> Answer:
+        surface = self._dispatcher.surface
         try:
             return await self._dispatcher.dispatch(
                 Call(
                     user=self._user,
                     verb=verb,
-                    target=_target(verb, place),
+                    surface=surface,
+                    target=_target(surface, verb, place),
                     body=body,
                     query=query,
                     user_agent=self._user_agent,
@@ -122,9 +125,9 @@ class Feed:
         self._watch.close()
 
 
-def _target(verb: str, place: local.Place) -> Target:
+def _target(surface: apisurface.ApiSurface, verb: str, place: local.Place) -> Target:
     """What a call is about, if that is served."""
-    resource = resources.CATALOG.find(place.group, place.version, plural=place.plural)
+    resource = surface.find(place.group, place.version, plural=place.plural)
     subresource = resource.subresource(place.subresource) if resource is not None and place.subresource else None
     if resource is None or (place.subresource and subresource is None):
         raise status.no_such_path()

@@ -2,9 +2,9 @@
 
 from drachma.api import gates as feature
 from drachma.server.kinds import builtin
-from drachma.server.kinds.strategy import Environment
 from drachma.server.schema import model
 from drachma.server.surface import apisurface, resources
+from drachma.server.surface.strategy import Environment
 from drachma.store import memory, protocol
 
 CATALOG = resources.Catalog(builtin.KINDS)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma.server import status
-from drachma.server.calls.call import User
+from drachma.server.user import User
 
 ADMIN: Final = User(name="kubernetes-admin", groups=("system:masters", "system:authenticated"))
 ANONYMOUS: Final = User(name="system:anonymous", groups=("system:unauthenticated",))

@@ -4,6 +4,7 @@ from typing import Final
 
 from drachma.server import status
 from drachma.server.admission.proposal import Proposal, Removal
+from drachma.server.kinds.core import namespace as namespace_kind
 from drachma.server.reads.reader import Reader
 from drachma.server.surface import resources
 from drachma.store import record
@@ -18,9 +19,8 @@ _TERMINATING: Final = "Terminating"
 class NamespaceLifecycle:
     """Upstream's admission plugin of that name."""
 
-    def __init__(self, store: Reader, namespaces: resources.Resource) -> None:
+    def __init__(self, store: Reader) -> None:
         self._store = store
-        self._namespaces = namespaces
 
     def admit(self, proposal: Proposal) -> None:
         """Refuses new objects in a namespace that does not exist or goes away."""
@@ -29,7 +29,7 @@ class NamespaceLifecycle:
             return
         namespace = self._store.get(record.Key(NAMESPACES, "", write.namespace))
         if namespace is None:
-            raise status.not_found(self._namespaces, write.namespace)
+            raise status.not_found(namespace_kind.KIND, write.namespace)
         if (namespace.value.get("status") or {}).get("phase") == _TERMINATING:
             raise _terminating(write.resource, proposal.subject.metadata.get("name", ""), namespace=write.namespace)
 

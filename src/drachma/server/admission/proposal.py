@@ -1,9 +1,9 @@
 """What the steps of a write look at and change: an object on its way into the store, and one on its way out."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from drachma.server.calls import options
-from drachma.server.kinds.strategy import Strategy, Subject, Write
+from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
 
@@ -21,13 +21,12 @@ class Proposal:
         subject: Subject,
         write: Write,
         *,
-        strategy: Strategy,
         options: options.WriteOptions,
         stored: record.Record | None = None,
     ) -> None:
         self.subject = subject
         self.write = write
-        self.strategy = strategy
+        self.strategy: Final = write.served.strategy
         self.options = options
         self.stored = stored
         self.old: Subject | None = None
@@ -39,5 +38,4 @@ class Removal(NamedTuple):
 
     stored: record.Record
     write: Write
-    strategy: Strategy
     options: options.DeleteOptions

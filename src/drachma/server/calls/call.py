@@ -5,25 +5,18 @@ The doors (:mod:`drachma.server.wire` and :mod:`drachma.server.inprocess`) make 
 sent: a body is its bytes, and its options are still the texts that the client gave.
 """
 
-from collections.abc import Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
 import msgspec
 
 from drachma.server.calls import options
-from drachma.server.surface import resources
+from drachma.server.surface import apisurface, resources
+from drachma.server.surface.strategy import Write
+from drachma.server.user import User
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a body, as upstream."""
-
-
-class User(msgspec.Struct, frozen=True, kw_only=True):
-    """Who makes a call; ``extra`` is what else its credentials say about it."""
-
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = {}
 
 
 class Target(NamedTuple):
@@ -58,12 +51,33 @@ class Body(NamedTuple):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One call. ``warnings`` collects what the client is told beside the answer."""
+    """One call. ``warnings`` collects what the client is told beside the answer.
+
+    ``surface`` is the API as it was when the call was made, and stays that to its end.
+    """
 
     user: User
     verb: str
+    surface: apisurface.ApiSurface
     target: Target
     body: Body = Body()
     query: options.Query = {}
     user_agent: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
+
+    def write(self, *, now: datetime, name: str = "") -> Write:
+        """What it writes to the object that it is about, or to the one of that name in its collection."""
+        target = self.target
+        return Write(
+            served=self.surface.served(target.resource),
+            resource=target.resource,
+            version=target.version,
+            namespace=target.namespace or "",
+            name=name or target.name,
+            subresource=target.subresource.name if target.subresource is not None else "",
+            verb=self.verb,
+            user=self.user,
+            user_agent=self.user_agent,
+            now=now,
+            warnings=self.warnings,
+        )

@@ -5,20 +5,19 @@ type, and under ``fieldValidation=Strict`` fields that are unknown or written tw
 warnings).
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from drachma import errors
-from drachma.api import codec, meta, scheme
+from drachma.api import codec, meta
 from drachma.server import schema, status
 from drachma.server.calls import options
 from drachma.server.decoding import jsonsyntax, protobuf, yamlsyntax
 from drachma.server.presentation import negotiation
 from drachma.server.schema import decodeerrors, unknownfields
-from drachma.server.surface import resources
+from drachma.server.surface import apisurface, resources
 from drachma.values import quotation
 
 SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
@@ -37,12 +36,13 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Target(NamedTuple):
-    """What a body must be: the kind, and the version of the path."""
+    """What a body must be: the kind, and the version of the path. ``surface`` knows what else there is."""
 
+    surface: apisurface.ApiSurface
     resource: resources.Resource
-    version: str
     kind: str
     api_version: str
+    schema: schema.Object
 
 
 class Given(NamedTuple):
@@ -52,10 +52,15 @@ class Given(NamedTuple):
     problems: Sequence[str]
 
 
-@functools.cache
-def target(resource: resources.Resource, version: str) -> Target:
+def target(surface: apisurface.ApiSurface, resource: resources.Resource, *, version: str) -> Target:
     """The target of a write to the resource itself or its status."""
-    return Target(resource, version, resource.kind, resource.api_version(version))
+    return Target(surface, resource, resource.kind, resource.api_version(version), resource.schema(version))
+
+
+def target_below(surface: apisurface.ApiSurface, resource: resources.Resource, below: resources.Subresource) -> Target:
+    """The target of a write to a subresource that has a kind of its own."""
+    assert below.schema is not None, "a kind has a type"
+    return Target(surface, resource, below.kind, below.api_version, below.schema)
 
 
 def read(
@@ -79,7 +84,7 @@ def read(
         document["apiVersion"] = wanted.api_version
     _check_type(document, wanted, data)
     if is_checked:
-        unknown = unknownfields.unknown_fields(document, schema.of(wanted.api_version, wanted.kind))
+        unknown = unknownfields.unknown_fields(document, wanted.schema)
         problems = [*unknown, *problems]
         return Given(document, problems)
     return Given(document, ())
@@ -92,12 +97,12 @@ def enforce(given: Given, *, wanted: Target, validation: options.FieldValidation
     return given.problems
 
 
-def decode(document: dict[str, Any], kind: scheme.Kind) -> meta.Object:
+def decode(document: dict[str, Any], types: schema.Object) -> meta.Object:
     """The object in its v1 form; a DecodeError names the first value of a wrong type, in Go's words."""
     try:
         return codec.decode(document)
     except errors.DecodeError as error:
-        problem = decodeerrors.explain(document, schema.of(document["apiVersion"], kind.name))
+        problem = decodeerrors.explain(document, types)
         raise errors.DecodeError(problem or str(error)) from None
 
 
@@ -152,16 +157,9 @@ def _read_json(data: bytes, wanted: Target, *, is_checked: bool) -> tuple[dict[s
 
 def _read_protobuf(data: bytes, wanted: Target) -> dict[str, Any]:
     try:
-        return protobuf.decode(data, _find_type)
+        return protobuf.decode(data, wanted.surface.schema)
     except errors.DecodeError as error:
         raise _unrecognized(data, wanted, str(error)) from None
-
-
-def _find_type(api_version: str, kind: str) -> schema.Object | None:
-    try:
-        return schema.of(api_version, kind)
-    except KeyError:
-        return None
 
 
 def _read_yaml(data: bytes, wanted: Target) -> tuple[dict[str, Any], Sequence[str]]:
@@ -193,7 +191,7 @@ def _check_type(document: dict[str, Any], wanted: Target, data: bytes) -> None:
 
 def _refuse_type(api_version: str, kind: str, wanted: Target) -> None:
     version = api_version.rpartition("/")[2]
-    known = resources.CATALOG.of_kind(api_version, kind)
+    known = wanted.surface.of_kind(api_version, kind)
     if known is None:
         problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
     elif known is wanted.resource and kind == wanted.kind:

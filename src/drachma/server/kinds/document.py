@@ -16,9 +16,9 @@ import msgspec
 from drachma import errors
 from drachma.api import meta
 from drachma.server import documents, objectmeta, status
-from drachma.server.kinds.strategy import Environment, Subject, Write
 from drachma.server.schema import decodeerrors, emptyfields, normalform
 from drachma.server.surface import resources
+from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.validation import metadata
 from drachma.validation.fielderror import Errors, FieldError
 
@@ -35,10 +35,10 @@ class DocumentStrategy:
 
     def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         self.resource: Final = resource
-        self.traits: Final = resource.traits
         self._gates = environment.gates
         self._store = environment.store
-        self._api_version = resource.api_version(resource.versions[0])
+        self._api_versions = dict(zip(resource.versions, resource.api_versions, strict=True))
+        self._api_version = resource.api_versions[0]
         self._schema = resource.schema(resource.versions[0])
         self._has_status = resource.subresource("status") is not None
 
@@ -100,10 +100,11 @@ class DocumentStrategy:
         new = {field: value for field, value in document.items() if field not in kept}
         if own is not None:
             new.pop("metadata", None)
-        problem = decodeerrors.explain(new, self._schema)
+        schema = self.resource.schema(write.version)
+        problem = decodeerrors.explain(new, schema)
         if problem:
             raise errors.DecodeError(problem)
-        new = normalform.settled(new, self._schema)
+        new = normalform.settled(new, schema)
         if own is None:
             own = _read_metadata(new.pop("metadata", {}))
         new |= kept
@@ -134,11 +135,12 @@ class DocumentStrategy:
         emptyfields.fill(document, self._schema)
         return document
 
-    def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        return document
-
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-        return document
+        """All versions of a kind that is kept as documents have one shape."""
+        api_version = self._api_versions[version]
+        return document if document["apiVersion"] == api_version else {**document, "apiVersion": api_version}
+
+    serve = convert
 
     def create(self, subject: Subject, write: Write) -> None:
         content = subject.content = dict(subject.content)

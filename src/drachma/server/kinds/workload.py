@@ -6,8 +6,8 @@ from typing import Any
 from drachma.server import documents, objectmeta
 from drachma.server.kinds.core import podspec
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.kinds.strategy import Subject
 from drachma.server.schema import emptyfields
+from drachma.server.surface.strategy import Subject
 from drachma.validation import workload
 from drachma.validation.fielderror import Errors
 from drachma.validation.podspec import warnings

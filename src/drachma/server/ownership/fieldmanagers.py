@@ -10,24 +10,18 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.server.calls import options
-from drachma.server.kinds.strategy import Strategy, Write
 from drachma.server.ownership import apply, managedfields, managers
-from drachma.server.surface import resources
+from drachma.server.surface.strategy import Served, Write
 
 _NAME_BYTES: Final = 128
 
-_KINDS: Final = 512
-"""How many kinds, in their versions and subresources, are known at once; there are about a hundred."""
 
-
-def created(
-    document: dict[str, Any], write: Write, *, strategy: Strategy, wanted: options.WriteOptions
-) -> dict[str, Any]:
+def created(document: dict[str, Any], write: Write, *, wanted: options.WriteOptions) -> dict[str, Any]:
     """A new document with its first owner, who owns all of it."""
     entries = managedfields.entries_after_create(
-        strategy.serve(document, write.version),
+        write.served.strategy.serve(document, write.version),
         manager=wanted.field_manager or _agent(write.user_agent),
-        kind=_kind(write, strategy),
+        kind=_kind(write),
         now=write.now,
     )
     return _with_entries(document, entries)
@@ -61,15 +55,14 @@ def updated(
     old: Mapping[str, Any],
     write: Write,
     *,
-    strategy: Strategy,
     wanted: options.WriteOptions,
 ) -> dict[str, Any]:
     """A changed document whose changes belong to the writer; one that only differs in times is left as it was."""
     entries = managedfields.entries_after_update(
-        strategy.serve(old, write.version),
-        strategy.serve(document, write.version),
+        write.served.strategy.serve(old, write.version),
+        write.served.strategy.serve(document, write.version),
         manager=wanted.field_manager or _agent(write.user_agent),
-        kind=_kind(write, strategy),
+        kind=_kind(write),
         now=write.now,
     )
     return settled(_with_entries(document, entries), old)
@@ -85,7 +78,6 @@ def applied(
     configuration: dict[str, Any],
     write: Write,
     *,
-    strategy: Strategy,
     wanted: options.WriteOptions,
 ) -> dict[str, Any]:
     """What server-side apply makes of the live document, in the version of the request."""
@@ -93,7 +85,7 @@ def applied(
         None if live is None else dict(live),
         configuration,
         manager=wanted.field_manager,
-        kind=_kind(write, strategy),
+        kind=_kind(write),
         now=write.now,
         is_forced=wanted.force,
     )
@@ -108,17 +100,18 @@ def _with_entries(document: dict[str, Any], entries: Sequence[dict[str, Any]]) -
     return {**document, "metadata": metadata}
 
 
-def _kind(write: Write, strategy: Strategy) -> managers.Kind:
-    return _written_kind(write.resource, write.version, write.subresource, strategy=strategy)
+def _kind(write: Write) -> managers.Kind:
+    return write.served.derive(_written_kind, write.version, write.subresource)
 
 
-@functools.lru_cache(maxsize=_KINDS)
-def _written_kind(resource: resources.Resource, version: str, subresource: str, *, strategy: Strategy) -> managers.Kind:
+def _written_kind(served: Served, version: str, subresource: str) -> managers.Kind:
+    resource, strategy = served.resource, served.strategy
+
     def convert(document: dict[str, Any], api_version: str) -> dict[str, Any]:
-        group, _, wanted = api_version.rpartition("/")
-        if group != resource.group or wanted not in resource.versions:
+        group, _, other = api_version.rpartition("/")
+        if group != resource.group or other not in resource.versions:
             raise LookupError(api_version)
-        return dict(strategy.convert(document, wanted))
+        return dict(strategy.convert(document, other))
 
     return managers.Kind.of(resource, version, convert=convert, subresource=subresource)
 

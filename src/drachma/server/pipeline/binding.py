@@ -8,12 +8,12 @@ from drachma.server import status
 from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
-from drachma.server.kinds.strategy import Write
 from drachma.server.pipeline import intent, podcalls, preconditions
 from drachma.server.pipeline.answer import Answer, Verbatim
 from drachma.server.pipeline.phases import Operation
 from drachma.server.pipeline.services import Services
 from drachma.server.presentation import negotiation
+from drachma.server.surface.strategy import Write
 from drachma.store import record
 from drachma.validation import fielderror, refusal
 from drachma.validation.path import Path
@@ -52,7 +52,6 @@ class Binding:
         self.write: Final = write
         self.is_dry_run: Final = wanted.is_dry_run
         self._phases = services.phases
-        self._strategy = services.strategy(write.resource)
         self._options = wanted
         self._assignment = assignment
 
@@ -63,8 +62,8 @@ class Binding:
             raise status.not_found(write.resource, write.name)
         self._check(stored)
         bound = self._bound(stored.value)
-        subject = self._strategy.load(bound)
-        proposal = Proposal(subject, write, strategy=self._strategy, options=self._options, stored=stored)
+        subject = write.served.strategy.load(bound)
+        proposal = Proposal(subject, write, options=self._options, stored=stored)
         self._phases.run(Operation.BIND, proposal)
         return intent.Replace(stored, bound)
 

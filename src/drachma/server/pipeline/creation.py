@@ -8,12 +8,12 @@ from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies
-from drachma.server.kinds.strategy import Subject, Write
 from drachma.server.pipeline import intent
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.phases import Operation
 from drachma.server.pipeline.services import Services
 from drachma.server.presentation import negotiation
+from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
 
@@ -22,17 +22,17 @@ async def create(services: Services, call: Call) -> Answer:
     media_type = negotiation.body_type(call.body.media_type)
     wanted = options.for_write(call.query, "CreateOptions")
     write = services.write(call)
-    subject = decode(services, call, write, wanted=wanted, media_type=media_type)
+    subject = decode(call, write, wanted=wanted, media_type=media_type)
     creation = Creation(services, subject, write, wanted=wanted)
-    return services.answer(201, await services.committer.commit(creation), call.target)
+    return services.answer(201, await services.committer.commit(creation), call)
 
 
-def decode(services: Services, call: Call, write: Write, *, wanted: options.WriteOptions, media_type: str) -> Subject:
+def decode(call: Call, write: Write, *, wanted: options.WriteOptions, media_type: str) -> Subject:
     """The object in the body, with defaults; a 400 for what is none of its kind."""
-    target = bodies.target(write.resource, write.version)
+    target = bodies.target(call.surface, write.resource, version=write.version)
     body = bodies.read(call.body.data, media_type, wanted=target, validation=wanted.field_validation)
     try:
-        subject = services.strategy(write.resource).read(body.document, write)
+        subject = write.served.strategy.read(body.document, write)
     except errors.DecodeError as error:
         raise bodies.unfit(target, str(error)) from None
     write.warnings.extend(bodies.enforce(body, wanted=target, validation=wanted.field_validation))
@@ -54,7 +54,6 @@ class Creation:
         self.write: Final = write
         self.is_dry_run: Final = wanted.is_dry_run
         self._phases = services.phases
-        self._strategy = services.strategy(write.resource)
         self._subject = subject
         self._options = wanted
         self._operation = operation
@@ -80,6 +79,6 @@ class Creation:
 
     def _document(self) -> dict[str, Any]:
         """The object as it would be stored, under another name each time where that is generated."""
-        proposal = Proposal(self._subject.copy(), self.write, strategy=self._strategy, options=self._options)
+        proposal = Proposal(self._subject.copy(), self.write, options=self._options)
         self._phases.run(self._operation, proposal)
         return proposal.document

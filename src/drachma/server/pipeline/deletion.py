@@ -8,13 +8,13 @@ from drachma.server.admission.proposal import Removal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import deletebody
-from drachma.server.kinds.strategy import Write
 from drachma.server.pipeline import deletionplan, intent
 from drachma.server.pipeline.answer import Answer, Verbatim
 from drachma.server.pipeline.services import Services, check_name, scope
 from drachma.server.presentation import negotiation
 from drachma.server.reads import listing
 from drachma.server.surface import resources
+from drachma.server.surface.strategy import Write
 from drachma.store import record
 
 _AT_ONCE: Final = 100
@@ -32,11 +32,11 @@ async def delete(services: Services, call: Call) -> Answer:
     deletion = Deletion(services, services.write(call), _options(call))
     outcome = await services.committer.commit(deletion)
     resource = call.target.resource
-    if outcome.is_gone and not services.strategy(resource).traits.returns_deleted:
+    if outcome.is_gone and not resource.traits.returns_deleted:
         return Answer(200, Verbatim(_gone(resource, outcome)))
     # Upstream's only sign that an object is still there, for clients that ask in the old way.
     code = 202 if not outcome.is_gone and deletion.options.orphan_dependents is False else 200
-    return services.answer(code, outcome, call.target)
+    return services.answer(code, outcome, call)
 
 
 async def delete_collection(services: Services, call: Call) -> Answer:
@@ -74,8 +74,7 @@ class Deletion:
         self.options: Final = wanted
         self.is_dry_run: Final = wanted.is_dry_run
         self._phases = services.phases
-        self._strategy = services.strategy(write.resource)
-        if self._strategy.traits.orphans_dependents and deletionplan.is_left_open(wanted):
+        if write.resource.traits.orphans_dependents and deletionplan.is_left_open(wanted):
             write.warnings.append(_ORPHANED)
 
     def decide(self, get: intent.Get) -> intent.Decision:
@@ -87,7 +86,7 @@ class Deletion:
         stored = get(record.Key(write.resource.key, write.namespace, write.name))
         if stored is None:
             raise status.not_found(write.resource, write.name)
-        removal = Removal(stored, write, self._strategy, self.options)
+        removal = Removal(stored, write, self.options)
         self._phases.run_removal(removal)
         return removal
 

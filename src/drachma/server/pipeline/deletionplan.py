@@ -26,8 +26,8 @@ def is_left_open(wanted: options.DeleteOptions) -> bool:
 
 
 def _decide(removal: Removal) -> intent.Decision:
-    stored, now, wanted, strategy = removal.stored, removal.write.now, removal.options, removal.strategy
-    traits, document = strategy.traits, stored.value
+    stored, write, wanted = removal.stored, removal.write, removal.options
+    traits, document, now = write.resource.traits, stored.value, write.now
     metadata = dict(document["metadata"])
     is_graceful = traits.dies_gracefully
     if is_graceful and "deletionTimestamp" in metadata:
@@ -36,7 +36,7 @@ def _decide(removal: Removal) -> intent.Decision:
             return intent.Leave(stored)
         is_graceful = shortened
     elif is_graceful:
-        _start(metadata, strategy.grace_period(document, wanted.grace_period_seconds), now=now)
+        _start(metadata, write.served.strategy.grace_period(document, wanted.grace_period_seconds), now=now)
     finalizers: list[str] = metadata.get("finalizers", [])
     if traits.has_dependents and (finalizers or traits.orphans_dependents or not is_left_open(wanted)):
         finalizers = _set_finalizers(metadata, wanted, default_orphans=traits.orphans_dependents)

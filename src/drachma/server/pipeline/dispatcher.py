@@ -14,7 +14,7 @@ from drachma.server.calls.call import BODY_LIMIT, Call
 from drachma.server.pipeline import binding, creation, deletion, eviction, patches, reading, scale, update
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.services import Services
-from drachma.server.surface import verbs
+from drachma.server.surface import apisurface, verbs
 
 _log = logging.getLogger(__name__)
 
@@ -41,10 +41,15 @@ SUBRESOURCES: Final[Mapping[str, Mapping[str, Operation]]] = {
 
 
 class Dispatcher:
-    """The API on one store, without any form of access to it."""
+    """The API on one store, without any form of access to it.
 
-    def __init__(self, services: Services) -> None:
+    ``surface`` is what is served from now on: calls are made on it, and whoever gives it another one changes what the
+    next calls find. Those that are under way stay on theirs.
+    """
+
+    def __init__(self, services: Services, surface: apisurface.ApiSurface) -> None:
         self.services: Final = services
+        self.surface = surface
 
     async def dispatch(self, call: Call) -> Answer:
         """The answer to a call.

@@ -13,10 +13,10 @@ def drop_unreadable(proposal: Proposal) -> None:
 def own_before_completion(proposal: Proposal) -> None:
     """Has the writer own what it wrote, for kinds that the server then adds to."""
     subject, strategy = proposal.subject, proposal.strategy
-    if not strategy.traits.is_completed or subject.is_owned:
+    if not proposal.write.resource.traits.is_completed or subject.is_owned:
         return
     document = strategy.document(subject)
-    owned = fieldmanagers.created(document, proposal.write, strategy=strategy, wanted=proposal.options)
+    owned = fieldmanagers.created(document, proposal.write, wanted=proposal.options)
     subject.metadata.pop("managedFields", None)
     if "managedFields" in owned["metadata"]:
         subject.metadata["managedFields"] = owned["metadata"]["managedFields"]
@@ -26,9 +26,7 @@ def own_before_completion(proposal: Proposal) -> None:
 def own_created(proposal: Proposal) -> None:
     """Has the writer own all of a new object."""
     if not proposal.subject.is_owned:
-        proposal.document = fieldmanagers.created(
-            proposal.document, proposal.write, strategy=proposal.strategy, wanted=proposal.options
-        )
+        proposal.document = fieldmanagers.created(proposal.document, proposal.write, wanted=proposal.options)
 
 
 def own_updated(proposal: Proposal) -> None:
@@ -38,6 +36,4 @@ def own_updated(proposal: Proposal) -> None:
     if proposal.subject.is_owned:
         proposal.document = fieldmanagers.settled(proposal.document, before)
     else:
-        proposal.document = fieldmanagers.updated(
-            proposal.document, before, proposal.write, strategy=proposal.strategy, wanted=proposal.options
-        )
+        proposal.document = fieldmanagers.updated(proposal.document, before, proposal.write, wanted=proposal.options)

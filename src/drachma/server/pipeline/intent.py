@@ -8,7 +8,7 @@ nothing but what it is shown and what the call brought along, and keeps nothing 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from drachma.server.kinds.strategy import Write
+from drachma.server.surface.strategy import Write
 from drachma.store import record
 
 Get: TypeAlias = Callable[[record.Key], record.Record | None]

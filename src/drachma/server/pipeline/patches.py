@@ -9,11 +9,10 @@ from typing import Any
 import msgspec
 
 from drachma import errors
-from drachma.server import documents, schema, status
+from drachma.server import documents, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies, yamlsyntax
-from drachma.server.kinds.strategy import Strategy, Subject, Write
 from drachma.server.ownership import fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
 from drachma.server.pipeline import update
@@ -21,7 +20,7 @@ from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
 from drachma.server.schema import decodeerrors, unknownfields
-from drachma.server.surface import resources
+from drachma.server.surface.strategy import Subject, Write
 
 
 async def patch(services: Services, call: Call) -> Answer:
@@ -30,30 +29,27 @@ async def patch(services: Services, call: Call) -> Answer:
     check_name(call.target)
     wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
     write = services.write(call)
-    strategy = services.strategy(write.resource)
     is_apply = patch_type == negotiation.APPLY_PATCH
     change: update.Change
     if is_apply:
-        change = _Application(_configuration(call.body.data), write, strategy=strategy, wanted=wanted)
+        change = _Application(_configuration(call.body.data), call, write, wanted=wanted)
     else:
-        change = _Patch(call.body.data, patch_type, write, strategy=strategy, wanted=wanted)
+        change = _Patch(call.body.data, patch_type, write, wanted=wanted)
     return await update.change(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
 
 
 class _Patch:
     """A JSON, merge or strategic merge patch, as a change of whatever is stored."""
 
-    def __init__(
-        self, body: bytes, patch_type: str, write: Write, *, strategy: Strategy, wanted: options.WriteOptions
-    ) -> None:
-        self._strategy = strategy
+    def __init__(self, body: bytes, patch_type: str, write: Write, *, wanted: options.WriteOptions) -> None:
+        self._strategy = write.served.strategy
         self._write = write
         self._wanted = wanted
         self._patch_type = patch_type
         self._is_strategic = patch_type == negotiation.STRATEGIC_MERGE_PATCH
         self._body = body
         self._api_version = write.api_version
-        self._schema = schema.of(self._api_version, write.resource.kind)
+        self._schema = write.resource.schema(write.version)
 
     def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
         if stored is None:
@@ -86,7 +82,7 @@ class _Patch:
         if api_version == self._api_version and kind == resource.kind:
             return
         if isinstance(api_version, str) and isinstance(kind, str):
-            if resources.CATALOG.of_kind(api_version, kind) is resource:
+            if kind == resource.kind and api_version in resource.api_versions:
                 return
             problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{bodies.SCHEME}"'
         else:
@@ -117,24 +113,25 @@ class _Application:
     """Server-side apply, as a change of what is stored or of nothing."""
 
     def __init__(
-        self, configuration: dict[str, Any], write: Write, *, strategy: Strategy, wanted: options.WriteOptions
+        self, configuration: dict[str, Any], call: Call, write: Write, *, wanted: options.WriteOptions
     ) -> None:
-        self._strategy = strategy
+        self._call = call
         self._write = write
         self._wanted = wanted
         self._configuration = configuration
 
     def __call__(self, stored: Mapping[str, Any] | None) -> Subject:
-        strategy, write = self._strategy, self._write
+        strategy, write = self._write.served.strategy, self._write
         live = None if stored is None else strategy.serve(stored, write.version)
         try:
             # Owners who wrote in another version have their fields compared in it, so this decodes, too.
-            applied = fieldmanagers.applied(live, self._configuration, write, strategy=strategy, wanted=self._wanted)
+            applied = fieldmanagers.applied(live, self._configuration, write, wanted=self._wanted)
             applied.setdefault("apiVersion", write.api_version)
             applied.setdefault("kind", write.resource.kind)
             subject = strategy.read(applied, write)
         except errors.DecodeError as error:
-            raise bodies.unfit(bodies.target(write.resource, write.version), str(error)) from None
+            target = bodies.target(self._call.surface, write.resource, version=write.version)
+            raise bodies.unfit(target, str(error)) from None
         subject.is_owned = True
         return subject
 

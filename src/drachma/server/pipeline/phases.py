@@ -35,7 +35,6 @@ from drachma.server.calls.call import Call
 from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions
 from drachma.server.pipeline.answer import Answer
 from drachma.server.reads.reader import Reader
-from drachma.server.surface import resources
 
 Authoriser: TypeAlias = Callable[[Call], None]
 """Raises a Status where a call is not allowed."""
@@ -139,11 +138,9 @@ def _title(each: Callable[..., None]) -> str:
     return getattr(each, "__name__", type(each).__name__)
 
 
-def standard(store: Reader, catalog: resources.Catalog, *, chance: random.Random) -> Phases:
+def standard(store: Reader, *, chance: random.Random) -> Phases:
     """The phases of drachma's API server."""
-    namespaces = catalog.find("", "v1", plural=namespacelifecycle.NAMESPACES)
-    assert namespaces is not None, "namespaces are always served"
-    lifecycle = namespacelifecycle.NamespaceLifecycle(store, namespaces)
+    lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     birth = identity.Birth(chance)
     return Phases(
         (

@@ -10,8 +10,8 @@ from drachma.server import documents, objectmeta, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies
-from drachma.server.kinds.strategy import Write
 from drachma.server.presentation import negotiation
+from drachma.server.surface.strategy import Write
 
 _StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
@@ -23,7 +23,7 @@ def read(
     target = call.target
     below = target.subresource
     assert below is not None, "called on a subresource"
-    kind = bodies.Target(target.resource, target.version, below.kind, below.api_version)
+    kind = bodies.target_below(call.surface, target.resource, below)
     validation = wanted.field_validation
     body = bodies.read(call.body.data, media_type, wanted=kind, validation=validation, also=also)
     call.warnings.extend(bodies.enforce(body, wanted=kind, validation=validation))

@@ -7,7 +7,7 @@ from drachma.server import status
 from drachma.server.admission.namespacelifecycle import NAMESPACES
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls import options
-from drachma.server.kinds.strategy import Write
+from drachma.server.surface.strategy import Write
 from drachma.store import record
 from drachma.validation import fielderror
 from drachma.validation.path import METADATA

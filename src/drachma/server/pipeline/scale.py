@@ -9,16 +9,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from drachma import errors
-from drachma.server import documents, schema, status
+from drachma.server import documents, status
 from drachma.server.calls import options
-from drachma.server.calls.call import Call, Target
+from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies
-from drachma.server.kinds.strategy import Subject
 from drachma.server.patch import patching
 from drachma.server.pipeline.answer import Answer, Verbatim
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.pipeline.update import Update
 from drachma.server.presentation import negotiation
+from drachma.server.surface.strategy import Subject
 from drachma.validation import fielderror, metadata
 from drachma.validation.path import SPEC
 from drachma.values import labels
@@ -46,10 +46,10 @@ async def update(services: Services, call: Call) -> Answer:
     check_name(call.target)
     media_type = negotiation.body_type(call.body.media_type)
     wanted = options.for_write(call.query, "UpdateOptions")
-    kind, validation = _target(call.target), wanted.field_validation
+    kind, validation = _target(call), wanted.field_validation
     body = bodies.read(call.body.data, media_type, wanted=kind, validation=validation)
     call.warnings.extend(bodies.enforce(body, wanted=kind, validation=validation))
-    size = _size(body.document, call.target)
+    size = _size(body.document, call)
     return await _resize(services, call, lambda _workload: size, wanted=wanted)
 
 
@@ -68,12 +68,12 @@ async def patch(services: Services, call: Call) -> Answer:
             current,
             content_type=patch_type,
             body=call.body.data,
-            schema=schema.of(_API_VERSION, _KIND),
+            schema=_target(call).schema,
             field_validation=wanted.field_validation,
         )
         if not isinstance(patched.document, dict):
             raise status.invalid_patch(msgspec.json.encode(patched.document).decode(), detail="not a Scale")
-        return _size(patched.document, call.target)
+        return _size(patched.document, call)
 
     return await _resize(services, call, size, wanted=wanted)
 
@@ -83,12 +83,11 @@ async def _resize(
 ) -> Answer:
     # The number of replicas is part of the spec, so this is a write to the workload itself.
     write = msgspec.structs.replace(services.write(call), subresource="")
-    strategy = services.strategy(write.resource)
 
     def resized(stored: Mapping[str, Any] | None) -> Subject:
         assert stored is not None, "no workload is made by its scale"
         asked = size(stored)
-        subject = strategy.load(stored)
+        subject = write.served.strategy.load(stored)
         subject.content = {**subject.content, "spec": {**subject.content["spec"], "replicas": asked.replicas}}
         subject.metadata["resourceVersion"] = asked.resource_version
         return subject
@@ -98,19 +97,22 @@ async def _resize(
     return Answer(200, Verbatim(_scale(workload)))
 
 
-def _target(target: Target) -> bodies.Target:
-    return bodies.Target(target.resource, target.version, _KIND, _API_VERSION)
+def _target(call: Call) -> bodies.Target:
+    below = call.target.subresource
+    assert below is not None, "called on a subresource"
+    return bodies.target_below(call.surface, call.target.resource, below)
 
 
-def _size(scale: dict[str, Any], target: Target) -> _Size:
+def _size(scale: dict[str, Any], call: Call) -> _Size:
+    target = _target(call)
     try:
-        scale = bodies.checked(documents.without_nulls(scale), schema.of(_API_VERSION, _KIND))
+        scale = bodies.checked(documents.without_nulls(scale), target.schema)
     except errors.DecodeError as error:
-        raise bodies.unfit(_target(target), str(error)) from None
+        raise bodies.unfit(target, str(error)) from None
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if replicas < 0:
         causes = [fielderror.invalid(SPEC.child("replicas"), replicas, metadata.MUST_NOT_BE_NEGATIVE)]
-        raise status.invalid(_KIND, target.name, group="autoscaling", causes=causes)
+        raise status.invalid(_KIND, call.target.name, group="autoscaling", causes=causes)
     return _Size(replicas, (scale.get("metadata") or {}).get("resourceVersion", ""))
 
 

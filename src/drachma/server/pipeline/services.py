@@ -6,17 +6,14 @@ from datetime import datetime
 
 import msgspec
 
-from drachma.api import gates as feature
 from drachma.server import status
 from drachma.server.calls.call import Call, Target
-from drachma.server.kinds import builtin
-from drachma.server.kinds.strategy import Environment, Strategy, Write
 from drachma.server.pipeline import commit, phases
 from drachma.server.pipeline.answer import Answer, Unstored
 from drachma.server.pipeline.intent import Outcome
 from drachma.server.reads import listing, watching
 from drachma.server.reads.reader import Reader
-from drachma.server.surface import apisurface, resources
+from drachma.server.surface.strategy import Write
 from drachma.store import protocol, record
 from drachma.validation import metadata
 from drachma.values import quotation
@@ -28,17 +25,13 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     store: Reader
     committer: commit.Committer
     phases: phases.Phases
-    surface: apisurface.ApiSurface
     watches: watching.Watches
     clock: Callable[[], datetime]
     chance: random.Random
 
-    def strategy(self, resource: resources.Resource) -> Strategy:
-        return self.surface.strategy(resource)
-
     def write(self, call: Call, *, name: str = "") -> Write:
         """The circumstances of what a call writes now."""
-        return Write.of(call, now=self.clock(), name=name)
+        return call.write(now=self.clock(), name=name)
 
     def get(self, target: Target) -> record.Record:
         """The stored object; a 404 where there is none."""
@@ -47,22 +40,21 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
             raise status.not_found(target.resource, target.name)
         return stored
 
-    def answer(self, code: int, outcome: Outcome, target: Target) -> Answer:
+    def answer(self, code: int, outcome: Outcome, call: Call) -> Answer:
         """What a write left, as the answer to it."""
         if outcome.stored is not None:
             return Answer(code, outcome.stored)
-        return Answer(code, Unstored(self.strategy(target.resource).serve(outcome.document, target.version)))
+        target = call.target
+        strategy = call.surface.strategy(target.resource)
+        return Answer(code, Unstored(strategy.serve(outcome.document, target.version)))
 
 
-def standard(
-    store: protocol.Store, *, clock: Callable[[], datetime], chance: random.Random, gates: feature.Gates
-) -> Services:
+def standard(store: protocol.Store, *, clock: Callable[[], datetime], chance: random.Random) -> Services:
     """The services of drachma's API server on a store."""
     return Services(
         store=store,
         committer=commit.Committer(store),
-        phases=phases.standard(store, resources.CATALOG, chance=chance),
-        surface=apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store)),
+        phases=phases.standard(store, chance=chance),
         watches=watching.Watches(),
         clock=clock,
         chance=chance,

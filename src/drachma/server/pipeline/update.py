@@ -10,12 +10,12 @@ from drachma.server import documents, objectmeta, status
 from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
-from drachma.server.kinds.strategy import Subject, Write
 from drachma.server.pipeline import creation, intent
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.phases import Operation
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
+from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
 Change: TypeAlias = Callable[[Mapping[str, Any] | None], Subject]
@@ -28,7 +28,7 @@ async def update(services: Services, call: Call) -> Answer:
     wanted = options.for_write(call.query, "UpdateOptions")
     media_type = negotiation.body_type(call.body.media_type)
     write = services.write(call)
-    subject = creation.decode(services, call, write, wanted=wanted, media_type=media_type)
+    subject = creation.decode(call, write, wanted=wanted, media_type=media_type)
     objectmeta.place(subject.metadata, write.namespace)
     objectmeta.check_name(subject.metadata, write.name)
     return await change(services, call, Update(services, lambda _stored: subject.copy(), write, wanted=wanted))
@@ -37,7 +37,7 @@ async def update(services: Services, call: Call) -> Answer:
 async def change(services: Services, call: Call, made: "Update") -> Answer:
     """The answer to an intent that changes the object of a call."""
     outcome = await services.committer.commit(made)
-    return services.answer(201 if outcome.is_created else 200, outcome, call.target)
+    return services.answer(201 if outcome.is_created else 200, outcome, call)
 
 
 class Update:
@@ -57,8 +57,7 @@ class Update:
         self._services = services
         self._change = change
         self._options = wanted
-        self._strategy = services.strategy(write.resource)
-        self._creates = not write.subresource and (creates or self._strategy.traits.creates_on_update)
+        self._creates = not write.subresource and (creates or write.resource.traits.creates_on_update)
 
     def decide(self, get: intent.Get) -> intent.Decision:
         write = self.write
@@ -66,7 +65,7 @@ class Update:
         if stored is None:
             return self._decide_new(get)
         before = stored.value
-        proposal = Proposal(self._change(before), write, strategy=self._strategy, options=self._options, stored=stored)
+        proposal = Proposal(self._change(before), write, options=self._options, stored=stored)
         self._services.phases.run(Operation.UPDATE, proposal)
         document = proposal.document
         if objectmeta.is_finalized(document["metadata"], before["metadata"]) and not _holds_back(document):

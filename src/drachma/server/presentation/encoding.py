@@ -5,14 +5,13 @@ items of lists are written without them, so most answers are the stored bytes wi
 are converted once per stored object and remembered.
 """
 
-import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from drachma.server.kinds.strategy import Strategy
 from drachma.server.surface import resources
+from drachma.server.surface.strategy import Served
 from drachma.store import record
 
 _encode = msgspec.json.Encoder().encode
@@ -29,16 +28,16 @@ def encode(document: Any) -> bytes:
 class Encoder:
     """The forms of one resource's objects."""
 
-    def __init__(self, resource: resources.Resource, strategy: Strategy) -> None:
-        self._resource = resource
-        self._strategy = strategy
+    def __init__(self, served: Served) -> None:
+        resource = served.resource
+        self._strategy = served.strategy
         self._stored = _head(resource, resource.versions[0])
         self._heads = {version: _head(resource, version) for version in resource.versions}
         shapes = resource.model.shapes if resource.model is not None else {}
         self._reshaped = frozenset(shapes)
         self.shared: Final[dict[tuple[str, int, int, int], bytes]] = {}
         """What several watches are sent; theirs to fill and to empty."""
-        self._converted = functools.lru_cache(maxsize=_REMEMBERED)(self._convert)
+        self._conversions: Final[dict[tuple[record.Record, str], bytes]] = {}
 
     def object(self, stored: record.Record, version: str) -> bytes:
         """A whole object."""
@@ -57,8 +56,15 @@ class Encoder:
         """A whole object as a document, shared and not to be changed."""
         return self._strategy.serve(stored.value, version)
 
-    def _convert(self, stored: record.Record, version: str) -> bytes:
-        return _encode(self._strategy.serve(stored.value, version))
+    def _converted(self, stored: record.Record, version: str) -> bytes:
+        """An object of another shape, converted once for all who ask for it at about the same time."""
+        key = (stored, version)
+        data = self._conversions.get(key)
+        if data is None:
+            if len(self._conversions) >= _REMEMBERED:
+                self._conversions.clear()
+            data = self._conversions[key] = _encode(self._strategy.serve(stored.value, version))
+        return data
 
 
 def _head(resource: resources.Resource, version: str) -> bytes:

@@ -6,12 +6,12 @@ on the old one, such as a watch, ends on it. :meth:`ApiSurface.with_kinds` and :
 another one, which shares with the first whatever is not concerned.
 """
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
 
-from drachma.server.kinds.strategy import Environment, Strategy
 from drachma.server.schema import model
 from drachma.server.surface import openapi, resources, routes
+from drachma.server.surface.strategy import Environment, Served, Strategy
 
 _ROUTES: Final = 8192
 """Paths whose routes are kept: collections, and objects that several requests in a row are about."""
@@ -25,8 +25,6 @@ _Place: TypeAlias = tuple[str, str]
 _EVERYTHING: Final = ("", "")
 """The place of the document about all groups."""
 
-_T = TypeVar("_T")
-
 
 MakeStrategy: TypeAlias = Callable[[resources.Resource, Environment], Strategy]
 
@@ -35,25 +33,6 @@ class Kind(resources.Resource, frozen=True, kw_only=True, eq=False, dict=True):
     """Everything that the server knows of a kind: the resource, and how its objects are read, prepared and checked."""
 
     strategy: MakeStrategy
-
-
-class Served:
-    """A kind in an application. What other rooms make of it is kept with it, as long as it is served."""
-
-    __slots__ = ("_derived", "resource", "strategy")
-
-    def __init__(self, resource: resources.Resource, strategy: Strategy) -> None:
-        self.resource: Final = resource
-        self.strategy: Final = strategy
-        self._derived: Final[dict[Hashable, Any]] = {}
-
-    def derive(self, make: Callable[..., _T], *of: Hashable) -> _T:
-        """``make(served, *of)``, made once. ``of`` are names that the kind knows, so there are few of them."""
-        key = (make, *of)
-        found = self._derived.get(key)
-        if found is None:
-            found = self._derived[key] = make(self, *of)
-        return found
 
 
 class ApiSurface(resources.Catalog):

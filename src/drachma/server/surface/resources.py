@@ -109,6 +109,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
 
+    @functools.cached_property
+    def api_versions(self) -> tuple[str, ...]:
+        return tuple(map(self.api_version, self.versions))
+
     def schema(self, version: str) -> types.Object:
         """The type of its objects in a version that it is served in."""
         return self.schemas[version]
@@ -197,13 +201,3 @@ def _priority(version: str) -> tuple[int, int, int]:
             major, _, minor = version[1:].partition(word)
             stage = rank
     return stage, -int(major), -int(minor)
-
-
-def __getattr__(name: str) -> Catalog:
-    """Transitional."""
-    if name != "CATALOG":
-        raise AttributeError(name)
-    from drachma.server.kinds import builtin
-
-    catalog = globals()["CATALOG"] = Catalog(builtin.KINDS)
-    return catalog

@@ -6,24 +6,18 @@ from typing import Any, assert_never
 
 from drachma.server import status
 from drachma.server.calls.call import Call
-from drachma.server.kinds.strategy import Strategy
 from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
 from drachma.server.presentation import encoding, forms, negotiation
 from drachma.server.reads import listing, watching
-from drachma.server.surface import resources
 from drachma.server.wire import responses, streaming
 from drachma.store import record
 
 
 class Presenter:
-    """Writes answers; knows how the objects of each resource are encoded."""
+    """Writes answers."""
 
-    def __init__(self, strategies: Mapping[str, Strategy], *, clock: Callable[[], datetime]) -> None:
+    def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
-        self._encoders = {
-            resource.key: encoding.Encoder(resource, strategies[resource.key])
-            for resource in resources.CATALOG.resources
-        }
 
     def response(self, answer: Answer, call: Call, output: negotiation.Output) -> responses.Response:
         """The response to a call that is not a watch; a 406 for a form that its answer does not have."""
@@ -44,7 +38,7 @@ class Presenter:
     def framer(self, call: Call, output: negotiation.Output) -> streaming.Framer:
         """The form of the events of a watch; a 406 for one that is not a stream of JSON."""
         target = call.target
-        encoder = self._encoders[target.resource.key]
+        encoder = _encoder(call)
         if output.media_type != negotiation.JSON:
             raise status.not_acceptable(negotiation.STREAM_MEDIA_TYPES)
         if output.form is negotiation.Form.OBJECT:
@@ -57,7 +51,7 @@ class Presenter:
     def _stored(
         self, code: int, stored: record.Record, call: Call, *, output: negotiation.Output
     ) -> responses.Response:
-        encoder, version = self._encoders[call.target.resource.key], call.target.version
+        encoder, version = _encoder(call), call.target.version
         if output.is_plain:
             return responses.plain(code, encoder.object(stored, version))
         return self._object(code, encoder.document(stored, version), call, output=output)
@@ -73,7 +67,7 @@ class Presenter:
     def _list(self, code: int, listed: listing.Listed, call: Call, *, output: negotiation.Output) -> responses.Response:
         target = call.target
         resource, version = target.resource, target.version
-        encoder, head = self._encoders[resource.key], forms.list_metadata(listed)
+        encoder, head = _encoder(call), forms.list_metadata(listed)
         if output.is_plain:
             envelope = {"kind": resource.list_kind, "apiVersion": target.api_version, "metadata": head}
             items = b",".join([encoder.item(stored, version) for stored in listed.records])
@@ -86,3 +80,7 @@ class Presenter:
 
     def _context(self, call: Call) -> forms.Context:
         return forms.Context.of(call.query, now=self._clock())
+
+
+def _encoder(call: Call) -> encoding.Encoder:
+    return call.surface.served(call.target.resource).derive(encoding.Encoder)

@@ -21,12 +21,15 @@ from drachma.api import gates as feature
 from drachma.server import deadlines, status
 from drachma.server.access import authentication
 from drachma.server.calls import options
-from drachma.server.calls.call import Body, Call, Target, User
+from drachma.server.calls.call import Body, Call, Target
+from drachma.server.kinds import builtin
 from drachma.server.pipeline import services
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import negotiation
 from drachma.server.reads import watching
-from drachma.server.surface import resources, routes, verbs
+from drachma.server.surface import apisurface, resources, routes, verbs
+from drachma.server.surface.strategy import Environment
+from drachma.server.user import User
 from drachma.server.wire import answers, health, metrics, nonresource, responses, streaming
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
@@ -66,16 +69,15 @@ class Application:
         self._chance = chance
         self._is_draining = False
         self._in_flight = 0
-        standard = services.standard(store, clock=clock, chance=chance, gates=gates)
-        self.dispatcher: Final = Dispatcher(standard)
-        self._presenter = answers.Presenter(
-            {each.key: standard.strategy(each) for each in standard.surface.resources}, clock=clock
-        )
+        surface = apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store))
+        standard = services.standard(store, clock=clock, chance=chance)
+        self.dispatcher: Final = Dispatcher(standard, surface)
+        self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()
         self.metrics.observe_store(store, standard.watches)
         checks = {"ping": lambda: "", "store": lambda: ""}
         checker = health.Health(checks, {"shutdown": lambda: "shutting down" if self._is_draining else ""})
-        self._nonresource = nonresource.NonResource(standard.surface, checker, self.metrics)
+        self._nonresource = nonresource.NonResource(checker, self.metrics)
 
     def drain(self) -> None:
         """Ends watches and says not to be ready; requests that come or are under way are still served."""
@@ -91,9 +93,10 @@ class Application:
     async def _serve(self, request: Request, send: Send) -> None:
         started = time.perf_counter()
         try:
-            user, route = self._admit(request)
+            surface = self.dispatcher.surface
+            user, route = self._admit(request, surface)
             output = _negotiated(request, route)
-            call = _call(request, route, user) if route is not None else None
+            call = _call(request, surface, route, user=user) if route is not None else None
             if call is not None and call.verb == verbs.WATCH:
                 await self._watch(request, call, send, output=output)
                 return
@@ -115,14 +118,14 @@ class Application:
             level.value -= 1
             self._in_flight -= 1
 
-    def _admit(self, request: Request) -> tuple[User, routes.Route | None]:
+    def _admit(self, request: Request, surface: apisurface.ApiSurface) -> tuple[User, routes.Route | None]:
         """Who makes a request, and where it goes; None if that is beside the resources."""
         user = self._authenticator.authenticate(request.credentials, request.path)
         if self._in_flight >= self._limits.in_flight:
             raise status.too_many_requests("too many requests, please try again later", retry_after=1)
         if not request.path.startswith("/api"):
             return user, None
-        return user, self.dispatcher.services.surface.route(request.method, request.path)
+        return user, surface.route(request.method, request.path)
 
     async def _respond(
         self, request: Request, call: Call | None, output: negotiation.Output
@@ -130,7 +133,7 @@ class Application:
         """The answer to a request; None if its client has gone."""
         try:
             if call is None:
-                return self._nonresource.serve(request)
+                return self._nonresource.serve(request, self.dispatcher.surface)
             with self._deadlines.start():
                 if call.verb not in _READS:
                     body = call.body._replace(data=await request.body())
@@ -199,7 +202,7 @@ def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Out
     return request.output
 
 
-def _call(request: Request, route: routes.Route, user: User) -> Call:
+def _call(request: Request, surface: apisurface.ApiSurface, route: routes.Route, *, user: User) -> Call:
     """A request as a call; its body comes later."""
     is_watch = route.verb == verbs.LIST and options.boolean(request.query, "watch")
     warning = resources.deprecation(route.resource, route.version)
@@ -208,6 +211,7 @@ def _call(request: Request, route: routes.Route, user: User) -> Call:
     return Call(
         user=user,
         verb=verbs.WATCH if is_watch else route.verb,
+        surface=surface,
         target=Target(route.resource, route.version, route.namespace, route.name, route.subresource),
         body=Body(media_type=request.header(b"content-type")),
         query=request.query,

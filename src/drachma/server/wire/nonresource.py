@@ -32,12 +32,11 @@ _PATHS: Final = (
 class NonResource:
     """Everything that is only read and is not a resource."""
 
-    def __init__(self, surface: apisurface.ApiSurface, checks: health.Health, numbers: metrics.Metrics) -> None:
-        self._surface = surface
+    def __init__(self, checks: health.Health, numbers: metrics.Metrics) -> None:
         self._health = checks
         self._metrics = numbers
 
-    def serve(self, request: Request) -> responses.Response:
+    def serve(self, request: Request, surface: apisurface.ApiSurface) -> responses.Response:
         """The answer, to whatever method; only versions and what is in them say that they can just be read.
 
         Raises:
@@ -54,12 +53,12 @@ class NonResource:
             kind = b"text/plain; version=0.0.4; charset=utf-8"
             return responses.Response(200, self._metrics.exposition(), ((b"content-type", kind),))
         if path.startswith("/openapi/"):
-            return self._openapi(path, request)
+            return _openapi(path, request, surface)
         if path in ("/api", "/apis") and _wants_aggregated(request):
-            return self._aggregated(path)
-        content = self._content(path, request)
+            return _aggregated(path, surface)
+        content = _content(path, request, surface)
         if content is None:
-            if self._is_below_group(path):
+            if _is_below_group(path, surface):
                 raise status.no_such_path()
             raise routes.NotServedError(path)
         if path == "/version":
@@ -69,57 +68,61 @@ class NonResource:
             _admit(request, negotiation.BODY_TYPES)
         return responses.document(200, content, request.output)
 
-    def _content(self, path: str, request: Request) -> Any:
-        match path.strip("/").split("/"):
-            case [""]:
-                groups = (f"/apis/{version}" for each in self._surface.groups for version in each.api_versions)
-                return {"paths": sorted({*_PATHS, *(path for path in groups if path.count("/") == 3)})}
-            case ["version"]:
-                return version_info()
-            case ["api"]:
-                return discovery.api_versions(server_address=_address(request))
-            case ["apis"]:
-                return discovery.group_list(self._surface)
-            case ["api", version]:
-                return discovery.resource_list(self._surface, "", version=version)
-            case ["apis", group]:
-                return discovery.group(self._surface, group)
-            case ["apis", group, version]:
-                return discovery.resource_list(self._surface, group, version=version)
-        return None
 
-    def _is_below_group(self, path: str) -> bool:
-        match path.strip("/").split("/"):
-            case ["api", _]:
-                return True
-            case ["apis", group, _]:
-                return self._surface.group(group) is not None
-        return False
+def _content(path: str, request: Request, surface: apisurface.ApiSurface) -> Any:
+    match path.strip("/").split("/"):
+        case [""]:
+            groups = (f"/apis/{version}" for each in surface.groups for version in each.api_versions)
+            return {"paths": sorted({*_PATHS, *(path for path in groups if path.count("/") == 3)})}
+        case ["version"]:
+            return version_info()
+        case ["api"]:
+            return discovery.api_versions(server_address=_address(request))
+        case ["apis"]:
+            return discovery.group_list(surface)
+        case ["api", version]:
+            return discovery.resource_list(surface, "", version=version)
+        case ["apis", group]:
+            return discovery.group(surface, group)
+        case ["apis", group, version]:
+            return discovery.resource_list(surface, group, version=version)
+    return None
 
-    def _aggregated(self, path: str) -> responses.Response:
-        make = discovery.aggregated_core if path == "/api" else discovery.aggregated
-        content = make(self._surface)
-        answer = responses.document(200, content)
-        return responses.Response(200, answer.body, ((b"content-type", _AGGREGATED), (b"vary", b"Accept")))
 
-    def _openapi(self, path: str, request: Request) -> responses.Response:
-        """OpenAPI documents. Their addresses carry a hash, so clients may keep them as long as they like."""
-        if path == "/openapi/v3":
-            return responses.plain(200, self._surface.openapi_index())
-        if path == "/openapi/v2":
-            _refuse_protobuf(request)
-            found: openapi.Served | None = self._surface.swagger()
-        else:
-            found = self._surface.openapi_document(path.removeprefix("/openapi/v3/"))
-        if found is None:
-            raise routes.NotServedError(path)
-        tag = f'"{found.hash}"'.encode()
-        headers = [(b"content-type", b"application/json"), (b"etag", tag), (b"vary", b"Accept")]
-        if request.headers.get(b"if-none-match") == tag:
-            return responses.Response(304, b"", headers)
-        if request.query.get("hash", ("",))[0] == found.hash:
-            headers.append((b"cache-control", b"public, immutable"))
-        return responses.Response(200, found.data, headers)
+def _is_below_group(path: str, surface: apisurface.ApiSurface) -> bool:
+    match path.strip("/").split("/"):
+        case ["api", _]:
+            return True
+        case ["apis", group, _]:
+            return surface.group(group) is not None
+    return False
+
+
+def _aggregated(path: str, surface: apisurface.ApiSurface) -> responses.Response:
+    make = discovery.aggregated_core if path == "/api" else discovery.aggregated
+    content = make(surface)
+    answer = responses.document(200, content)
+    return responses.Response(200, answer.body, ((b"content-type", _AGGREGATED), (b"vary", b"Accept")))
+
+
+def _openapi(path: str, request: Request, surface: apisurface.ApiSurface) -> responses.Response:
+    """OpenAPI documents. Their addresses carry a hash, so clients may keep them as long as they like."""
+    if path == "/openapi/v3":
+        return responses.plain(200, surface.openapi_index())
+    if path == "/openapi/v2":
+        _refuse_protobuf(request)
+        found: openapi.Served | None = surface.swagger()
+    else:
+        found = surface.openapi_document(path.removeprefix("/openapi/v3/"))
+    if found is None:
+        raise routes.NotServedError(path)
+    tag = f'"{found.hash}"'.encode()
+    headers = [(b"content-type", b"application/json"), (b"etag", tag), (b"vary", b"Accept")]
+    if request.headers.get(b"if-none-match") == tag:
+        return responses.Response(304, b"", headers)
+    if request.query.get("hash", ("",))[0] == found.hash:
+        headers.append((b"cache-control", b"public, immutable"))
+    return responses.Response(200, found.data, headers)
 
 
 def _is_routed(path: str) -> bool:

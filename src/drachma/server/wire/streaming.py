@@ -215,5 +215,5 @@ class Stream:
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = dict(annotations)
-        empty = schema.empty(schema.of(api_version, resource.kind))
+        empty = schema.empty(resource.schema(self._version))
         return {"kind": resource.kind, "apiVersion": api_version, **empty, "metadata": metadata}

@@ -8,20 +8,20 @@ import pytest
 from drachma.server import status
 from drachma.server.access import authentication
 from drachma.server.calls.call import Call, Target
-from drachma.server.kinds.strategy import Write
 from drachma.server.pipeline import commit, intent
-from drachma.server.surface import resources, verbs
+from drachma.server.surface import verbs
+from drachma.server.surface.strategy import Write
 from drachma.store import memory, record
+from tests.unit.server import served
 from tests.unit.server.client import Clock
 
 KEY = record.Key("pods", "default", "p")
 
 
 def write() -> Write:
-    pods = resources.CATALOG.find("", "v1", plural="pods")
-    assert pods is not None, "pods are served"
-    target = Target(pods, "v1", "default", "p", None)
-    return Write.of(Call(user=authentication.ADMIN, verb=verbs.UPDATE, target=target), now=Clock()())
+    target = Target(served.resource("pods"), "v1", "default", "p", None)
+    call = Call(user=authentication.ADMIN, verb=verbs.UPDATE, surface=served.surface(), target=target)
+    return call.write(now=Clock()())
 
 
 class Scripted:

@@ -124,7 +124,8 @@ async def populate(server: Client) -> None:
 
 def with_phases(server: Client, changed: Phases) -> Dispatcher:
     """The same API with other phases."""
-    return Dispatcher(msgspec.structs.replace(server.app.dispatcher.services, phases=changed))
+    standard = server.app.dispatcher
+    return Dispatcher(msgspec.structs.replace(standard.services, phases=changed), standard.surface)
 
 
 def refuse(_: Proposal | Removal | Call) -> None:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from drachma.server import status
-from drachma.server.surface import apisurface, resources, routes
+from drachma.server.surface import apisurface, resources, routes, strategy
 from tests.unit.server import served, trees
 
 
@@ -97,7 +97,7 @@ def test_what_others_make_of_a_kind_is_made_once() -> None:
     assert pods is not None
     made: list[resources.Resource] = []
 
-    def make(kind: apisurface.Served, version: str) -> str:
+    def make(kind: strategy.Served, version: str) -> str:
         made.append(kind.resource)
         return f"{kind.resource.plural} in {version}"
 

@@ -8,11 +8,11 @@ from drachma.server import objectmeta
 from drachma.server.kinds.autoscaling import scale
 from drachma.server.kinds.core import podtypes
 from drachma.server.kinds.document import Document
-from drachma.server.kinds.strategy import Subject, Write
 from drachma.server.kinds.workload import WorkloadStrategy
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import workload
 from drachma.validation.fielderror import Errors
 

@@ -9,11 +9,11 @@ from drachma.server import documents, objectmeta
 from drachma.server.kinds.batch import workloadtypes
 from drachma.server.kinds.core import podtypes
 from drachma.server.kinds.document import Document
-from drachma.server.kinds.strategy import Subject, Write
 from drachma.server.kinds.workload import WorkloadStrategy
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import age, cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import job
 from drachma.validation.fielderror import Errors
 from drachma.values import names, quotation

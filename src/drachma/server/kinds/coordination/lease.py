@@ -6,10 +6,10 @@ from typing import Final
 from drachma.api import lease as leases
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.kinds.strategy import Subject, Write
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import fielderror, metadata
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.kinds.strategy import Subject
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject
 from drachma.validation import configuration
 from drachma.validation.fielderror import Errors
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 from drachma.api import event as events
 from drachma.server.kinds.core import references
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.kinds.strategy import Subject
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import age, cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject
 from drachma.validation import event as rules
 from drachma.validation import metadata
 from drachma.validation.fielderror import Errors

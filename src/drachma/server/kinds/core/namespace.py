@@ -7,10 +7,10 @@ from typing import Any, Final
 from drachma.api import namespace as namespaces
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy, taken
-from drachma.server.kinds.strategy import Subject, Write
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources, selectable, verbs
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, Path

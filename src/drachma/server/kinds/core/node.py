@@ -7,10 +7,10 @@ from typing import Any, Final
 from drachma.api import node as nodes
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy, taken
-from drachma.server.kinds.strategy import Subject, Write
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import age, cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import node as rules
 from drachma.validation.fielderror import Errors
 

@@ -10,9 +10,9 @@ from drachma.server import documents, objectmeta, status
 from drachma.server.kinds import sharing
 from drachma.server.kinds.core import podspec, qos
 from drachma.server.kinds.document import Document, DocumentStrategy, taken
-from drachma.server.kinds.strategy import Environment, Subject, Write
 from drachma.server.schema import emptyfields
 from drachma.server.surface import resources
+from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.store import record
 from drachma.validation import metadata as metadata_rules
 from drachma.validation import pod as claim_rules

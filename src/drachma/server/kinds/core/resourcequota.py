@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from drachma.api import resourcequota
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.kinds.strategy import Subject
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject
 from drachma.validation import quota as rules
 from drachma.validation.fielderror import Errors
 from drachma.values import quantity

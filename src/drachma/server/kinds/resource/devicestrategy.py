@@ -23,9 +23,9 @@ from drachma.api import (
 from drachma.server import objectmeta, status
 from drachma.server.decoding import bodies
 from drachma.server.kinds import sharing
-from drachma.server.kinds.strategy import Environment, Subject, Write
 from drachma.server.schema import emptyfields
 from drachma.server.surface import resources
+from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.store import protocol, record
 from drachma.validation import admission, context, writes
 
@@ -62,7 +62,6 @@ class DeviceStrategy:
         self._contents: dict[str, dict[tuple[str, bytes], Any]] = {field: {} for field in self._fields}
         self._stored = sharing.Outcomes[Any, Any](_REMEMBERED)
         self._typed = sharing.Outcomes[Any, Any](_REMEMBERED)
-        self.traits: Final = resource.traits
 
     def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         if self._is_timeless:
@@ -72,7 +71,7 @@ class DeviceStrategy:
                 return Subject(own, self._kind.model(**self._given_parts(document, stored)))
             except (msgspec.ValidationError, errors.DecodeError):
                 pass  # Read as a whole, which takes nulls and says what is wrong.
-        given = defaults.apply(bodies.decode(document, self._kind), now=write.now)
+        given = defaults.apply(bodies.decode(document, self._resource.schema(write.version)), now=write.now)
         return Subject(objectmeta.normalized(given.metadata), given)
 
     def load(self, document: Mapping[str, Any]) -> Subject:

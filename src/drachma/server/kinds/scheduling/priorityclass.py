@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
-from drachma.server.kinds.strategy import Subject
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout
 from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject
 from drachma.validation import fielderror, metadata, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path

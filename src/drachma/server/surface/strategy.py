@@ -4,18 +4,20 @@ The pipeline knows metadata and verbs; what is particular to a kind is behind :c
 names its strategy; most derive from ``server.kinds.document``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from drachma.api import gates as feature
 from drachma.api import meta
-from drachma.server.calls.call import Call, User
 from drachma.server.objectmeta import Metadata
 from drachma.server.surface import resources
+from drachma.server.user import User
 from drachma.store import protocol
+
+_T = TypeVar("_T")
 
 
 class Subject:
@@ -41,6 +43,7 @@ class Subject:
 class Write(msgspec.Struct, frozen=True, kw_only=True):
     """The circumstances of a write. ``warnings`` collects what the client is told in Warning headers."""
 
+    served: "Served"
     resource: resources.Resource
     version: str
     namespace: str
@@ -56,23 +59,6 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     def api_version(self) -> str:
         return self.resource.api_version(self.version)
 
-    @classmethod
-    def of(cls, call: Call, *, now: datetime, name: str = "") -> "Write":
-        """What a call writes to the object that it is about, or to the one of that name in its collection."""
-        target = call.target
-        return cls(
-            resource=target.resource,
-            version=target.version,
-            namespace=target.namespace or "",
-            name=name or target.name,
-            subresource=target.subresource.name if target.subresource is not None else "",
-            verb=call.verb,
-            user=call.user,
-            user_agent=call.user_agent,
-            now=now,
-            warnings=call.warnings,
-        )
-
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What strategies may depend on besides their kind."""
@@ -83,13 +69,6 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 
 class Strategy(Protocol):
     """One kind's part of the pipeline. All documents given and returned are owned by nobody else afterwards."""
-
-    @property
-    def traits(self) -> resources.Traits: ...
-
-    def __hash__(self) -> int:
-        """Strategies are told apart by identity."""
-        ...
 
     def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         """A client's document in the version it was written in, with defaults.
@@ -130,3 +109,22 @@ class Strategy(Protocol):
 
     def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
         """How many seconds a deletion waits, for kinds that die gracefully."""
+
+
+class Served:
+    """A kind in an application. What other rooms make of it is kept with it, as long as it is served."""
+
+    __slots__ = ("_derived", "resource", "strategy")
+
+    def __init__(self, resource: resources.Resource, strategy: Strategy) -> None:
+        self.resource: Final = resource
+        self.strategy: Final = strategy
+        self._derived: Final[dict[Hashable, Any]] = {}
+
+    def derive(self, make: Callable[..., _T], *of: Hashable) -> _T:
+        """``make(served, *of)``, made once. ``of`` are names that the kind knows, so there are few of them."""
+        key = (make, *of)
+        found = self._derived.get(key)
+        if found is None:
+            found = self._derived[key] = make(self, *of)
+        return found
