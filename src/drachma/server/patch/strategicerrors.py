@@ -60,9 +60,11 @@ def _value(value: Any, wanted: model.Type, *, owner: decodeerrors.Owner) -> None
             _items(value, element, owner=owner)
         case model.Scalar(name=name) if name in _KINDS:
             _scalar(value, wanted, owner=owner)
+        case model.BYTES:
+            _bytes(value)
         case model.Scalar():
             # Types that read themselves from JSON do so here too.
-            problem = decodeerrors.explain_value(value, wanted, owner=owner)
+            problem = decodeerrors.explain_alone(value, wanted)
             if problem:
                 raise _Mismatch(problem)
 
@@ -82,6 +84,14 @@ def _scalar(value: Any, wanted: model.Scalar, *, owner: decodeerrors.Owner) -> N
     if (kind == "string" and found == "int64") or (is_integer and found == "float64"):
         raise _Mismatch(f"cannot convert {found} to {decodeerrors.type_name(wanted, owner)}")
     raise _Mismatch(f"unrecognized type: {kind}")
+
+
+def _bytes(value: Any) -> None:
+    if not isinstance(value, str):
+        raise _Mismatch(f"cannot restore slice from {_kind(value)}")
+    problem = decodeerrors.explain_alone(value, model.BYTES)
+    if problem:
+        raise _Mismatch(f"error decoding from json: {problem}")
 
 
 def _kind(value: Any) -> str:

@@ -57,17 +57,17 @@ def explained(document: Any, schema: model.Object) -> str:
     Go goes on after a wrong type, to the end or to a value whose type reads itself and fails; of that it speaks first.
     """
     try:
-        _read_themselves(document, schema)
+        _read_themselves(document, schema, path="", owner=_NOBODY)
         _object(document, schema, path="", owner=_NOBODY)
     except _Mismatch as error:
         return str(error)
     return ""
 
 
-def explain_value(value: Any, wanted: model.Type, *, owner: Owner) -> str:
-    """The same for a value of any type, which is in a field of an object; ``owner`` says which."""
+def explain_alone(value: Any, wanted: model.Scalar) -> str:
+    """What a type that reads itself says about a value, where nobody tells it in which field that is."""
     try:
-        _value(value, wanted, path=owner.field, owner=owner)
+        _scalar(value, wanted, path="", owner=_NOBODY)
     except _Mismatch as error:
         return str(error)
     return ""
@@ -99,26 +99,31 @@ def _object(value: Any, schema: model.Object, *, path: str, owner: Owner) -> Non
     for key, item in value.items():
         field = schema.fields.get(key)
         if field is not None and item is not None:
-            name = f"{field.go_parent}.{key}" if field.go_parent else key
-            below = f"{path}.{name}" if path else name
-            _value(item, field.type, path=below, owner=Owner.of(schema, field))
+            _value(item, field.type, path=_below(path, field), owner=Owner.of(schema, field))
 
 
-def _read_themselves(value: Any, wanted: model.Type) -> None:
+def _below(path: str, field: model.Field) -> str:
+    """The path of a field, with the structs that Go's messages name on the way."""
+    name = f"{field.go_parent}.{field.name}" if field.go_parent else field.name
+    return f"{path}.{name}" if path else name
+
+
+def _read_themselves(value: Any, wanted: model.Type, *, path: str, owner: Owner) -> None:
     """Finds values whose types read themselves, and cannot."""
     match wanted:
-        case model.Object(fields=fields) if isinstance(value, dict):
+        case model.Object() if isinstance(value, dict):
             for key, item in value.items():
-                if key in fields:
-                    _read_themselves(item, fields[key].type)
+                field = wanted.fields.get(key)
+                if field is not None:
+                    _read_themselves(item, field.type, path=_below(path, field), owner=Owner.of(wanted, field))
         case model.MapOf(element=element) if isinstance(value, dict):
             for item in value.values():
-                _read_themselves(item, element)
+                _read_themselves(item, element, path=path, owner=owner)
         case model.ListOf(element=element) if isinstance(value, list):
             for item in value:
-                _read_themselves(item, element)
+                _read_themselves(item, element, path=path, owner=owner)
         case model.Scalar(name=name) if name in _SELF_READING and value is not None:
-            _scalar(value, wanted, path="", owner=_NOBODY)
+            _scalar(value, wanted, path=path, owner=owner)
 
 
 def _value(value: Any, wanted: model.Type, *, path: str, owner: Owner) -> None:
@@ -162,12 +167,16 @@ def _scalar(value: Any, wanted: model.Scalar, *, path: str, owner: Owner) -> Non
         case "Quantity":
             _quantity(value)
         case "Time":
+            if not isinstance(value, str):
+                _refuse(value, model.STRING, path=path, owner=owner)
             _time(value, layout=_TIME_LAYOUT)
         case "MicroTime":
+            if not isinstance(value, str):
+                _refuse(value, model.STRING, path=path, owner=owner)
             _time(value, layout=_MICRO_TIME_LAYOUT)
         case "IntOrString":
             if not isinstance(value, str | int) or isinstance(value, bool):
-                raise _Mismatch(f"json: cannot unmarshal {describe(value)} into Go value of type int32")
+                _refuse(value, model.INT32, path=path, owner=owner)
 
 
 def _base64(text: str) -> None:
@@ -190,9 +199,7 @@ def _quantity(value: Any) -> None:
         raise _Mismatch(str(error)) from None
 
 
-def _time(value: Any, *, layout: str) -> None:
-    if not isinstance(value, str):
-        raise _Mismatch(f"json: cannot unmarshal {describe(value)} into Go value of type string")
+def _time(value: str, *, layout: str) -> None:
     if layout is _MICRO_TIME_LAYOUT and _SECONDS.match(value) and not _MICRO_SECONDS.match(value):
         # Go leaves out no digit of what a layout asks for.
         shown, rest = (msgspec.json.encode(text).decode() for text in (value, value[19:]))

@@ -33,6 +33,24 @@ def test_explain(document: dict[str, Any], want: str) -> None:
     assert strategicerrors.explain(document, SLICES) == want
 
 
+@pytest.mark.parametrize(
+    ("content", "want"),
+    [
+        pytest.param({"k": 5}, "cannot restore slice from int64", id="number-for-bytes"),
+        pytest.param({"k": "*"}, "error decoding from json: illegal base64 data at input byte 0", id="no-base64"),
+        pytest.param({"k": "YQ=="}, "", id="base64"),
+    ],
+)
+def test_bytes(content: dict[str, Any], want: str) -> None:
+    assert strategicerrors.explain({"data": content}, served.schema("v1", "Secret")) == want
+
+
+def test_a_time_is_not_told_where_it_is() -> None:
+    document = {"metadata": {"creationTimestamp": 5}}
+    want = "json: cannot unmarshal number into Go value of type string"
+    assert strategicerrors.explain(document, SLICES) == want
+
+
 def test_unknown_fields_are_named_without_the_keys_of_maps() -> None:
     document = _slice(devices=[{"name": "d", "attributes": {"a": {"strng": "x"}}, "bogus": 1}], extra=1)
     assert strategicerrors.unknown_fields(document, SLICES) == [

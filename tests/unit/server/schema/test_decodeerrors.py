@@ -9,6 +9,8 @@ from tests.unit.server import served
 CLAIM = served.schema("resource.k8s.io/v1", "ResourceClaim")
 SLICE = served.schema("resource.k8s.io/v1", "ResourceSlice")
 POD = served.schema("v1", "Pod")
+LEASE = served.schema("coordination.k8s.io/v1", "Lease")
+DEPLOYMENT = served.schema("apps/v1", "Deployment")
 SECRET = served.schema("v1", "Secret")
 
 
@@ -81,6 +83,32 @@ SECRET = served.schema("v1", "Secret")
             {"metadata": {"creationTimestamp": "yesterday"}},
             'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',
             id="no-time",
+        ),
+        pytest.param(
+            CLAIM,
+            {"metadata": {"labels": 5, "creationTimestamp": 5}},
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string",
+            id="number-for-a-time",
+        ),
+        pytest.param(
+            SLICE,
+            {"spec": {"devices": [{"taints": [{"effect": 5, "timeAdded": {}}]}]}},
+            "json: cannot unmarshal object into Go struct field DeviceTaint.spec.devices.taints.timeAdded "
+            "of type string",
+            id="object-for-a-time-in-a-list",
+        ),
+        pytest.param(
+            LEASE,
+            {"spec": {"renewTime": True}},
+            "json: cannot unmarshal bool into Go struct field LeaseSpec.spec.renewTime of type string",
+            id="boolean-for-a-micro-time",
+        ),
+        pytest.param(
+            DEPLOYMENT,
+            {"spec": {"strategy": {"rollingUpdate": {"maxSurge": 1.5}}}},
+            "json: cannot unmarshal number 1.5 into Go struct field "
+            "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge of type int32",
+            id="fraction-for-a-count-or-share",
         ),
         pytest.param(
             POD,
