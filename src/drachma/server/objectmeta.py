@@ -13,6 +13,7 @@ import msgspec
 
 from drachma.api import meta
 from drachma.server import status
+from drachma.values import quotation
 
 Metadata: TypeAlias = dict[str, Any]
 
@@ -22,6 +23,7 @@ FOREGROUND_FINALIZER: Final = "foregroundDeletion"
 GENERATE_ATTEMPTS: Final = 8
 """How often a name is generated anew when it is taken."""
 
+_VERSIONS: Final = 2**64
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH: Final = 63
@@ -132,6 +134,23 @@ def check_name(metadata: Metadata, name: str) -> None:
         raise status.bad_request(f"the name of the object ({name} based on URL) was undeterminable: {problem}")
     if given != name:
         raise status.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def version(metadata: Mapping[str, Any]) -> int:
+    """The version of the object that a write is one of; 0 where the client does not say.
+
+    Raises:
+        status.StatusError: it is no number of 64 bits, which Go's parser says.
+    """
+    text = metadata.get("resourceVersion") or "0"
+    problem = ""
+    if not (text.isascii() and text.isdigit()):
+        problem = "invalid syntax"
+    elif int(text) >= _VERSIONS:
+        problem = "value out of range"
+    if problem:
+        raise status.unclassified(f"strconv.ParseUint: parsing {quotation.quote(text)}: {problem}")
+    return int(text)
 
 
 def merge_owners(metadata: Metadata, warnings: list[str]) -> None:

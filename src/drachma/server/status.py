@@ -167,6 +167,11 @@ def too_many_requests(message: str, *, retry_after: int) -> StatusError:
     return failure(429, "TooManyRequests", message, details={"retryAfterSeconds": retry_after})
 
 
+def unclassified(message: str) -> StatusError:
+    """An error that upstream has no Status for: code 500 and no reason, even where the client is to blame."""
+    return failure(500, "", message)
+
+
 def internal(message: str) -> StatusError:
     """A defect, or a component below that fails."""
     return failure(

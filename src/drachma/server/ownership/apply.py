@@ -4,7 +4,8 @@ The patch verb calls :func:`apply` with the live document (None for an object th
 the request, and defaults and validates the outcome. Conflicts with other managers are raised as the Status that
 upstream answers, unless the request forces them; so is a configuration that does not fit the schema.
 
-Public: ``apply(live, applied, *, manager, kind, now, is_forced) -> document``, ``conflict(conflicts) -> StatusError``.
+Public: ``apply(live, applied, *, manager, kind, now, is_forced) -> document``, ``conflict(conflicts) -> StatusError``,
+``unconvertible(applied, problem) -> StatusError``.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,6 @@ from drachma import errors
 from drachma.server import documents, schema, status
 from drachma.server.ownership import applyerrors, comparison, fieldset, lastapplied, managedfields, managers, merging
 from drachma.server.ownership.managers import Document, Owned, Owners
-from drachma.server.patch import patching
 from drachma.values import quotation
 
 
@@ -72,7 +72,7 @@ def _owners(live: Document | None, document: Document, *, kind: managers.Kind, n
     try:
         owners = managedfields.decode((live or {}).get("metadata", {}).get("managedFields") or [])
     except errors.InvalidValueError as error:
-        raise patching.unclassified(f"failed to decode managed fields: {error}") from None
+        raise status.unclassified(f"failed to decode managed fields: {error}") from None
     if owners:
         return owners
     return managedfields.after_first_apply(document, kind=kind, now=now)
@@ -173,17 +173,31 @@ def _has(fields: fieldset.FieldSet, path: tuple[str, ...]) -> bool:
     return fieldset.is_member(fields, path[-1])
 
 
+def unconvertible(applied: Document, problem: str) -> status.StatusError:
+    """The Status of a configuration that fits its schema, but whose values do not make an object."""
+    problem = f"unable to convert unstructured object to {_type(applied)}: {problem}"
+    return status.unclassified(f"failed to convert new object ({_identity(applied)}) to proper version: {problem}")
+
+
 def _check(applied: Document, kind: managers.Kind) -> None:
     group, _, version = kind.api_version.rpartition("/")
-    found_group, _, found_version = str(applied.get("apiVersion", "")).rpartition("/")
-    found = f"{found_group}/{found_version}, Kind={applied.get('kind', '')}"
-    if found != f"{group}/{version}, Kind={kind.name}":
-        raise status.bad_request(f"invalid object type: {found}")
+    if _type(applied) != f"{group}/{version}, Kind={kind.name}":
+        raise status.bad_request(f"invalid object type: {_type(applied)}")
     metadata = applied.get("metadata")
-    names = metadata if isinstance(metadata, dict) else {}
-    if names.get("managedFields") is not None:
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise status.bad_request("metadata.managedFields must be nil")
     if problems := applyerrors.problems(applied, schema=kind.schema):
         shown = problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *problems])
-        where = f"{names.get('namespace', '')}/{names.get('name', '')}; {found}"
-        raise patching.unclassified(f"failed to create typed patch object ({where}): {shown}")
+        raise status.unclassified(f"failed to create typed patch object ({_identity(applied)}): {shown}")
+
+
+def _type(applied: Document) -> str:
+    group, _, version = str(applied.get("apiVersion", "")).rpartition("/")
+    return f"{group}/{version}, Kind={applied.get('kind', '')}"
+
+
+def _identity(applied: Document) -> str:
+    """How upstream names a configuration in messages: its namespace and name, where these are texts, and its type."""
+    metadata = applied.get("metadata")
+    names = [metadata.get(field) if isinstance(metadata, dict) else "" for field in ("namespace", "name")]
+    return "/".join(name if isinstance(name, str) else "" for name in names) + f"; {_type(applied)}"

@@ -128,18 +128,13 @@ def _strategic(document: Any, patch: Any, schema: model.Object) -> Any:
     except strategic.UnsupportedError:
         raise unprocessable() from None
     except listorder.NotMergeableError as error:
-        raise unclassified(str(error)) from None
+        raise status.unclassified(str(error)) from None
 
 
 def unprocessable() -> status.StatusError:
     """What upstream answers where a patch does not fit the document; it does not say why."""
     message = "the server rejected our request due to an error in our request"
     return status.failure(422, "Invalid", message, details={})
-
-
-def unclassified(message: str) -> status.StatusError:
-    """An error that upstream has no Status for: code 500 and no reason, even where the client is to blame."""
-    return status.failure(500, "", message)
 
 
 def _not_a_map(patch: Any, *, prefix: str = "") -> status.StatusError:

@@ -70,7 +70,7 @@ class Binding:
     def _check(self, stored: record.Record) -> None:
         meant, pod, name = self._assignment.metadata, stored.value, self.write.name
         if meant.uid and meant.uid != stored.uid:
-            raise preconditions.other_uid(meant.uid, stored, self.write)
+            raise preconditions.other_uid(meant.uid, self.write, current=stored.uid)
         if meant.resource_version and meant.resource_version != pod["metadata"]["resourceVersion"]:
             raise preconditions.other_version(meant.resource_version, stored, self.write)
         spec = pod.get("spec") or {}
@@ -106,4 +106,4 @@ def _check_node(node: _Node) -> None:
     if not node.name:
         problems.append(fielderror.required(at.child("name")))
     if problems:
-        raise status.failure(500, "", refusal.aggregate(problems))
+        raise status.unclassified(refusal.aggregate(problems))

@@ -2,7 +2,7 @@
 
 import random
 
-from drachma.server import objectmeta, status
+from drachma.server import objectmeta
 from drachma.server.admission.proposal import Proposal
 
 
@@ -22,13 +22,8 @@ def merge_owners(proposal: Proposal) -> None:
 
 
 def begin_anew(proposal: Proposal) -> None:
-    """An update of nothing makes a new object, unless the client means a certain one that is not there."""
-    metadata, write = proposal.subject.metadata, proposal.write
-    uid = metadata.get("uid")
-    if uid:
-        detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise status.conflict(write.resource, write.name, detail=detail)
-    metadata.pop("resourceVersion", None)
+    """An update of nothing makes a new object, of no version."""
+    proposal.subject.metadata.pop("resourceVersion", None)
 
 
 def reset(proposal: Proposal) -> None:

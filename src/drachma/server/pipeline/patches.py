@@ -13,7 +13,7 @@ from drachma.server import documents, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies, yamlsyntax
-from drachma.server.ownership import fieldmanagers
+from drachma.server.ownership import apply, fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
 from drachma.server.pipeline import update
 from drachma.server.pipeline.answer import Answer
@@ -32,7 +32,7 @@ async def patch(services: Services, call: Call) -> Answer:
     is_apply = patch_type == negotiation.APPLY_PATCH
     change: update.Change
     if is_apply:
-        change = _Application(_configuration(call.body.data), call, write, wanted=wanted)
+        change = _Application(_configuration(call.body.data), write, wanted=wanted)
     else:
         change = _Patch(call.body.data, patch_type, write, wanted=wanted)
     return await update.change(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
@@ -112,10 +112,7 @@ class _Patch:
 class _Application:
     """Server-side apply, as a change of what is stored or of nothing."""
 
-    def __init__(
-        self, configuration: dict[str, Any], call: Call, write: Write, *, wanted: options.WriteOptions
-    ) -> None:
-        self._call = call
+    def __init__(self, configuration: dict[str, Any], write: Write, *, wanted: options.WriteOptions) -> None:
         self._write = write
         self._wanted = wanted
         self._configuration = configuration
@@ -130,8 +127,9 @@ class _Application:
             applied.setdefault("kind", write.resource.kind)
             subject = strategy.read(applied, write)
         except errors.DecodeError as error:
-            target = bodies.target(self._call.surface, write.resource, version=write.version)
-            raise bodies.unfit(target, str(error)) from None
+            types = write.resource.schema(write.version)
+            problem = strategicerrors.explain(self._configuration, types) or str(error)
+            raise apply.unconvertible(self._configuration, problem) from None
         subject.is_owned = True
         return subject
 

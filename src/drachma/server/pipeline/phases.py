@@ -151,6 +151,7 @@ def standard(store: Reader, *, chance: random.Random) -> Phases:
                     Step("name", identity.check_name, on=_NAMED),
                     Step("owner references", identity.merge_owners),
                     Step("preconditions", preconditions.check, on=_UPDATE),
+                    Step("absence", preconditions.check_absence, on=_UPSERT),
                     Step("nothing there", identity.begin_anew, on=_UPSERT),
                     Step("system fields", identity.reset, on=_NEW),
                 ),

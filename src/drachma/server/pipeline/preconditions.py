@@ -3,15 +3,15 @@
 Upstream words the refusals of each verb in its own way; they are all here.
 """
 
-from drachma.server import status
+from drachma.server import objectmeta, status
 from drachma.server.admission.namespacelifecycle import NAMESPACES
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls import options
+from drachma.server.surface import verbs
 from drachma.server.surface.strategy import Write
 from drachma.store import record
 from drachma.validation import fielderror
 from drachma.validation.path import METADATA
-from drachma.values import quotation
 
 
 def check(proposal: Proposal) -> None:
@@ -19,20 +19,33 @@ def check(proposal: Proposal) -> None:
     metadata, stored, write = proposal.subject.metadata, proposal.stored, proposal.write
     assert stored is not None, "an update is one of something"
     uid = metadata.get("uid", "")
-    if uid and uid != stored.uid:
-        raise other_uid(uid, stored, write)
-    version = metadata.get("resourceVersion", "")
-    if version in ("", "0"):
+    # A patch is made of the object that is there: its uid is just a field that cannot be changed.
+    if write.verb == verbs.UPDATE and uid and uid != stored.uid:
+        raise other_uid(uid, write, current=stored.uid)
+    version = objectmeta.version(metadata)
+    if not version:
         if proposal.strategy.updates_unconditionally(write):
             return
         at, detail = METADATA.child("resourceVersion"), "must be specified for an update"
         causes = [fielderror.invalid(at, 0, detail)]
         raise status.invalid(write.resource.plural, write.name, group=write.resource.group, causes=causes)
-    if not (version.isascii() and version.isdigit()):
-        problem = f"strconv.ParseUint: parsing {quotation.quote(version)}: invalid syntax"
-        raise status.bad_request(f"metadata.resourceVersion: {problem}")
-    if int(version) != stored.revision:
+    if version != stored.revision:
         raise status.conflict(write.resource, write.name, detail=status.MODIFIED)
+
+
+def check_absence(proposal: Proposal) -> None:
+    """Refuses an update of nothing, where the client means a certain object.
+
+    Whatever the version, there is nothing that it could be one of; it only has to be a good one.
+    """
+    metadata, write = proposal.subject.metadata, proposal.write
+    uid = metadata.get("uid", "")
+    if uid and write.verb == verbs.UPDATE:
+        raise other_uid(uid, write, current="")
+    if uid:
+        detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise status.conflict(write.resource, write.name, detail=detail)
+    objectmeta.version(metadata)
 
 
 def check_removal(removal: Removal) -> None:
@@ -67,9 +80,10 @@ def _check_namespace(stored: record.Record, write: Write, meant: options.DeleteO
         raise status.conflict(write.resource, write.name, detail=detail)
 
 
-def other_uid(uid: str, stored: record.Record, write: Write) -> status.StatusError:
+def other_uid(uid: str, write: Write, *, current: str) -> status.StatusError:
     """The object under the name is not the one that is meant, as upstream's storage words it."""
-    detail = _storage_refusal(stored.key, _other("UID", uid, stored.uid))
+    key = record.Key(write.resource.key, write.namespace, write.name)
+    detail = _storage_refusal(key, _other("UID", uid, current))
     return status.conflict(write.resource, write.name, detail=detail)
 
 
@@ -89,6 +103,7 @@ def _other(what: str, meant: str, current: str) -> str:
 
 
 def _storage_refusal(key: record.Key, problem: str) -> str:
-    plural = key.resource.rpartition("/")[2]
+    # Nodes have kept their first name in upstream's storage.
+    plural = "minions" if key.resource == "nodes" else key.resource.rpartition("/")[2]
     path = "/".join(filter(None, ("/registry", plural, key.namespace, key.name)))
     return f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"

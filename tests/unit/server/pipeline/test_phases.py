@@ -31,6 +31,7 @@ identity   namespace                    create, update, upsert
            name                         update, upsert
            owner references             create, update, upsert
            preconditions                update
+           absence                      upsert
            nothing there                upsert
            system fields                create, upsert
 mutate     NamespaceLifecycle           create, upsert
