@@ -68,6 +68,12 @@ DEPLOYMENT: Final = Kind(
     {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}},
 )
 LEASE: Final = Kind("coordination.k8s.io/v1", "Lease", "leases", "default", {"spec": {"holderIdentity": "a"}})
+EVENT: Final = Kind("v1", "Event", "events", "default", {"involvedObject": {"namespace": "default"}})
+SECRET: Final = Kind("v1", "Secret", "secrets", "default", {})
+ACCOUNT: Final = Kind("v1", "ServiceAccount", "serviceaccounts", "default", {})
+NAMESPACE: Final = Kind("v1", "Namespace", "namespaces", "", {})
+QUOTA: Final = Kind("v1", "ResourceQuota", "resourcequotas", "default", {"spec": {"hard": {"pods": "9"}}})
+PRIORITY: Final = Kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "", {"value": 5})
 
 METHODS: Final = {
     "put": "application/json",
@@ -280,6 +286,91 @@ async def test_the_status_of_a_claim_takes_no_metadata(server: Client, fields: d
     stored = await _made(server, CLAIM)
     answer = await _write(server, CLAIM, stored, fields, method=method, below="status")
     _check(answer, IGNORED, kind=CLAIM, stored=stored)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        pytest.param(POD, {"deletionTimestamp": TIME}, id="pods-deletion"),
+        pytest.param(DEPLOYMENT, {"labels": {"x": "y"}}, id="deployments-labels"),
+        pytest.param(DEPLOYMENT, {"labels": {"-": "-"}}, id="deployments-bad-labels"),
+    ],
+)
+async def test_metadata_that_a_status_keeps(server: Client, kind: Kind, fields: dict[str, Any], method: str) -> None:
+    stored = await _made(server, kind)
+    answer = await _write(server, kind, stored, fields, method=method, below="status")
+    _check(answer, IGNORED, kind=kind, stored=stored)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(CONFIG_MAP, id="configmaps"),
+        pytest.param(SECRET, id="secrets"),
+        pytest.param(ACCOUNT, id="serviceaccounts"),
+        pytest.param(NODE, id="nodes"),
+        pytest.param(NAMESPACE, id="namespaces"),
+        pytest.param(POD, id="pods"),
+        pytest.param(CLAIM, id="resourceclaims"),
+    ],
+)
+async def test_kinds_that_look_at_generate_name_again(server: Client, kind: Kind, method: str) -> None:
+    stored = await _made(server, kind)
+    answer = await _write(server, kind, stored, {"generateName": "A_B"}, method=method)
+    assert answer.code == 422
+    assert [cause["field"] for cause in answer.body["details"]["causes"]] == ["metadata.generateName"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "below"),
+    [
+        pytest.param(SLICE, "", id="resourceslices"),
+        pytest.param(DEPLOYMENT, "", id="deployments"),
+        pytest.param(LEASE, "", id="leases"),
+        pytest.param(QUOTA, "", id="resourcequotas"),
+        pytest.param(PRIORITY, "", id="priorityclasses"),
+        pytest.param(NODE, "status", id="nodes-status"),
+        pytest.param(CLAIM, "status", id="resourceclaims-status"),
+    ],
+)
+async def test_others_take_any_generate_name(server: Client, kind: Kind, below: str) -> None:
+    stored = await _made(server, kind)
+    answer = await _write(server, kind, stored, {"generateName": "A_B"}, method="merge-patch", below=below)
+    assert (answer.code, answer.body["metadata"].get("generateName")) == (200, "A_B")
+
+
+UNQUALIFIED: Final = _invalid(
+    'metadata.finalizers[0]: Invalid value: "plain": '
+    "name is neither a standard finalizer name nor is it fully qualified"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "below", "want"),
+    [
+        pytest.param(CONFIG_MAP, "", UNQUALIFIED, id="configmaps"),
+        pytest.param(PRIORITY, "", UNQUALIFIED, id="priorityclasses"),
+        pytest.param(DEPLOYMENT, "", UNQUALIFIED, id="deployments"),
+        pytest.param(DEPLOYMENT, "status", UNQUALIFIED, id="deployments-status"),
+        pytest.param(NAMESPACE, "status", UNQUALIFIED, id="namespaces-status"),
+        pytest.param(POD, "status", UNQUALIFIED, id="pods-status"),
+        pytest.param(SLICE, "", UNQUALIFIED, id="resourceslices"),
+        pytest.param(CLAIM, "status", IGNORED, id="resourceclaims-status"),
+    ],
+)
+async def test_finalizers_without_a_domain(server: Client, kind: Kind, below: str, want: Refusal | None) -> None:
+    stored = await _made(server, kind)
+    answer = await _write(server, kind, stored, {"finalizers": ["plain"]}, method="merge-patch", below=below)
+    _check(answer, want, kind=kind, stored=stored)
+
+
+@pytest.mark.parametrize("kind", [pytest.param(LEASE, id="leases"), pytest.param(EVENT, id="events")])
+async def test_kinds_that_take_any_finalizers(server: Client, kind: Kind) -> None:
+    stored = await _made(server, kind, finalizers=["plain"])
+    answer = await _write(server, kind, stored, {"finalizers": ["plain", "other"]}, method="merge-patch")
+    assert (answer.code, answer.body["metadata"]["finalizers"]) == (200, ["plain", "other"])
 
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "apply"])

@@ -32,6 +32,10 @@ class DocumentStrategy:
 
     name_rule: metadata.NameRule = staticmethod(metadata.dns_subdomain)
     counts_generations = False
+    qualifies_finalizers = True
+    """Whether finalizers without a domain must be Kubernetes' own."""
+    rechecks_names = False
+    """Whether an update looks at names by the kind's rule, generateName included, as a create does."""
 
     def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         self.resource: Final = resource
@@ -149,7 +153,8 @@ class DocumentStrategy:
         self.prepare_create(content, subject.metadata, write)
         decoded = subject.checked = objectmeta.decoded(subject.metadata)
         problems = list(metadata.check(decoded, namespaced=self.resource.namespaced, name_rule=type(self).name_rule))
-        problems += metadata.check_finalizer_names(decoded)
+        if self.qualifies_finalizers:
+            problems += metadata.check_finalizer_names(decoded)
         problems += self.check(content, subject)
         problems += self.check_new(content, subject)
         self._refuse(problems, subject)
@@ -161,6 +166,10 @@ class DocumentStrategy:
         if self.counts_generations and self._is_changed(content, old.content):
             subject.metadata["generation"] = old.metadata.get("generation", 0) + 1
         problems = list(self._check_metadata_update(subject, old))
+        if self.rechecks_names:
+            assert subject.checked is not None, "metadata has just been looked at"
+            namespaced, rule = self.resource.namespaced, type(self).name_rule
+            problems += metadata.check(subject.checked, namespaced=namespaced, name_rule=rule)
         problems += self.check(content, subject)
         problems += self.check_update(content, old.content, subject)
         self._refuse(problems, subject)
@@ -188,6 +197,8 @@ class DocumentStrategy:
         subject.checked = new
         yield from metadata.check(new, namespaced=self.resource.namespaced, name_rule=metadata.path_segment)
         yield from metadata.check_update(new, before)
+        if self.qualifies_finalizers:
+            yield from metadata.check_finalizer_names(new)
 
     def _refuse(self, problems: list[FieldError], subject: Subject) -> None:
         if problems:

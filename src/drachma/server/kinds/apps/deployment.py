@@ -7,7 +7,7 @@ from typing import Any, Final
 from drachma.server import objectmeta
 from drachma.server.kinds.autoscaling import scale
 from drachma.server.kinds.core import podtypes
-from drachma.server.kinds.document import Document
+from drachma.server.kinds.document import Document, taken
 from drachma.server.kinds.workload import WorkloadStrategy
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources
@@ -63,6 +63,10 @@ class DeploymentStrategy(WorkloadStrategy):
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {}
+
+    def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
+        taken(subject.metadata, old.metadata, "labels")
+        super().update_status(subject, old, write)
 
     def check(self, content: Document, subject: Subject) -> Errors:
         yield from workload.check_deployment(content["spec"])

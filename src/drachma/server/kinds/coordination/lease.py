@@ -32,6 +32,8 @@ _PACKAGE: Final = notation.Types(
 
 
 class LeaseStrategy(DocumentStrategy):
+    qualifies_finalizers = False
+
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         """Leaders are not elected by the server: the gate CoordinatedLeaderElection is off, and its fields go."""
         spec = content.get("spec")

@@ -27,6 +27,8 @@ _PACKAGE: Final = notation.Types("io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS,
 
 
 class ConfigMapStrategy(DocumentStrategy):
+    rechecks_names = True
+
     def check(self, content: Document, subject: Subject) -> Errors:
         yield from configuration.check_config_map(content)
 

@@ -47,6 +47,7 @@ class EventStrategy(DocumentStrategy):
     """Any name will do that fits into a URL."""
 
     name_rule = staticmethod(metadata.path_segment)
+    qualifies_finalizers = False
 
     def check(self, content: Document, subject: Subject) -> Errors:
         yield from rules.check(content, namespace=subject.metadata.get("namespace", ""))

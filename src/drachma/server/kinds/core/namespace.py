@@ -47,6 +47,7 @@ def _label(name: str, *, is_prefix: bool) -> Sequence[str]:
 
 class NamespaceStrategy(DocumentStrategy):
     name_rule = staticmethod(_label)
+    rechecks_names = True
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         if metadata.get("name"):

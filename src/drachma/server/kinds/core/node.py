@@ -79,6 +79,8 @@ _PACKAGE: Final = notation.Types(
 class NodeStrategy(DocumentStrategy):
     """Nodes bring their status along when they are created: kubelet registers them so."""
 
+    rechecks_names = True
+
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         current = content.get("status") or {}
         if current.get("capacity") and not current.get("allocatable"):

@@ -14,7 +14,6 @@ from drachma.server.schema import emptyfields
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.store import record
-from drachma.validation import metadata as metadata_rules
 from drachma.validation import pod as claim_rules
 from drachma.validation import podfields
 from drachma.validation.fielderror import Errors
@@ -53,6 +52,7 @@ class _New(NamedTuple):
 
 class PodStrategy(DocumentStrategy):
     counts_generations = True
+    rechecks_names = True
 
     def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         super().__init__(resource, environment)
@@ -168,8 +168,8 @@ class PodStrategy(DocumentStrategy):
         self._drop_disabled(content, old)
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
-        # A kubelet cannot change who owns a pod.
-        taken(subject.metadata, old.metadata, "ownerReferences")
+        # A kubelet cannot change who owns a pod, or whether it is deleted.
+        taken(subject.metadata, old.metadata, "ownerReferences", "deletionTimestamp")
         super().update_status(subject, old, write)
 
     def _drop_disabled(self, content: Document, old: Mapping[str, Any]) -> None:
@@ -195,9 +195,6 @@ class PodStrategy(DocumentStrategy):
         yield from pod_rules.check_new(content["spec"])
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        own = _own(subject)
-        yield from metadata_rules.check(own, namespaced=True, name_rule=metadata_rules.dns_subdomain)
-        yield from metadata_rules.check_finalizer_names(own)
         if content["spec"] is not old["spec"]:
             yield from changes.check(content["spec"], old["spec"])
 

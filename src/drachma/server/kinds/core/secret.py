@@ -31,6 +31,8 @@ _PACKAGE: Final = notation.Types("io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS,
 
 
 class SecretStrategy(DocumentStrategy):
+    rechecks_names = True
+
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         if not content.get("type"):
             content["type"] = "Opaque"

@@ -23,6 +23,11 @@ _PACKAGE: Final = notation.Types(
     "io.k8s.api.core.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, uses=(metatypes.META, references.REFERENCES)
 )
 
+
+class ServiceAccountStrategy(DocumentStrategy):
+    rechecks_names = True
+
+
 KIND: Final = Kind(
     group="",
     versions=("v1",),
@@ -32,5 +37,5 @@ KIND: Final = Kind(
     short_names=("sa",),
     schemas={"v1": _PACKAGE.object("ServiceAccount")},
     traits=resources.Traits(returns_deleted=True),
-    strategy=DocumentStrategy,
+    strategy=ServiceAccountStrategy,
 )
