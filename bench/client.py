@@ -19,7 +19,7 @@ from bench import timing
 from drachma import store
 from drachma.api import meta, resourceclaim
 from drachma.client import Client, access, http, local, patches
-from drachma.runtime import Informers
+from drachma.runtime import Informers, clock
 from drachma.server import bootstrap, inprocess
 from drachma.server.access import authentication
 from drachma.server.wire import app
@@ -81,7 +81,7 @@ async def over_http() -> AsyncIterator[tuple[Client, str]]:
     try:
         port, start = await asyncio.to_thread(here.recv)
         reached = access.Access(server=f"http://127.0.0.1:{port}", source="benchmark", token=TOKEN)
-        async with http.HttpClient(reached) as client:
+        async with http.HttpClient(reached, time=clock.SystemClock()) as client:
             yield client, start
     finally:
         process.terminate()

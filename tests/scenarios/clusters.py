@@ -14,6 +14,7 @@ import uvicorn
 
 from drachma.api import manifest
 from drachma.client import Client, access, http, local
+from drachma.runtime import clock
 from drachma.server import bootstrap, inprocess
 from drachma.server.access import authentication, certificates, kubeconfig
 from drachma.server.wire import app, serving
@@ -99,7 +100,7 @@ async def http_cluster() -> AsyncIterator[Cluster]:
     application, store = await _application()
     async with store, open_server(application) as address:
         reached = access.Access(server=address, source="test", token=TOKEN)
-        async with http.HttpClient(reached, manager="tester") as client:
+        async with http.HttpClient(reached, time=clock.SystemClock(), manager="tester") as client:
             yield Cluster(client=client, application=application, store=store)
 
 
@@ -132,7 +133,7 @@ async def restarting_cluster() -> AsyncIterator[RestartingCluster]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     reached = access.Access(server=f"http://127.0.0.1:{port}", source="test", token=TOKEN)
-    async with store, http.HttpClient(reached) as client:
+    async with store, http.HttpClient(reached, time=clock.SystemClock()) as client:
         inside = local.LocalClient(inprocess.InProcess(application.dispatcher))
         cluster = RestartingCluster(store, inside, port=port, client=client)
         try:

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import deviceclass, meta, namespace, pod, resourceclaim
-from drachma.client import Change, Client, Event, Selection, clock, patches, target
-from drachma.runtime import Informers
+from drachma.client import Change, Client, Event, Selection, patches, target
+from drachma.runtime import Informers, clock
 from drachma.runtime.informer import Handler
 from drachma.testing import PodBuilder, claim, device_class
 from drachma.testing import pod as build_pod

@@ -12,6 +12,7 @@ import pytest
 from drachma import errors
 from drachma.api import namespace
 from drachma.client import http
+from drachma.runtime import clock
 from drachma.server.access import certificates
 from tests.scenarios import clusters
 
@@ -26,7 +27,7 @@ async def knock(content: str, folder: pathlib.Path) -> str:
     """Reads something by a kubeconfig."""
     path = folder / "config"
     path.write_text(content)
-    async with http.HttpClient(http.find_access(path)) as client:
+    async with http.HttpClient(http.find_access(path), time=clock.SystemClock()) as client:
         return (await client.get(namespace.Namespace, "default")).metadata.name
 
 
@@ -44,7 +45,7 @@ async def test_the_environment_names_the_file(
     path = tmp_path / "elsewhere"
     path.write_text(cluster.kubeconfig())
     monkeypatch.setenv("KUBECONFIG", str(path))
-    async with http.HttpClient(http.find_access()) as client:
+    async with http.HttpClient(http.find_access(), time=clock.SystemClock()) as client:
         assert len((await client.list(namespace.Namespace)).items) == 4
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from drachma.api import lease, pod
 from drachma.client import Client, http
+from drachma.runtime import clock
 from tests.scenarios import processes
 from tests.scenarios.test_controllers import watched
 from tests.unit.controllers import builders
@@ -62,7 +63,7 @@ async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> N
     with processes.running(tmp_path / "data") as server:
         access = http.find_access(server.kubeconfig)
         arguments = ("--kubeconfig", str(server.kubeconfig))
-        async with asyncio.timeout(120), http.HttpClient(access) as client:
+        async with asyncio.timeout(120), http.HttpClient(access, time=clock.SystemClock()) as client:
             await client.create(builders.a_template())
             async with controllers(*arguments) as first:
                 await make_pod(client, "p")

@@ -11,6 +11,7 @@ import pytest
 
 from drachma.api import lease, pod
 from drachma.client import Client, http, protocol
+from drachma.runtime import clock
 from drachma.testing import node
 from drachma.testing import pod as a_pod
 from tests.scenarios import processes, schedulers
@@ -52,7 +53,10 @@ async def stopped(process: asyncio.subprocess.Process) -> int | None:
 async def test_schedulers_lead_one_after_the_other(tmp_path: pathlib.Path) -> None:
     with processes.running(tmp_path / "data") as server:
         arguments = ("--kubeconfig", str(server.kubeconfig))
-        async with asyncio.timeout(120), http.HttpClient(http.find_access(server.kubeconfig)) as client:
+        async with (
+            asyncio.timeout(120),
+            http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
+        ):
             await client.create(node("n1").build())
             async with scheduler(*arguments) as first:
                 await bound(client, "p")

@@ -15,7 +15,7 @@ from drachma.claims import conditions, identity, podclaims, wellknown
 from drachma.cli import sources, up
 from drachma.client import Client, access, http, patches, target
 from drachma.process import hosting
-from drachma.runtime import Informers, informer
+from drachma.runtime import Informers, clock, informer
 from drachma.server.wire import serving
 
 _ORDER: Final = ("Namespace", "PriorityClass", "DeviceClass", "Node", "DeviceTaintRule", "ResourceSlice")
@@ -63,7 +63,10 @@ async def _play(given: Sequence[sources.Source], shown: list[str], host: hosting
         certificate_authority=host.authority,
         token=host.token,
     )
-    async with http.HttpClient(reached, manager="drachma-play") as client, Informers(client) as informers:
+    async with (
+        http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-play") as client,
+        Informers(client) as informers,
+    ):
         watched = _Watched(informers)
         await informers.wait_synced()
         resources = {(each.group, each.kind): each for each in await client.resources()}

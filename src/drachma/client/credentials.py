@@ -6,15 +6,26 @@ plugins are run again when what they gave expires or the server no longer takes 
 
 import asyncio
 import base64
+import datetime as dt
 import os
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from urllib import parse
 
 from drachma import errors
-from drachma.client import access, clock, plugin
+from drachma.client import access, plugin
 
 _REREAD_SECONDS: Final = 60.0
+
+
+class Clock(Protocol):
+    """What credentials need to know about time."""
+
+    def monotonic(self) -> float:
+        """Seconds that only ever go forward, from an arbitrary start."""
+
+    def utc(self) -> dt.datetime:
+        """The time of day, for what expires at one."""
 
 
 class Identity(NamedTuple):
@@ -27,7 +38,7 @@ class Identity(NamedTuple):
 class Credentials:
     """The credentials of one access, always fresh."""
 
-    def __init__(self, reached: access.Access, *, time: clock.Clock) -> None:
+    def __init__(self, reached: access.Access, *, time: Clock) -> None:
         self._access: Final = reached
         self._clock: Final = time
         self._identity: Identity | None = None

@@ -17,7 +17,6 @@ from drachma.client import (
     access,
     backoff,
     bodies,
-    clock,
     discovery,
     httpwatch,
     incluster,
@@ -55,7 +54,7 @@ class HttpClient:
         reached: access.Access,
         *,
         manager: str = "drachma",
-        time: clock.Clock | None = None,
+        time: transport.Clock,
         retries: backoff.Retries | None = None,
         chance: random.Random | None = None,
         timeout_seconds: float = 60.0,
@@ -65,7 +64,7 @@ class HttpClient:
         self._chance: Final = chance or random.Random()
         self._transport: Final = transport.Transport(
             reached,
-            time=time or clock.SystemClock(),
+            time=time,
             retries=retries or backoff.Retries(),
             chance=self._chance,
             timeout_seconds=timeout_seconds,

@@ -8,7 +8,7 @@ other 5xx and broken connections.
 import contextlib
 import random
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import aiohttp
 import msgspec
@@ -16,10 +16,17 @@ import yarl
 
 import drachma
 from drachma import errors
-from drachma.client import access, backoff, clock, credentials, refusal, tls
+from drachma.client import access, backoff, credentials, refusal, tls
 
 _FAILURES: Final = (aiohttp.ClientError, TimeoutError, OSError)
 _SHOWN: Final = 4096
+
+
+class Clock(credentials.Clock, Protocol):
+    """What requests need to know about time; whoever makes a client passes one in."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Returns after so many seconds."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +69,7 @@ class Transport:
         self,
         reached: access.Access,
         *,
-        time: clock.Clock,
+        time: Clock,
         retries: backoff.Retries,
         chance: random.Random,
         timeout_seconds: float,

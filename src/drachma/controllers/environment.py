@@ -6,8 +6,8 @@ from typing import Final
 import prometheus_client
 
 from drachma.api import gates as features
-from drachma.client import Client, clock
-from drachma.runtime import Informers, events, queuemetrics
+from drachma.client import Client
+from drachma.runtime import Informers, clock, events, queuemetrics
 
 
 class Environment:

@@ -16,7 +16,7 @@ import prometheus_client
 from drachma import errors
 from drachma.client import Client, access, http
 from drachma.process import eventloop
-from drachma.runtime import Informers, lease
+from drachma.runtime import Informers, clock, lease
 
 
 class Lead(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,10 @@ async def _run(make: Make, reached: access.Access, *, manager: str, lead: Lead |
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     try:
-        async with http.HttpClient(reached, manager=manager) as client, Informers(client) as informers:
+        async with (
+            http.HttpClient(reached, time=clock.SystemClock(), manager=manager) as client,
+            Informers(client) as informers,
+        ):
             work = make(client, informers)
             if lead is None:
                 await work()

@@ -16,10 +16,10 @@ import msgspec
 import prometheus_client
 
 from drachma.api import gates as feature
-from drachma.client import Client, clock, local
+from drachma.client import Client, local
 from drachma.controllers import catalog, environment, group
 from drachma.process import mergedmetrics
-from drachma.runtime import Informers
+from drachma.runtime import Informers, clock
 from drachma.scheduler import Scheduler, Settings
 from drachma.server import bootstrap, inprocess
 from drachma.server.access import authentication

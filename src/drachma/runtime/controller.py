@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from drachma import errors
-from drachma.client import clock
-from drachma.runtime import workqueue
+from drachma.runtime import clock, workqueue
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 

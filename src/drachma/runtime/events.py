@@ -15,8 +15,8 @@ from typing import Final, Literal
 
 from drachma import errors
 from drachma.api import event, meta, scheme
-from drachma.client import clock, patches, protocol
-from drachma.runtime import correlation
+from drachma.client import patches, protocol
+from drachma.runtime import clock, correlation
 from drachma.values import names
 
 NORMAL: Final = "Normal"

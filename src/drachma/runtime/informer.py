@@ -19,8 +19,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import meta
-from drachma.client import backoff, clock, protocol, target
-from drachma.runtime import cache
+from drachma.client import backoff, protocol, target
+from drachma.runtime import cache, clock
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 AnswerT = TypeVar("AnswerT")

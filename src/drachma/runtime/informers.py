@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from drachma.api import meta
-from drachma.client import backoff, clock, protocol, target
+from drachma.client import backoff, protocol, target
+from drachma.runtime import clock
 from drachma.runtime.informer import Informer
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)

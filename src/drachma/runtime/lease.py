@@ -16,7 +16,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import lease
-from drachma.client import clock, patches, protocol
+from drachma.client import patches, protocol
+from drachma.runtime import clock
 
 _log = logging.getLogger(__name__)
 

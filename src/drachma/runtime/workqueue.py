@@ -14,8 +14,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from drachma.client import clock
-from drachma.runtime import queuemetrics
+from drachma.runtime import clock, queuemetrics
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 

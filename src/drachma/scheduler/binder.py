@@ -19,8 +19,8 @@ from drachma import errors
 from drachma.accounting import ledger
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation
-from drachma.client import clock, patches, protocol
-from drachma.runtime import events
+from drachma.client import patches, protocol
+from drachma.runtime import clock, events
 from drachma.scheduler import custody, decision, metrics, peers, settings, verdict
 from drachma.scheduler.dynamicresources import bindingconditions, claimwriter, extendedclaim, inventory
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import pod
-from drachma.client import clock, patches, protocol
+from drachma.client import patches, protocol
+from drachma.runtime import clock
 from drachma.scheduler import peers
 
 _ATTEMPTS: Final = 5

@@ -8,8 +8,8 @@ from typing import Final
 from drachma import errors
 from drachma.api import pod
 from drachma.claims import wellknown
-from drachma.client import clock, patches, protocol
-from drachma.runtime import events
+from drachma.client import patches, protocol
+from drachma.runtime import clock, events
 from drachma.scheduler import preemption
 
 _log = logging.getLogger(__name__)

@@ -21,8 +21,7 @@ from drachma import allocator
 from drachma.accounting import ledger
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity
-from drachma.client import clock
-from drachma.runtime import cache, informers
+from drachma.runtime import cache, clock, informers
 from drachma.scheduler import cluster
 from drachma.scheduler.dynamicresources import inventory
 from drachma.scheduler.plugins import nodeports, noderesources

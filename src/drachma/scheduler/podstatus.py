@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 from drachma import errors
 from drachma.api import pod
 from drachma.claims import conditions, wellknown
-from drachma.client import clock, patches, protocol
+from drachma.client import patches, protocol
+from drachma.runtime import clock
 
 _log = logging.getLogger(__name__)
 

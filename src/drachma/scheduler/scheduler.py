@@ -22,8 +22,8 @@ import prometheus_client
 
 from drachma.accounting import accountant, ledger
 from drachma.api import pod
-from drachma.client import clock, protocol
-from drachma.runtime import events, informers
+from drachma.client import protocol
+from drachma.runtime import clock, events, informers
 from drachma.scheduler import (
     binder,
     cluster,

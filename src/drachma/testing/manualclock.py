@@ -18,7 +18,7 @@ _CALM_TURNS: Final = 3
 
 
 class ManualClock:
-    """Time passes only by ``advance``, which stops at every moment at which somebody wakes. See ``client.clock``."""
+    """Time passes only by ``advance``, which stops at every moment at which somebody wakes. See ``runtime.clock``."""
 
     def __init__(self) -> None:
         self._now = _BEGINNING

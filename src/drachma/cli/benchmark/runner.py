@@ -26,7 +26,7 @@ from drachma.api import pod
 from drachma.cli.benchmark import meter, objects, preparation, workloads
 from drachma.client import Client, http
 from drachma.process import embedded, eventloop
-from drachma.runtime import Informers
+from drachma.runtime import Informers, clock
 from drachma.store import sqlite
 
 Mode = Literal["embedded", "https"]
@@ -204,7 +204,9 @@ async def _over_https(folder: pathlib.Path, workload: workloads.Workload) -> Asy
     async with contextlib.AsyncExitStack() as stack:
         data = ("--data", str(folder / "data"), "--listen", "127.0.0.1:0", "--kubeconfig-out", str(kubeconfig))
         server = await stack.enter_async_context(_process("apiserver", *data, until=kubeconfig))
-        client = await stack.enter_async_context(http.HttpClient(http.find_access(kubeconfig)))
+        client = await stack.enter_async_context(
+            http.HttpClient(http.find_access(kubeconfig), time=clock.SystemClock())
+        )
         await preparation.prepare(client, workload, chance=random.Random(_SEED))
         access = ("--kubeconfig", str(kubeconfig))
         others = [await stack.enter_async_context(_process(name, *access)) for name in ("controllers", "scheduler")]

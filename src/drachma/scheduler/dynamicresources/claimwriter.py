@@ -16,7 +16,8 @@ import msgspec
 from drachma import errors
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation, wellknown
-from drachma.client import clock, patches, protocol
+from drachma.client import patches, protocol
+from drachma.runtime import clock
 
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.01

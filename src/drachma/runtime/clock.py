@@ -1,4 +1,4 @@
-"""Time as clients see it. Passed in everywhere, so that tests move it by hand and never wait."""
+"""Time as components see it. Passed in everywhere, so that tests move it by hand and never wait."""
 
 import asyncio
 import datetime as dt
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What retries, informers and credentials need to know about time."""
+    """What informers, work queues, leases and recorders need to know about time."""
 
     def monotonic(self) -> float:
         """Seconds that only ever go forward, from an arbitrary start."""
