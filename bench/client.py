@@ -7,7 +7,6 @@ import random
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
 from multiprocessing import connection
 from typing import NamedTuple
 
@@ -19,9 +18,9 @@ from bench import timing
 from drachma import store
 from drachma.api import meta, resourceclaim
 from drachma.client import Client, access, http, local, patches
+from drachma.process import apiserver
 from drachma.runtime import Informers, clock
-from drachma.server import bootstrap, inprocess
-from drachma.server.access import authentication
+from drachma.server import inprocess
 from drachma.server.wire import app
 from drachma.testing import claim
 
@@ -41,13 +40,7 @@ def a_claim(name: str) -> Claim:
 async def application() -> tuple[app.Application, str]:
     """A server with many claims, and the resource version before the first of them."""
     objects = store.MemoryStore(limits=store.Limits(history_events=2 * OBJECTS, history_bytes=2**30))
-    made = app.Application(
-        objects,
-        authentication.Authenticator({TOKEN: authentication.ADMIN}),
-        clock=lambda: datetime.now(UTC),
-        chance=random.Random(1),
-    )
-    await bootstrap.populate(made.dispatcher)
+    made = await apiserver.build(objects, utc=clock.SystemClock().utc, chance=random.Random(1), admin_tokens=(TOKEN,))
     start = str(objects.revision)
     client = local.LocalClient(inprocess.InProcess(made.dispatcher))
     for number in range(OBJECTS):

@@ -14,9 +14,10 @@ import uvicorn
 
 from drachma.api import manifest
 from drachma.client import Client, access, http, local
+from drachma.process import apiserver
 from drachma.runtime import clock
-from drachma.server import bootstrap, inprocess
-from drachma.server.access import authentication, certificates, kubeconfig
+from drachma.server import inprocess
+from drachma.server.access import certificates, kubeconfig
 from drachma.server.wire import app, serving
 from drachma.store import memory, protocol
 
@@ -57,13 +58,7 @@ class _Server(uvicorn.Server):
 
 async def _application(store: memory.MemoryStore | None = None) -> tuple[app.Application, memory.MemoryStore]:
     store = store if store is not None else memory.MemoryStore()
-    made = app.Application(
-        store,
-        authentication.Authenticator({TOKEN: authentication.ADMIN}),
-        clock=lambda: datetime.now(UTC),
-        chance=random.Random(7),
-    )
-    await bootstrap.populate(made.dispatcher)
+    made = await apiserver.build(store, utc=clock.SystemClock().utc, chance=random.Random(7), admin_tokens=(TOKEN,))
     return made, store
 
 

@@ -8,27 +8,26 @@ import contextlib
 import functools
 import random
 from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from drachma import errors
-from drachma.api import event, manifest, meta, pod, resourceclaim
-from drachma.client import Client, Selection, patches, target
-from drachma.process import embedded
+from drachma.api import event, manifest, resourceclaim
+from drachma.client import Client, patches, target
+from drachma.process import components, embedded
+from drachma.runtime import Surroundings
 from drachma.scheduler import Settings
 from drachma.store import memory
 from drachma.testing import manualclock
-
-ObjectT = TypeVar("ObjectT", bound=meta.Object)
+from tests import clusterview
 
 Claim = resourceclaim.ResourceClaim
 Document = dict[str, Any]
 
 
-class ControlPlane:
-    """A cluster, what a test does to it, and what it sees of it."""
+class ControlPlane(clusterview.ClusterView):
+    """A cluster on which components are started and killed."""
 
     def __init__(self, client: Client, components: Client, *, clock: manualclock.ManualClock, seed: int) -> None:
-        self.client = client
+        super().__init__(client)
         self.clock = clock
         self._components = components
         self._chance = random.Random(seed)
@@ -47,14 +46,15 @@ class ControlPlane:
 
     def launch_scheduler(self, label: str, **settings: Any) -> None:
         """Runs one more scheduler from now on."""
-        self._launch(label, functools.partial(embedded.scheduler, settings=Settings(**settings)))
+        self._launch(label, functools.partial(components.scheduler, settings=Settings(**settings)))
 
     def launch_controllers(self) -> None:
-        self._launch("controllers", embedded.controllers)
+        self._launch("controllers", components.controllers)
 
-    def _launch(self, label: str, part: embedded.Part) -> None:
-        given = embedded.Surroundings(clock=self.clock, chance=random.Random(self._chance.getrandbits(32)))
-        self._running[label] = asyncio.create_task(embedded.run(self._components, given, parts=(part,)), name=label)
+    def _launch(self, label: str, component: components.Component) -> None:
+        chance = random.Random(self._chance.getrandbits(32))
+        surroundings = Surroundings(self._components, time=self.clock, chance=chance)
+        self._running[label] = asyncio.create_task(embedded.run(surroundings, parts=(component,)), name=label)
 
     async def kill(self, label: str = "scheduler") -> None:
         """Ends a component wherever it is; what it was about to write may or may not have been written."""
@@ -91,12 +91,7 @@ class ControlPlane:
 
     async def put(self, made: Any) -> Any:
         """Creates an object, with its status where that is written apart, and goes on at once."""
-        wanted = made.build() if hasattr(made, "build") else made
-        created = await self.client.create(wanted)
-        status = getattr(wanted, "status", None)
-        if status is not None and status != type(status)():
-            return await self.patch_status(created, status)
-        return created
+        return await self.create_with_status(made.build() if hasattr(made, "build") else made)
 
     async def apply(self, *manifests: str) -> None:
         """Creates what manifests say, in the namespace "default" where they name none, with its status."""
@@ -112,15 +107,6 @@ class ControlPlane:
                 await self.client.patch(kind, name, patch=patch, namespace=place, subresource="status")
         await self.settle()
 
-    async def patch_status(self, known: ObjectT, content: Any) -> ObjectT:
-        return await self.client.patch(
-            type(known),
-            known.metadata.name,
-            patch=patches.merge({"status": content}),
-            namespace=known.metadata.namespace,
-            subresource="status",
-        )
-
     async def delete(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> None:
         """Deletes an object at once, and lets everything come to rest."""
         place = namespace or ("default" if target.of(kind).namespaced else "")
@@ -129,50 +115,9 @@ class ControlPlane:
 
     # What a test sees
 
-    async def all_of(self, kind: target.Of[ObjectT]) -> tuple[ObjectT, ...]:
-        return (await self.client.list(kind)).items
-
-    async def pod(self, name: str) -> pod.Pod:
-        return await self.client.get(pod.Pod, name, namespace="default")
-
-    async def claim(self, name: str) -> Claim:
-        return await self.client.get(Claim, name, namespace="default")
-
-    async def find(self, kind: target.Of[ObjectT], name: str) -> ObjectT | None:
-        place = "default" if target.of(kind).namespaced else ""
-        try:
-            return await self.client.get(kind, name, namespace=place)
-        except errors.ObjectNotFoundError:
-            return None
-
-    async def node_of(self, name: str) -> str:
-        """The node that a pod is bound to, or an empty text."""
-        return str((await self.pod(name)).spec.node_name)
-
-    async def devices(self, name: str) -> list[str]:
-        """The devices of a claim as pool/device."""
-        allocation = (await self.claim(name)).status.allocation
-        return [] if allocation is None else [f"{each.pool}/{each.device}" for each in allocation.devices.results]
-
-    async def users(self, name: str) -> list[str]:
-        """The pods that a claim is reserved for, by name."""
-        return sorted(each.name for each in (await self.claim(name)).status.reserved_for)
-
-    async def claims_of(self, name: str) -> list[Claim]:
-        """The claims that were made for a pod."""
-        statuses = (await self.pod(name)).status.resource_claim_statuses
-        return [await self.claim(each.resource_claim_name) for each in statuses if each.resource_claim_name]
-
-    async def why(self, name: str) -> str:
-        """What a pod's PodScheduled condition says; empty for a pod that is scheduled or was not tried."""
-        for condition in (await self.pod(name)).status.conditions:
-            if condition.type == "PodScheduled" and condition.status != "True":
-                return condition.message
-        return ""
-
     async def events(self, reason: str) -> list[str]:
-        found = (await self.client.list(event.Event, Selection())).items
-        return sorted(each.message for each in found if each.reason == reason)
+        """The messages of all events of a reason."""
+        return sorted(each.message for each in await self.all_of(event.Event) if each.reason == reason)
 
 
 @contextlib.asynccontextmanager
@@ -185,8 +130,7 @@ async def control_plane(
 ) -> AsyncIterator[ControlPlane]:
     """A control plane with all controllers and so many schedulers; ``wrap`` stands between components and server."""
     clock = manualclock.ManualClock()
-    given = embedded.Surroundings(clock=clock, chance=random.Random(seed))
-    async with embedded.server(memory.MemoryStore(), given) as server:
+    async with embedded.server(memory.MemoryStore(), time=clock, chance=random.Random(seed)) as server:
         plane = ControlPlane(server.client, wrap(server.client), clock=clock, seed=seed)
         try:
             await plane.start_controllers()

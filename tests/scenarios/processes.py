@@ -1,5 +1,6 @@
 """The API server, or a whole control plane, as users run it: a process of its own, on loopback, with TLS."""
 
+import asyncio
 import contextlib
 import os
 import pathlib
@@ -7,12 +8,14 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import yaml
 
 START_SECONDS = 60.0
+
+_DRACHMA = (sys.executable, "-c", "from drachma import cli; cli.main()")
 
 
 class Process:
@@ -41,9 +44,8 @@ class Process:
 def start(folder: pathlib.Path, *, listen: str = "127.0.0.1:0", command_name: str = "apiserver") -> Process:
     """Starts a server and waits until it serves; RuntimeError with its output if it does not."""
     kubeconfig = folder / "kubeconfig.yaml"
-    command = [sys.executable, "-c", "from drachma import cli; cli.main()", command_name]
     process = subprocess.Popen(
-        [*command, "--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig)],
+        [*_DRACHMA, command_name, "--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -66,6 +68,27 @@ def running(folder: pathlib.Path, *, command_name: str = "apiserver") -> Iterato
     finally:
         server.process.kill()
         server.process.communicate()
+
+
+@contextlib.asynccontextmanager
+async def command(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A command with its arguments, and what it logs in a pipe; ended in the end whatever happens."""
+    started = await asyncio.create_subprocess_exec(
+        *_DRACHMA, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        yield started
+    finally:
+        if started.returncode is None:
+            started.kill()
+        await started.communicate()
+
+
+async def stopped(process: asyncio.subprocess.Process) -> int | None:
+    """Asks a command to end, and waits until it has; its exit code."""
+    process.send_signal(signal.SIGTERM)
+    await process.communicate()
+    return process.returncode
 
 
 def _until_serving(process: subprocess.Popen[str]) -> str:

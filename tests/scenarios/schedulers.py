@@ -3,27 +3,28 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, cast
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import prometheus_client
 from msgspec import structs
 
-from drachma.api import pod, resourceclaim, struct
+from drachma.api import pod, struct
 from drachma.client import Client, target
 from drachma.controllers import garbagecollector
 from drachma.controllers import resourceclaim as claimcontroller
 from drachma.runtime import Informers
 from drachma.scheduler import Scheduler, Settings
+from tests import clusterview
 from tests.unit.controllers import worlds
 
 
-class SchedulerWorld:
+class SchedulerWorld(clusterview.ClusterView):
     """The cluster, and the schedulers that run in it."""
 
     def __init__(self, world: worlds.World) -> None:
+        super().__init__(world.client)
         self.world = world
-        self.client = world.client
         self.clock = world.clock
         self.registries: dict[str, prometheus_client.CollectorRegistry] = {}
         self._running: dict[str, tuple[Scheduler, asyncio.Task[None]]] = {}
@@ -41,8 +42,8 @@ class SchedulerWorld:
         registry = prometheus_client.CollectorRegistry()
         self.registries[label] = registry
         scheduler = Scheduler(
-            client or self.world.environment.client,
-            informers or self.world.environment.informers,
+            client or self.world.surroundings.client,
+            informers or self.world.surroundings.informers,
             chosen=Settings(**settings),
             time=self.clock,
             chance=random.Random(seed),
@@ -98,61 +99,12 @@ class SchedulerWorld:
                 },
             )
 
-    async def pod(self, name: str) -> pod.Pod:
-        return await self.client.get(pod.Pod, name, namespace="default")
-
-    async def claim(self, name: str) -> resourceclaim.ResourceClaim:
-        return await self.client.get(resourceclaim.ResourceClaim, name, namespace="default")
-
-    async def node_of(self, name: str) -> str:
-        """The node that a pod is bound to, or an empty text."""
-        return str((await self.pod(name)).spec.node_name)
-
-    async def condition(self, name: str) -> tuple[str, str, str]:
-        """Status, reason and message of a pod's PodScheduled condition."""
-        for condition in (await self.pod(name)).status.conditions:
-            if condition.type == "PodScheduled":
-                return (condition.status, condition.reason, condition.message)
-        return ("", "", "")
-
-    async def devices(self, name: str) -> list[str]:
-        """The devices of a claim as pool/device."""
-        allocation = (await self.claim(name)).status.allocation
-        return [] if allocation is None else [f"{each.pool}/{each.device}" for each in allocation.devices.results]
-
-    async def users(self, name: str) -> list[str]:
-        """The pods that a claim is reserved for."""
-        return [each.name for each in (await self.claim(name)).status.reserved_for]
-
     async def events(self, reason: str) -> list[str]:
         return [text for text in await self.world.events() if f" {reason}: " in text]
 
     def metric(self, name: str, /, **labels: str) -> float | None:
         """What the first scheduler counted."""
         return self.registries["first"].get_sample_value(name, labels)
-
-
-class Meddler:
-    """A client that does what another does, but first awaits ``before`` with the verb and its arguments."""
-
-    def __init__(self, client: Client, before: Callable[..., Awaitable[None]]) -> None:
-        self._client = client
-        self._before = before
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._client, name)
-        if name not in ("create", "update", "patch", "delete", "get", "bind"):
-            return found
-
-        async def meddled(*args: Any, **kwargs: Any) -> Any:
-            await self._before(name, *args, **kwargs)
-            return await found(*args, **kwargs)
-
-        return meddled
-
-
-def meddling(before: Callable[..., Awaitable[None]]) -> Callable[[Client], Client]:
-    return lambda client: cast(Client, Meddler(client, before))
 
 
 def completed(made: pod.Pod) -> pod.Pod:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -11,9 +12,10 @@ from drachma import errors
 from drachma.api import job, namespace, node, pod, resourceclaim
 from drachma.claims import wellknown
 from drachma.client import Client, Selection, patches
-from drachma.controllers import catalog, environment, group
+from drachma.controllers import descriptors
 from drachma.controllers.namespace import NamespaceController
-from drachma.runtime import Informers, controller
+from drachma.process import components, embedded
+from drachma.runtime import Surroundings, controller
 from drachma.testing import claim_template, taint_rule
 from drachma.testing import namespace as build_namespace
 from drachma.testing import node as build_node
@@ -21,7 +23,7 @@ from tests.scenarios import clusters
 from tests.unit.controllers import builders, worlds
 
 Claim = resourceclaim.ResourceClaim
-EVERYTHING = tuple(catalog.ALL.values())
+EVERYTHING = tuple(each.make for each in descriptors.ALL)
 
 
 @pytest.fixture
@@ -75,10 +77,10 @@ async def test_a_job_with_claims_runs_and_leaves_nothing(world: worlds.World) ->
         await schedule(world.client, each)
     await world.settle()
     assert all(claim.status.reserved_for for claim in await world.all_of(Claim))
-    await world.status(running[0], {"phase": "Succeeded"})
+    await world.patch_status(running[0], {"phase": "Succeeded"})
     await world.settle()
     assert len(await world.all_of(Claim)) == 1, "the claim goes when its pod has ended, long before the pod does"
-    await world.status(running[1], {"phase": "Succeeded"})
+    await world.patch_status(running[1], {"phase": "Succeeded"})
     await world.advance(59)
     assert len(await world.all_of(pod.Pod)) == 2
     await world.advance(5)
@@ -96,7 +98,7 @@ async def test_a_namespace_with_everything_in_it_goes(world: worlds.World) -> No
     waiting, running, _ = await world.all_of(pod.Pod)
     await world.client.create(build_node("n").build())
     await schedule(world.client, running)
-    await world.status(running, {"phase": "Running"})
+    await world.patch_status(running, {"phase": "Running"})
     await world.delete(made)
     await world.advance(20)
     assert not await world.exists(waiting), "what never had a node goes at once"
@@ -116,15 +118,15 @@ async def test_a_dead_node_gives_its_devices_back(world: worlds.World) -> None:
     await world.create(builders.a_template())
     for name in ("n", "other"):
         made = await world.client.create(build_node(name).build())
-        await world.status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
+        await world.patch_status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
     await world.create(builders.a_pod("p", gpu="t").build())
     await world.settle()
     (waiting,) = await world.all_of(pod.Pod)
     await schedule(world.client, waiting)
-    await world.status(waiting, {"phase": "Running"})
+    await world.patch_status(waiting, {"phase": "Running"})
     dead = await world.find(node.Node, "n")
     assert dead is not None
-    await world.status(dead, {"conditions": [{"type": "Ready", "status": "Unknown"}]})
+    await world.patch_status(dead, {"conditions": [{"type": "Ready", "status": "Unknown"}]})
     await world.advance(310)
     going = await world.get(waiting)
     assert going.metadata.deletion_timestamp is not None
@@ -172,7 +174,7 @@ async def test_a_restart_in_the_middle_changes_nothing() -> None:
         for _ in range(10):
             for each in await world.all_of(pod.Pod):
                 if each.status.phase == "Pending":
-                    await world.status(each, {"phase": "Succeeded"})
+                    await world.patch_status(each, {"phase": "Succeeded"})
             await world.advance(30)
         (found,) = await world.all_of(job.Job)
         assert (found.status.active, found.status.succeeded, found.status.failed) == (0, 4, 0)
@@ -183,25 +185,24 @@ async def test_a_restart_in_the_middle_changes_nothing() -> None:
 # Over HTTP
 
 
-def _namespace_controller(surroundings: environment.Environment) -> controller.Controller:
+def _namespace_controller(surroundings: Surroundings) -> controller.Controller:
     return NamespaceController(surroundings, settling_seconds=0)
 
 
 @contextlib.asynccontextmanager
 async def http_controllers() -> AsyncIterator[Client]:
     """A server on loopback and all controllers as a client of it."""
-    async with asyncio.timeout(60), clusters.http_cluster() as cluster, Informers(cluster.client) as informers:
-        surroundings = environment.Environment(cluster.client, informers)
-        makes = {**catalog.ALL, "namespace-controller": _namespace_controller}
-        task = asyncio.create_task(group.run(surroundings, [make(surroundings) for make in makes.values()]))
-        try:
-            yield cluster.client
-        finally:
-            if task.done():
-                await task
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+    makes = [
+        each._replace(make=_namespace_controller) if each.name == "namespace-controller" else each
+        for each in descriptors.ALL
+    ]
+    component = functools.partial(components.controllers, chosen=tuple(makes))
+    async with (
+        asyncio.timeout(60),
+        clusters.http_cluster() as cluster,
+        embedded.running(Surroundings(cluster.client), component),
+    ):
+        yield cluster.client
 
 
 async def watched(client: Client, kind: Any, condition: Callable[[], Awaitable[Any]]) -> Any:

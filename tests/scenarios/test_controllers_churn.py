@@ -13,12 +13,12 @@ from drachma import errors
 from drachma.api import job, pod, resourceclaim
 from drachma.claims import wellknown
 from drachma.client import patches
-from drachma.controllers import catalog
+from drachma.controllers import descriptors
 from tests.scenarios import test_controllers as lives
 from tests.unit.controllers import builders, worlds
 
 Claim = resourceclaim.ResourceClaim
-EVERYTHING = tuple(catalog.ALL.values())
+EVERYTHING = tuple(each.make for each in descriptors.ALL)
 STEPS = 250
 
 
@@ -107,7 +107,9 @@ class Churn:
     async def _finish(self) -> None:
         running = await self._pick(lambda each: bool(each.spec.node_name) and not _is_over(each))
         if running is not None:
-            await self._world.status(running, {"phase": self._chance.choice(["Succeeded", "Succeeded", "Failed"])})
+            await self._world.patch_status(
+                running, {"phase": self._chance.choice(["Succeeded", "Succeeded", "Failed"])}
+            )
 
     async def _delete_pod(self) -> None:
         unlucky = await self._pick(lambda each: True)
@@ -148,7 +150,7 @@ async def run_jobs(world: worlds.World) -> None:
             if each.metadata.deletion_timestamp is not None:
                 await world.delete(each, grace_period_seconds=0)
             elif each.metadata.owner_references and each.status.phase == "Pending":
-                await world.status(each, {"phase": "Succeeded"})
+                await world.patch_status(each, {"phase": "Succeeded"})
         await world.advance(700)
 
 

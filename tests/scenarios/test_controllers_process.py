@@ -1,11 +1,7 @@
 """``drachma controllers`` as users run it: a process of its own, by kubeconfig, one leader at a time."""
 
 import asyncio
-import contextlib
 import pathlib
-import signal
-import sys
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -16,22 +12,6 @@ from tests.scenarios import processes
 from tests.scenarios.test_controllers import watched
 from tests.unit.controllers import builders
 
-_COMMAND = (sys.executable, "-c", "from drachma import cli; cli.main()", "controllers")
-
-
-@contextlib.asynccontextmanager
-async def controllers(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The command with these arguments, stopped in the end whatever happens."""
-    started = await asyncio.create_subprocess_exec(
-        *_COMMAND, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        yield started
-    finally:
-        if started.returncode is None:
-            started.kill()
-        await started.communicate()
-
 
 async def said(process: asyncio.subprocess.Process, text: str) -> None:
     """Waits for a line in the log."""
@@ -40,13 +20,6 @@ async def said(process: asyncio.subprocess.Process, text: str) -> None:
         if text in line.decode():
             return
     raise AssertionError(f"it ended without saying {text!r}")
-
-
-async def stopped(process: asyncio.subprocess.Process) -> int:
-    process.send_signal(signal.SIGTERM)
-    await process.communicate()
-    assert process.returncode is not None, "it has ended"
-    return process.returncode
 
 
 async def make_pod(client: Client, name: str) -> None:
@@ -65,16 +38,16 @@ async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> N
         arguments = ("--kubeconfig", str(server.kubeconfig))
         async with asyncio.timeout(120), http.HttpClient(access, time=clock.SystemClock()) as client:
             await client.create(builders.a_template())
-            async with controllers(*arguments) as first:
+            async with processes.command("controllers", *arguments) as first:
                 await make_pod(client, "p")
-                async with controllers(*arguments) as second:
+                async with processes.command("controllers", *arguments) as second:
                     held = await client.get(lease.Lease, "kube-controller-manager", namespace="kube-system")
-                    assert await stopped(first) == 0
+                    assert await processes.stopped(first) == 0
                     await said(second, "resource_claim controller starts")
                     await make_pod(client, "q")
                     taken = await client.get(lease.Lease, "kube-controller-manager", namespace="kube-system")
                     assert taken.spec.holder_identity != held.spec.holder_identity
-                    assert await stopped(second) == 0
+                    assert await processes.stopped(second) == 0
 
 
 @pytest.mark.parametrize(
@@ -87,7 +60,7 @@ async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> N
     ],
 )
 async def test_what_it_refuses(arguments: tuple[str, ...], want: str) -> None:
-    async with asyncio.timeout(60), controllers(*arguments) as process:
+    async with asyncio.timeout(60), processes.command("controllers", *arguments) as process:
         _, output = await process.communicate()
         assert process.returncode == 1
         assert want in output.decode()

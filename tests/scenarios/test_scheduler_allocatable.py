@@ -21,6 +21,7 @@ from drachma.testing import (
 from drachma.testing import pod as a_pod
 from drachma.testing.builder import amount
 from tests.scenarios import schedulers
+from tests.unit.controllers import worlds
 
 CPU_DRIVER = "dra.example.com"
 GPU_DRIVER = "gpu.example.com"
@@ -323,7 +324,7 @@ async def test_statuses_are_cleared_when_binding_fails() -> None:
             if verb == "bind" and failing:
                 raise errors.ObjectConflictError({"code": 409, "message": "not now"})
 
-        scheduler = await world.start(client=schedulers.meddling(refuse)(world.client))
+        scheduler = await world.start(client=worlds.meddling(refuse)(world.client))
         await world.create(able("n1", ROOMY), socket(), *classes(), cpus("c", "10"))
         await world.create(a_pod("p").container("c", claims=("x",)).claim("x", claim="c"))
 

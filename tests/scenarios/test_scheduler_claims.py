@@ -12,6 +12,7 @@ from drachma.client import patches
 from drachma.testing import builder, claim, claim_template, device, device_class, node, resource_slice, subrequest
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
+from tests.unit.controllers import worlds
 
 DRIVER = "gpu.example.com"
 
@@ -163,7 +164,7 @@ class Interference:
 
 async def test_claim_deleted_while_it_is_being_allocated() -> None:
     meddling = Interference("patch")
-    async with schedulers.cluster(wrap=schedulers.meddling(meddling)) as world:
+    async with schedulers.cluster(wrap=worlds.meddling(meddling)) as world:
         await world.create(node("n1"), gpus("n1", 1), gpu_class(), a_claim("c"))
         meddling.act = lambda: world.client.delete(resourceclaim.ResourceClaim, "c", namespace="default")
         await world.create(using("p", "c"))
@@ -178,7 +179,7 @@ async def test_claim_deleted_while_it_is_being_allocated() -> None:
 
 async def test_claim_deleted_after_the_finalizer_is_there() -> None:
     meddling = Interference("patch", subresource="status")
-    async with schedulers.cluster(wrap=schedulers.meddling(meddling)) as world:
+    async with schedulers.cluster(wrap=worlds.meddling(meddling)) as world:
         await world.create(node("n1"), gpus("n1", 1), gpu_class(), a_claim("c"))
         meddling.act = lambda: world.client.delete(resourceclaim.ResourceClaim, "c", namespace="default")
         await world.create(using("p", "c"))
@@ -193,7 +194,7 @@ async def test_claim_deleted_after_the_finalizer_is_there() -> None:
 
 async def test_claim_deleted_and_recreated_while_it_is_being_allocated() -> None:
     meddling = Interference("patch")
-    async with schedulers.cluster(wrap=schedulers.meddling(meddling)) as world:
+    async with schedulers.cluster(wrap=worlds.meddling(meddling)) as world:
         await world.create(node("n1"), gpus("n1"), gpu_class(), a_claim("c"))
 
         async def recreate() -> None:
@@ -211,7 +212,7 @@ async def test_claim_deleted_and_recreated_while_it_is_being_allocated() -> None
 
 async def test_claim_allocated_by_somebody_else_meanwhile() -> None:
     meddling = Interference("patch", subresource="status")
-    async with schedulers.cluster(wrap=schedulers.meddling(meddling)) as world:
+    async with schedulers.cluster(wrap=worlds.meddling(meddling)) as world:
         await world.create(node("n1"), node("n2"), gpus("n1", 1), gpu_class(), a_claim("c"))
         await world.create(gpus("n2", 1))
 
@@ -242,7 +243,7 @@ async def test_claim_allocated_by_somebody_else_meanwhile() -> None:
 
 async def test_benign_changes_meanwhile_are_no_reason_to_fail() -> None:
     meddling = Interference("patch", subresource="status")
-    async with schedulers.cluster(wrap=schedulers.meddling(meddling)) as world:
+    async with schedulers.cluster(wrap=worlds.meddling(meddling)) as world:
         await world.create(node("n1"), gpus("n1"), gpu_class(), a_claim("c"))
 
         async def label() -> None:
@@ -262,7 +263,7 @@ async def test_benign_changes_meanwhile_are_no_reason_to_fail() -> None:
 
 async def test_reservations_are_given_back_when_another_claim_cannot_be_had() -> None:
     meddling = Interference("patch")
-    async with schedulers.cluster(wrap=schedulers.meddling(meddling)) as world:
+    async with schedulers.cluster(wrap=worlds.meddling(meddling)) as world:
         await world.create(node("n1"), gpus("n1"), gpu_class(), a_claim("a"), using("other", "a"))
         await world.create(a_claim("b"))
         meddling.act = lambda: world.client.delete(resourceclaim.ResourceClaim, "b", namespace="default")
@@ -301,7 +302,7 @@ async def test_killed_at_any_write_nothing_leaks(writes: int) -> None:
                     await asyncio.Event().wait()
 
         await world.create(node("n1"), gpus("n1", 1), gpu_class(), a_claim("c"))
-        await world.start(client=schedulers.meddling(before)(world.client))
+        await world.start(client=worlds.meddling(before)(world.client))
         await world.create(using("p", "c"))
         await world.kill()
         assert done > writes
@@ -355,7 +356,7 @@ async def test_an_extended_resource_claim_that_is_left_over_goes_first() -> None
     async def refuse() -> None:
         raise errors.ServerFaultError({"code": 500, "message": "the disk is on fire"})
 
-    async with schedulers.cluster(wrap=schedulers.meddling(failing)) as world:
+    async with schedulers.cluster(wrap=worlds.meddling(failing)) as world:
         backed = device_class("gpu", f'device.driver == "{DRIVER}"').extended_resource("example.com/gpu")
         await world.create(node("n1"), gpus("n1", 1), backed)
         failing.act = refuse

@@ -263,7 +263,7 @@ async def test_pods_that_never_preempt() -> None:
 async def test_finished_pods_take_no_room() -> None:
     async with schedulers.cluster() as world:
         await world.create(node("n1"), small("a", cpu="4"), small("b", cpu="4"))
-        await world.world.status(await world.pod("a"), {"phase": "Succeeded"})
+        await world.world.patch_status(await world.pod("a"), {"phase": "Succeeded"})
         await world.advance(1)
         assert await world.node_of("b") == "n1"
 

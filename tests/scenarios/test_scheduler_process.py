@@ -1,11 +1,7 @@
 """``drachma scheduler`` as users run it: a process of its own, by kubeconfig, one leader at a time."""
 
 import asyncio
-import contextlib
 import pathlib
-import signal
-import sys
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -15,22 +11,6 @@ from drachma.runtime import clock
 from drachma.testing import node
 from drachma.testing import pod as a_pod
 from tests.scenarios import processes, schedulers
-
-_COMMAND = (sys.executable, "-c", "from drachma import cli; cli.main()", "scheduler")
-
-
-@contextlib.asynccontextmanager
-async def scheduler(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The command with these arguments, stopped in the end whatever happens."""
-    started = await asyncio.create_subprocess_exec(
-        *_COMMAND, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        yield started
-    finally:
-        if started.returncode is None:
-            started.kill()
-        await started.communicate()
 
 
 async def bound(client: Client, name: str) -> None:
@@ -44,12 +24,6 @@ async def bound(client: Client, name: str) -> None:
                     return
 
 
-async def stopped(process: asyncio.subprocess.Process) -> int | None:
-    process.send_signal(signal.SIGTERM)
-    await process.communicate()
-    return process.returncode
-
-
 async def test_schedulers_lead_one_after_the_other(tmp_path: pathlib.Path) -> None:
     with processes.running(tmp_path / "data") as server:
         arguments = ("--kubeconfig", str(server.kubeconfig))
@@ -58,15 +32,15 @@ async def test_schedulers_lead_one_after_the_other(tmp_path: pathlib.Path) -> No
             http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
         ):
             await client.create(node("n1").build())
-            async with scheduler(*arguments) as first:
+            async with processes.command("scheduler", *arguments) as first:
                 await bound(client, "p")
                 held = await client.get(lease.Lease, "kube-scheduler", namespace="kube-system")
-                async with scheduler(*arguments) as second:
-                    assert await stopped(first) == 0
+                async with processes.command("scheduler", *arguments) as second:
+                    assert await processes.stopped(first) == 0
                     await bound(client, "q")
                     taken = await client.get(lease.Lease, "kube-scheduler", namespace="kube-system")
                     assert taken.spec.holder_identity != held.spec.holder_identity
-                    assert await stopped(second) == 0
+                    assert await processes.stopped(second) == 0
 
 
 @pytest.mark.parametrize(
@@ -77,7 +51,7 @@ async def test_schedulers_lead_one_after_the_other(tmp_path: pathlib.Path) -> No
     ],
 )
 async def test_refused(arguments: tuple[str, ...], want: str) -> None:
-    async with asyncio.timeout(60), scheduler(*arguments) as process:
+    async with asyncio.timeout(60), processes.command("scheduler", *arguments) as process:
         _, said = await process.communicate()
         assert process.returncode == 1
         assert said.decode().startswith("drachma: ")

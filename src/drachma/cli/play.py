@@ -12,9 +12,9 @@ import typer
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import conditions, identity, podclaims, wellknown
-from drachma.cli import sources, up
+from drachma.cli import sources
 from drachma.client import Client, access, http, patches, target
-from drachma.process import hosting
+from drachma.process import embedded, hosting
 from drachma.runtime import Informers, clock, informer
 from drachma.server.wire import serving
 
@@ -44,10 +44,10 @@ def play(
         if isinstance(each, sources.Unreadable):
             raise errors.DecodeError(str(each))
     given = [each for each in found if isinstance(each, sources.Source)]
-    options = hosting.Options(address=serving.Address("127.0.0.1", 0), is_announced=False)
+    options = hosting.Options(address=serving.Address("127.0.0.1", 0))
     shown: list[str] = []
     try:
-        hosting.run(options, up.components, functools.partial(_play, given, shown, seconds=seconds))
+        hosting.run(options, embedded.beside, functools.partial(_play, given, shown, seconds=seconds))
     finally:
         # Not before everything has ended: a reader who has seen enough must not take the control plane down.
         for line in shown:

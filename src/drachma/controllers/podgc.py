@@ -12,8 +12,8 @@ import prometheus_client
 from drachma import errors
 from drachma.api import node, pod
 from drachma.claims import conditions, podstate, taints
-from drachma.controllers import environment, podwrites
-from drachma.runtime import controller
+from drachma.controllers import podwrites
+from drachma.runtime import Surroundings, controller
 
 PERIOD_SECONDS: Final = 20.0
 QUARANTINE_SECONDS: Final = 40.0
@@ -27,9 +27,7 @@ class PodGarbageCollector:
 
     name: Final = "pod_garbage_collector"
 
-    def __init__(
-        self, surroundings: environment.Environment, *, terminated_threshold: int = TERMINATED_THRESHOLD
-    ) -> None:
+    def __init__(self, surroundings: Surroundings, *, terminated_threshold: int = TERMINATED_THRESHOLD) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._threshold: Final = terminated_threshold

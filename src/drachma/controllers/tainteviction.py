@@ -13,8 +13,8 @@ import prometheus_client
 from drachma import errors
 from drachma.api import event, node, pod
 from drachma.claims import podstate, taints
-from drachma.controllers import environment, podwrites
-from drachma.runtime import cache, controller, events, informer, workqueue
+from drachma.controllers import podwrites
+from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 
 WORKERS: Final = 8
 POD_INDEX: Final = "taint eviction: node"
@@ -36,7 +36,7 @@ class NodeTaintEviction:
 
     name: Final = "taint-eviction-controller"
 
-    def __init__(self, surroundings: environment.Environment) -> None:
+    def __init__(self, surroundings: Surroundings) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._recorder: Final = surroundings.recorder(self.name)

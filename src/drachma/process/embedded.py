@@ -9,80 +9,45 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 import prometheus_client
 
-from drachma.api import gates as feature
+from drachma.api import gates as features
 from drachma.client import Client, local
-from drachma.controllers import catalog, environment, group
-from drachma.process import mergedmetrics
-from drachma.runtime import Informers, clock
-from drachma.scheduler import Scheduler, Settings
-from drachma.server import bootstrap, inprocess
-from drachma.server.access import authentication
+from drachma.process import apiserver, components, hosting, mergedmetrics
+from drachma.runtime import Surroundings, clock
+from drachma.server import inprocess
 from drachma.server.wire import app
 from drachma.store import protocol
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What components get from the process that they run in."""
-
-    clock: clock.Clock = msgspec.field(default_factory=clock.SystemClock)
-    chance: random.Random = msgspec.field(default_factory=random.Random)
-    registry: prometheus_client.CollectorRegistry = msgspec.field(default_factory=prometheus_client.CollectorRegistry)
-    gates: feature.Gates = feature.ALL
-
-
-Part: TypeAlias = Callable[[environment.Environment], Coroutine[Any, Any, None]]
-"""Builds a component on informers that do not run yet; what it returns runs until cancelled."""
-
-
-def controllers(made: environment.Environment) -> Coroutine[Any, Any, None]:
-    """All controllers of a cluster."""
-    chosen = catalog.chosen("*", gates=made.gates)
-    return group.run(made, [make(made) for make in chosen.values()])
-
-
-def scheduler(made: environment.Environment, settings: Settings | None = None) -> Coroutine[Any, Any, None]:
-    """A scheduler, for the pods that name none unless settings say otherwise."""
-    return Scheduler(
-        made.client,
-        made.informers,
-        chosen=settings or Settings(gates=made.gates),
-        time=made.clock,
-        chance=made.chance,
-        registry=made.registry,
-    ).run()
-
-
 async def run(
-    client: Client,
-    given: Surroundings,
+    surroundings: Surroundings,
     *,
-    parts: tuple[Part, ...] = (controllers, scheduler),
+    parts: tuple[components.Component, ...] = components.ALL,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs components that share what they know of the cluster, until cancelled; one that fails ends them all."""
     registries = [prometheus_client.CollectorRegistry() for _ in parts]
     metrics = mergedmetrics.MergedMetrics(registries)
-    given.registry.register(metrics)
+    surroundings.registry.register(metrics)
     try:
-        async with (
-            Informers(client, time=given.clock, chance=given.chance) as informers,
-            asyncio.TaskGroup() as tasks,
-        ):
+        async with surroundings.informers as informers, asyncio.TaskGroup() as tasks:
             for part, registry in zip(parts, registries, strict=True):
-                made = environment.Environment(
-                    client, informers, time=given.clock, chance=given.chance, registry=registry, gates=given.gates
-                )
-                tasks.create_task(part(made))
+                tasks.create_task(part(surroundings.with_registry(registry))())
             await informers.wait_synced()
             ready()
     finally:
-        given.registry.unregister(metrics)
+        surroundings.registry.unregister(metrics)
+
+
+async def beside(host: hosting.Host, *, gates: features.Gates = features.ALL) -> None:
+    """Controllers and scheduler in the process of a server: what :func:`hosting.run` runs beside it."""
+    async with local.LocalClient(inprocess.InProcess(host.application.dispatcher)) as client:
+        surroundings = Surroundings(client, gates=gates, registry=host.application.metrics.registry)
+        await run(surroundings, ready=host.ready)
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,28 +58,30 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextlib.asynccontextmanager
-async def server(store: protocol.Store, given: Surroundings) -> AsyncIterator[Server]:
-    """The API on a store, in process; the store is closed in the end."""
-    application = app.Application(
-        store,
-        authentication.Authenticator({}),
-        clock=given.clock.utc,
-        chance=given.chance,
-        gates=given.gates,
-    )
+async def server(
+    store: protocol.Store,
+    *,
+    time: clock.Clock | None = None,
+    chance: random.Random | None = None,
+    gates: features.Gates = features.ALL,
+    manager: str = "drachma",
+) -> AsyncIterator[Server]:
+    """The API on a store, in process, with a client that owns fields as ``manager``; the store is closed in the end."""
     try:
-        await bootstrap.populate(application.dispatcher)
-        async with local.LocalClient(inprocess.InProcess(application.dispatcher)) as client:
+        application = await apiserver.build(
+            store, utc=(time or clock.SystemClock()).utc, chance=chance or random.Random(), gates=gates
+        )
+        async with local.LocalClient(inprocess.InProcess(application.dispatcher), manager=manager) as client:
             yield Server(application=application, client=client)
     finally:
         await store.close()
 
 
 @contextlib.asynccontextmanager
-async def running(client: Client, given: Surroundings, *parts: Part) -> AsyncIterator[None]:
+async def running(surroundings: Surroundings, *parts: components.Component) -> AsyncIterator[None]:
     """Components that run in the background: ready at the beginning, ended in the end."""
     ready = asyncio.Event()
-    task = asyncio.create_task(run(client, given, parts=parts or (controllers, scheduler), ready=ready.set))
+    task = asyncio.create_task(run(surroundings, parts=parts or components.ALL, ready=ready.set))
     waiting = asyncio.create_task(ready.wait())
     await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()

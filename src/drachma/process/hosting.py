@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
-import logging
 import pathlib
 import random
 import secrets
@@ -18,13 +16,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
-import typer
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.process import eventloop
-from drachma.server import bootstrap
-from drachma.server.access import authentication, certificates, kubeconfig
+from drachma.process import apiserver, eventloop
+from drachma.runtime import clock
+from drachma.server.access import certificates, kubeconfig
 from drachma.server.wire import app as asgi
 from drachma.server.wire import serving
 from drachma.store import memory, protocol, sqlite
@@ -40,8 +37,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     address: serving.Address
     kubeconfig_out: pathlib.Path | None = None
     gates: feature.Gates = feature.ALL
-    is_announced: bool = True
-    """Whether people are told where it serves."""
+    announce: Callable[[str], object] = lambda _: None
+    """Tells people where it serves, once it does."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,12 +56,6 @@ Beside = Callable[[Host], Awaitable[None]]
 """Runs beside the server until it is cancelled; when it returns or raises, the server stops."""
 
 
-def log_to_stderr() -> None:
-    """Sets up logging for a command that runs until it is told to stop."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-
-
 def run(options: Options, *beside: Beside) -> None:
     """Serves until a signal, or until something beside the server is done."""
     with eventloop.runner() as runner:
@@ -78,19 +69,19 @@ def run(options: Options, *beside: Beside) -> None:
 async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...]) -> None:
     is_kept = options.data is not None
     store: protocol.Store = await sqlite.SqliteStore.open(folder) if is_kept else memory.MemoryStore()
+    utc = clock.SystemClock().utc
     try:
         opened, bound = serving.bind(options.address)
         with opened:
-            files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=_now())
+            files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=utc())
             token = kubeconfig.ensure_token(folder / "admin.token")
-            application = asgi.Application(
+            application = await apiserver.build(
                 store,
-                authentication.Authenticator({token: authentication.ADMIN}),
-                clock=_now,
+                utc=utc,
                 chance=random.Random(secrets.randbits(256)),
                 gates=options.gates,
+                admin_tokens=(token,),
             )
-            await bootstrap.populate(application.dispatcher)
             server = serving.Server(application, files)
             waits = asyncio.Semaphore(0)
             host = Host(
@@ -138,8 +129,7 @@ async def _announce(
         except errors.RefusedFileError:
             server.should_exit = True
             raise
-    if options.is_announced:
-        typer.echo(f"serving on {host.url}")
+    options.announce(f"serving on {host.url}")
 
 
 async def _ended(*tasks: asyncio.Task[None]) -> None:
@@ -149,7 +139,3 @@ async def _ended(*tasks: asyncio.Task[None]) -> None:
     for task in tasks:
         with contextlib.suppress(asyncio.CancelledError):
             await task
-
-
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)

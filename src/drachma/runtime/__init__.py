@@ -1,4 +1,4 @@
-"""What every component is made of: informers, work queue, controller loop, lease, event recorder, measures.
+"""What every component is made of: clock, informers, work queue, controller loop, lease, event recorder, measures.
 
 Written against :mod:`drachma.client`, so that it works on any API server; controllers, scheduler and whatever else
 watches and writes objects are built from it.
@@ -6,5 +6,6 @@ watches and writes objects are built from it.
 
 from drachma.runtime.informer import Informer
 from drachma.runtime.informers import Informers
+from drachma.runtime.surroundings import Surroundings
 
-__all__ = ["Informer", "Informers"]
+__all__ = ["Informer", "Informers", "Surroundings"]

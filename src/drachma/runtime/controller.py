@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from drachma import errors
-from drachma.runtime import clock, workqueue
+from drachma.runtime import clock, surroundings, workqueue
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
@@ -43,6 +43,20 @@ class Controller(Protocol):
     def name(self) -> str: ...
 
     async def run(self) -> None: ...
+
+
+async def run_all(around: surroundings.Surroundings, controllers: Iterable[Controller]) -> None:
+    """Runs controllers side by side, with the recorders of their events, until cancelled.
+
+    The informers run already, or nothing begins; a controller that fails for good ends them all.
+    """
+    await around.informers.wait_synced()
+    async with asyncio.TaskGroup() as group:
+        for component, recorder in around.recorders.items():
+            group.create_task(recorder.run(), name=f"events of {component}")
+        for each in controllers:
+            _log.info("%s controller starts", each.name)
+            group.create_task(each.run(), name=f"{each.name} controller")
 
 
 async def work(queue: workqueue.Queue[KeyT], reconcile: Reconcile[KeyT], *, workers: int) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,16 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     retry: float = 2.0
 
 
+class LeaseName(NamedTuple):
+    """Which lease to hold."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
 class LeadershipLostError(Exception):
     """The lease could not be renewed in time; somebody else may lead by now."""
 
@@ -40,9 +50,8 @@ class Leadership:
     def __init__(
         self,
         client: protocol.Client,
+        name: LeaseName,
         *,
-        name: str,
-        namespace: str = "kube-system",
         identity: str,
         time: clock.Clock | None = None,
         chance: random.Random | None = None,
@@ -50,7 +59,6 @@ class Leadership:
     ) -> None:
         self._client: Final = client
         self._name: Final = name
-        self._namespace: Final = namespace
         self._identity: Final = identity
         self._clock: Final = time or clock.SystemClock()
         self._chance: Final = chance or random.Random()
@@ -68,13 +76,13 @@ class Leadership:
         while not await self._try():
             await self._clock.sleep(self._timing.retry * (1 + self._chance.random() * 0.2))
         self.is_leader = True
-        _log.info("%s leads by lease %s/%s", self._identity, self._namespace, self._name)
+        _log.info("%s leads by lease %s", self._identity, self._name)
         working = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew())
         try:
             await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                raise LeadershipLostError(f"lease {self._namespace}/{self._name}: not renewed in time")
+                raise LeadershipLostError(f"lease {self._name}: not renewed in time")
             await working
         finally:
             self.is_leader = False
@@ -96,48 +104,51 @@ class Leadership:
         try:
             return await self._acquire()
         except errors.DrachmaError as error:
-            _log.info("lease %s/%s not acquired: %s", self._namespace, self._name, error)
+            _log.info("lease %s not acquired: %s", self._name, error)
             return False
 
     async def _acquire(self) -> bool:
         try:
-            found = await self._client.get(lease.Lease, self._name, namespace=self._namespace)
+            current = await self._client.get(lease.Lease, self._name.name, namespace=self._name.namespace)
         except errors.ObjectNotFoundError:
             await self._client.create_document(
                 lease.Lease,
                 {
                     "apiVersion": "coordination.k8s.io/v1",
                     "kind": "Lease",
-                    "metadata": {"name": self._name, "namespace": self._namespace},
+                    "metadata": {"name": self._name.name, "namespace": self._name.namespace},
                     "spec": {**self._renewed(), "acquireTime": self._now(), "leaseTransitions": 0},
                 },
             )
             return True
-        if found.spec != self._seen:
-            self._seen, self._seen_at = found.spec, self._clock.monotonic()
-        holder = found.spec.holder_identity or ""
+        if current.spec != self._seen:
+            self._seen, self._seen_at = current.spec, self._clock.monotonic()
+        holder = current.spec.holder_identity or ""
         if holder == self._identity:
             content = self._renewed()
         else:
-            valid = found.spec.lease_duration_seconds or self._timing.valid
+            valid = current.spec.lease_duration_seconds or self._timing.valid
             if holder and self._seen_at + valid > self._clock.monotonic():
                 return False
-            transitions = (found.spec.lease_transitions or 0) + 1
+            transitions = (current.spec.lease_transitions or 0) + 1
             content = {**self._renewed(), "acquireTime": self._now(), "leaseTransitions": transitions}
-        written = await self._patch(content, patches.unchanged(found))
+        written = await self._patch(content, patches.unchanged(current))
         self._seen, self._seen_at = written.spec, self._clock.monotonic()
         return True
 
     async def _give_up(self) -> None:
         with contextlib.suppress(errors.DrachmaError):
-            found = await self._client.get(lease.Lease, self._name, namespace=self._namespace)
-            if found.spec.holder_identity == self._identity:
+            current = await self._client.get(lease.Lease, self._name.name, namespace=self._name.namespace)
+            if current.spec.holder_identity == self._identity:
                 content = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()}
-                await self._patch(content, patches.unchanged(found))
+                await self._patch(content, patches.unchanged(current))
 
     async def _patch(self, spec: dict[str, Any], preconditions: patches.Preconditions) -> lease.Lease:
         return await self._client.patch(
-            lease.Lease, self._name, namespace=self._namespace, patch=patches.merge({"spec": spec}, preconditions)
+            lease.Lease,
+            self._name.name,
+            namespace=self._name.namespace,
+            patch=patches.merge({"spec": spec}, preconditions),
         )
 
     def _renewed(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ async def using(
         "allocation": builders.allocation(device, tolerations=tolerations),
         "reservedFor": builders.consumers(user),
     }
-    await world.status(claim, content)
+    await world.patch_status(claim, content)
     return user
 
 
@@ -207,7 +207,7 @@ async def test_a_claim_that_is_given_back_in_time(world: worlds.World) -> None:
     await world.advance(5)
     claim = await world.find(Claim, "claim-of-p")
     assert claim is not None
-    await world.status(claim, {"allocation": None, "reservedFor": None})
+    await world.patch_status(claim, {"allocation": None, "reservedFor": None})
     await world.advance(60)
     assert await going(world) == []
 
@@ -215,7 +215,7 @@ async def test_a_claim_that_is_given_back_in_time(world: worlds.World) -> None:
 async def test_pods_without_a_node_are_not_evicted(world: worlds.World) -> None:
     waiting = await world.create(builders.user("p").build())
     claim = await world.create(builders.a_claim())
-    await world.status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(waiting)})
+    await world.patch_status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(waiting)})
     await world.create(a_rule())
     await world.advance(60)
     assert await going(world) == []
@@ -234,9 +234,9 @@ async def test_a_pod_that_the_claim_is_not_for_stays(world: worlds.World) -> Non
 
 async def test_a_generated_claim_of_somebody_else_does_not_count(world: worlds.World) -> None:
     user = await world.create(builders.a_pod("p", gpu="t").on_node("n").phase("Running").build())
-    await world.status(user, {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]})
+    await world.patch_status(user, {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]})
     claim = await world.create(builders.a_claim())
-    await world.status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(user)})
+    await world.patch_status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(user)})
     await world.create(a_rule())
     await world.settle()
     assert await going(world) == []
@@ -350,7 +350,7 @@ async def test_conditions_of_others_stay(world: worlds.World) -> None:
         "message": "",
         "lastTransitionTime": own.last_transition_time,
     }
-    await world.status(rule, {"conditions": [other, own]})
+    await world.patch_status(rule, {"conditions": [other, own]})
     await world.patch(rule, {"spec": {"taint": {"effect": "NoExecute"}}})
     await world.settle()
     assert [each.type for each in (await world.get(rule)).status.conditions] == ["Mine", "EvictionInProgress"]

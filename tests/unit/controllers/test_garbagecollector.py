@@ -242,7 +242,7 @@ async def test_an_owner_of_an_unknown_kind_is_left_to_be(world: worlds.World) ->
 async def test_an_owner_that_is_not_seen_yet_counts() -> None:
     """The informer of pods hears of nothing, and yet the pod's claim is kept."""
     async with worlds.world(GarbageCollector) as world:
-        pods = world.environment.informers.of(pod.Pod)
+        pods = world.surroundings.informers.of(pod.Pod)
         pods._handle = lambda event: None  # type: ignore[method-assign]
         owner = await world.create(builders.a_pod().build())
         claim = worlds.renamed(builders.a_claim(), owner_references=builders.controlled_by(owner))

@@ -48,7 +48,7 @@ async def finish(world: worlds.World, *ended: pod.Pod, phase: str = "Succeeded")
     since = world.clock.utc()
     for each in ended:
         ready = {"type": "Ready", "status": "False", "lastTransitionTime": since}
-        await world.status(each, {"phase": phase, "conditions": [ready]})
+        await world.patch_status(each, {"phase": phase, "conditions": [ready]})
     await world.settle()
 
 
@@ -201,7 +201,7 @@ async def test_restarts_of_containers_count(world: worlds.World) -> None:
     (only,) = await pods(world)
     for restarts, want in ((1, {}), (2, {"FailureTarget": "True BackoffLimitExceeded"})):
         status = {"name": "main", "restartCount": restarts, "ready": False, "image": "i", "imageID": "i"}
-        await world.status(only, {"containerStatuses": [status]})
+        await world.patch_status(only, {"containerStatuses": [status]})
         await world.settle()
         found = await conditions(world)
         found.pop("Failed", None)
@@ -323,7 +323,7 @@ async def test_failures_in_between_do_not_lose_or_repeat_pods() -> None:
 
 async def test_a_stale_cache_does_not_make_too_many_pods() -> None:
     async with worlds.world(JobController) as world:
-        informer = world.environment.informers.of(pod.Pod)
+        informer = world.surroundings.informers.of(pod.Pod)
         handle, held = informer._handle, list[Any]()
         informer._handle = held.append  # type: ignore[method-assign,assignment]
         made = await a_job(world, completions=3, parallelism=3)

@@ -22,7 +22,7 @@ async def world() -> AsyncIterator[worlds.World]:
 
 async def a_node(world: worlds.World, name: str = "n", *, ready: str = "True", **fields: Any) -> node.Node:
     created = await world.client.create(build_node(name, **fields).build())
-    return await world.status(created, {"conditions": [{"type": "Ready", "status": ready}]})
+    return await world.patch_status(created, {"conditions": [{"type": "Ready", "status": ready}]})
 
 
 async def renew(world: worlds.World, *names: str) -> None:
@@ -83,10 +83,10 @@ async def test_conditions_keep_pods_away(world: worlds.World, condition: str, st
     made = await a_node(world)
     await a_node(world, "other")
     await world.settle()
-    await world.status(made, {"conditions": [{"type": condition, "status": status}]})
+    await world.patch_status(made, {"conditions": [{"type": condition, "status": status}]})
     await world.settle()
     assert await shown(world) == want
-    await world.status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
+    await world.patch_status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
     await world.settle()
     assert await shown(world) == []
 
@@ -126,7 +126,7 @@ async def test_a_silent_node_becomes_unknown_and_comes_back(world: worlds.World)
     }
     assert await shown(world) == ["unreachable:NoExecute", "unreachable:NoSchedule"]
     assert "Normal NodeNotReady: Node n status is now: NodeNotReady" in await world.events()
-    await world.status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
+    await world.patch_status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
     await live(world, "n", "other", seconds=20)
     assert await shown(world) == []
 
@@ -135,7 +135,7 @@ async def test_heartbeats_in_the_status_count_too(world: worlds.World) -> None:
     made = await a_node(world)
     for _ in range(10):
         beat = {"type": "Ready", "status": "True", "lastHeartbeatTime": world.clock.utc()}
-        await world.status(made, {"conditions": [beat]})
+        await world.patch_status(made, {"conditions": [beat]})
         await world.advance(40)
     assert (await status_of(world))["Ready"].startswith("True")
     await world.advance(60)
@@ -147,7 +147,7 @@ async def test_a_node_made_anew_between_two_looks_has_all_its_time(world: worlds
 
     for _ in range(4):
         made = await world.client.create(build_node("n").build())
-        await world.status(made, {"conditions": [beat]})
+        await world.patch_status(made, {"conditions": [beat]})
         await world.advance(30)
         assert await shown(world) == []
         await world.client.delete(node.Node, "n")
@@ -161,7 +161,7 @@ async def test_a_node_that_was_made_by_hand_is_left_alone(world: worlds.World) -
 
 async def test_a_new_node_has_more_time(world: worlds.World) -> None:
     created = await world.client.create(build_node("n").build())
-    await world.status(created, {"conditions": None})
+    await world.patch_status(created, {"conditions": None})
     await renew(world, "n")
     await world.advance(60)
     assert await status_of(world) == {}
@@ -174,7 +174,7 @@ async def test_a_lease_that_this_process_missed() -> None:
         await a_node(world)
         await renew(world, "n")
         await world.advance(10)
-        world.environment.informers.of(lease.Lease)._handle = lambda event: None  # type: ignore[method-assign]
+        world.surroundings.informers.of(lease.Lease)._handle = lambda event: None  # type: ignore[method-assign]
         await live(world, "n", seconds=300)
         assert await status_of(world) == {"Ready": "True "}
 
@@ -185,7 +185,7 @@ async def test_pods_of_a_silent_node_are_not_ready(world: worlds.World) -> None:
     running = await world.create(builders.a_pod("p").on_node("n").phase("Running").build())
     elsewhere = await world.create(builders.a_pod("q").on_node("other").phase("Running").build())
     for each in (running, elsewhere):
-        await world.status(each, {"conditions": [{"type": "Ready", "status": "True"}]})
+        await world.patch_status(each, {"conditions": [{"type": "Ready", "status": "True"}]})
     await renew(world, "n")
     await live(world, "other", seconds=70)
     assert {each.metadata.name: _ready(each) for each in await world.all_of(pod.Pod)} == {"p": "False", "q": "True"}
@@ -215,15 +215,15 @@ async def test_nodes_are_emptied_one_after_another(world: worlds.World) -> None:
 async def test_when_no_node_is_ready_nobody_has_to_go(world: worlds.World) -> None:
     made = [await a_node(world, name) for name in ("a", "b", "c")]
     await world.advance(5)
-    await world.status(made[0], {"conditions": [{"type": "Ready", "status": "False"}]})
+    await world.patch_status(made[0], {"conditions": [{"type": "Ready", "status": "False"}]})
     await world.advance(10)
     assert await shown(world, "a") == ["not-ready:NoExecute", "not-ready:NoSchedule"]
     for each in made[1:]:
-        await world.status(each, {"conditions": [{"type": "Ready", "status": "False"}]})
+        await world.patch_status(each, {"conditions": [{"type": "Ready", "status": "False"}]})
     await world.advance(60)
     for name in ("a", "b", "c"):
         assert await shown(world, name) == ["not-ready:NoSchedule"]
-    await world.status(made[1], {"conditions": [{"type": "Ready", "status": "True"}]})
+    await world.patch_status(made[1], {"conditions": [{"type": "Ready", "status": "True"}]})
     await world.advance(30)
     assert await shown(world, "a") == ["not-ready:NoExecute", "not-ready:NoSchedule"]
 
@@ -233,7 +233,7 @@ async def test_one_reason_replaces_the_other(world: worlds.World) -> None:
     await a_node(world, "other")
     await world.advance(10)
     assert await shown(world) == ["not-ready:NoExecute", "not-ready:NoSchedule"]
-    await world.status(made, {"conditions": [{"type": "Ready", "status": "Unknown"}]})
+    await world.patch_status(made, {"conditions": [{"type": "Ready", "status": "Unknown"}]})
     await world.advance(10)
     assert await shown(world) == ["unreachable:NoExecute", "unreachable:NoSchedule"]
 

@@ -21,7 +21,7 @@ async def a_node(world: worlds.World, *, ready: str = "True", taint: str = "") -
     taints = (node.Taint(key=taint, effect="NoExecute"),) if taint else ()
     made = build_node("n", taints=taints).build()
     created = await world.create(made)
-    return await world.status(created, {"conditions": [{"type": "Ready", "status": ready}]})
+    return await world.patch_status(created, {"conditions": [{"type": "Ready", "status": ready}]})
 
 
 async def test_ended_pods_beyond_the_threshold_go_oldest_first() -> None:
@@ -30,7 +30,7 @@ async def test_ended_pods_beyond_the_threshold_go_oldest_first() -> None:
             await world.create(builders.a_pod(name).phase(phase).build())
             await world.advance(1)
         evicted = await world.create(builders.a_pod("e").phase("Failed").build())
-        await world.status(evicted, {"phase": "Failed", "reason": "Evicted"})
+        await world.patch_status(evicted, {"phase": "Failed", "reason": "Evicted"})
         await world.advance(20)
         assert await names(world) == ["a", "b", "c"], "the evicted one first, then the oldest"
         labels = {"namespace": "default", "reason": "terminated"}
@@ -62,7 +62,7 @@ async def test_pods_of_a_node_that_is_gone() -> None:
 
 async def test_a_node_that_the_informer_does_not_know_is_asked_for() -> None:
     async with worlds.world(collector()) as world:
-        world.environment.informers.of(node.Node)._handle = lambda event: None  # type: ignore[method-assign]
+        world.surroundings.informers.of(node.Node)._handle = lambda event: None  # type: ignore[method-assign]
         await a_node(world)
         await world.create(builders.a_pod("p").on_node("n").phase("Running").build())
         await world.advance(300)

@@ -100,7 +100,7 @@ async def test_a_claim_of_somebody_else_is_not_used(world: worlds.World) -> None
     """The status names a claim that the pod does not own, perhaps that of an earlier pod of this name."""
     await world.create(builders.a_claim("stolen"))
     owner = await world.create(builders.a_pod(gpu="t").build())
-    await world.status(owner, {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "stolen"}]})
+    await world.patch_status(owner, {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "stolen"}]})
     await world.settle()
     assert statuses(await world.get(owner)) == {"gpu": "stolen"}, "news of the claim or the pod are waited for"
     stolen = await world.find(Claim, "stolen")
@@ -119,7 +119,7 @@ async def test_a_claim_that_is_not_needed_is_not_made(world: worlds.World) -> No
     made = await world.create(structs.replace(owner, metadata=structs.replace(owner.metadata, labels={"a": "b"})))
     await world.settle()
     for claim in await world.all_of(Claim):
-        await world.status(made, {"resourceClaimStatuses": [{"name": "gpu"}]})
+        await world.patch_status(made, {"resourceClaimStatuses": [{"name": "gpu"}]})
         await world.settle()
         await world.delete(claim)
     await world.settle()
@@ -154,7 +154,7 @@ async def test_failure_to_write_the_status_does_not_make_a_second_claim() -> Non
 async def test_a_stale_cache_does_not_make_a_second_claim() -> None:
     """The informer of claims hears of nothing, and yet the claim that was made is found."""
     async with worlds.world(ResourceClaimController) as world:
-        claims = world.environment.informers.of(Claim)
+        claims = world.surroundings.informers.of(Claim)
         claims._handle = lambda event: None  # type: ignore[method-assign]
         await world.create(builders.a_template())
         owner = await world.create(builders.a_pod(gpu="t").build())

@@ -27,7 +27,9 @@ async def world() -> AsyncIterator[worlds.World]:
 async def in_use(world: worlds.World, *pods: pod.Pod) -> Claim:
     """A claim that is allocated and reserved for these pods."""
     made = await world.create(builders.a_claim())
-    return await world.status(made, {"allocation": builders.allocation(), "reservedFor": builders.consumers(*pods)})
+    return await world.patch_status(
+        made, {"allocation": builders.allocation(), "reservedFor": builders.consumers(*pods)}
+    )
 
 
 async def running(world: worlds.World, name: str) -> pod.Pod:
@@ -52,7 +54,7 @@ async def test_a_claim_in_use_is_left_alone(world: worlds.World) -> None:
 async def test_a_pod_that_ends_gives_back(world: worlds.World, phase: str) -> None:
     user = await running(world, "p")
     claim = await in_use(world, user)
-    await world.status(user, {"phase": phase})
+    await world.patch_status(user, {"phase": phase})
     await world.settle()
     assert shown(await world.get(claim)) == "free"
 
@@ -80,7 +82,7 @@ async def test_a_pod_that_goes_before_it_had_a_node_gives_back(world: worlds.Wor
 async def test_others_go_on_using(world: worlds.World) -> None:
     users = [await running(world, name) for name in ("p", "q", "r")]
     claim = await in_use(world, *users)
-    await world.status(users[1], {"phase": "Succeeded"})
+    await world.patch_status(users[1], {"phase": "Succeeded"})
     await world.settle()
     assert shown(await world.get(claim)) == "allocated, for p, for r, protected"
 
@@ -100,7 +102,7 @@ async def test_pods_that_went_while_nobody_watched(world: worlds.World) -> None:
 async def test_a_pod_that_is_not_known_yet_keeps_its_claim() -> None:
     """The claim's news overtake those of the pod: the server knows better than the cache."""
     async with worlds.world(ResourceClaimController) as world:
-        pods = world.environment.informers.of(pod.Pod)
+        pods = world.surroundings.informers.of(pod.Pod)
         pods._handle = lambda event: None  # type: ignore[method-assign]
         claim = await in_use(world, await running(world, "p"))
         await world.settle()
@@ -113,21 +115,21 @@ async def test_users_that_are_no_pods_are_kept(world: worlds.World) -> None:
         api_group="example.com", resource="machines", name="m", uid="uid-of-m"
     )
     content = {"allocation": builders.allocation(), "reservedFor": (other,)}
-    claim = await world.status(made, content)
+    claim = await world.patch_status(made, content)
     await world.settle()
     assert shown(await world.get(claim)) == "allocated, for m, protected"
 
 
 async def test_allocated_but_not_reserved_is_left_alone(world: worlds.World) -> None:
     made = await world.create(builders.a_claim())
-    claim = await world.status(made, {"allocation": builders.allocation()})
+    claim = await world.patch_status(made, {"allocation": builders.allocation()})
     await world.settle()
     assert shown(await world.get(claim)) == "allocated, protected"
 
 
 async def test_a_deleted_claim_goes_when_nobody_uses_it(world: worlds.World) -> None:
     made = await world.create(builders.a_claim())
-    claim = await world.status(made, {"allocation": builders.allocation()})
+    claim = await world.patch_status(made, {"allocation": builders.allocation()})
     await world.delete(claim)
     await world.settle()
     assert not await world.exists(claim)
@@ -159,10 +161,10 @@ async def test_generated_claims_go_when_their_pod_has_ended(world: worlds.World)
     await world.settle()
     (claim,) = await world.all_of(Claim)
     await world.patch(claim, {"metadata": {"finalizers": [wellknown.CLAIM_FINALIZER]}})
-    await world.status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(owner)})
+    await world.patch_status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(owner)})
     await world.settle()
     assert shown(await world.get(claim)) == "allocated, for p, protected"
-    await world.status(owner, {"phase": "Succeeded"})
+    await world.patch_status(owner, {"phase": "Succeeded"})
     await world.advance(3600)
     assert await world.all_of(Claim) == (), "and none is made again"
 
@@ -181,14 +183,14 @@ async def test_the_claim_for_extended_resources_goes_too(world: worlds.World) ->
             annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
         )
     )
-    await world.status(made, {"allocation": builders.allocation(), "reservedFor": builders.consumers(owner)})
+    await world.patch_status(made, {"allocation": builders.allocation(), "reservedFor": builders.consumers(owner)})
     mapping = {"containerName": "main", "resourceName": "example.com/gpu", "requestName": "container-0-request-0"}
     extended = {"resourceClaimName": made.metadata.name, "requestMappings": [mapping]}
-    await world.status(owner, {"extendedResourceClaimStatus": extended})
+    await world.patch_status(owner, {"extendedResourceClaimStatus": extended})
     await world.settle()
     labels = {"allocated": "true", "admin_access": "false", "source": "extended_resource"}
     assert world.metric("dynamic_resource_allocation_resource_claims", **labels) == 1
-    await world.status(owner, {"phase": "Failed"})
+    await world.patch_status(owner, {"phase": "Failed"})
     await world.settle()
     assert not await world.exists(made)
 
@@ -239,7 +241,7 @@ async def raced(
         user = await running(world, "p")
         claim = await in_use(world, user)
         await world.settle()
-        await world.status(user, {"phase": "Succeeded"})
+        await world.patch_status(user, {"phase": "Succeeded"})
         await world.advance(1)
         assert happened
         return world, (await world.find(Claim, "c")) or claim
@@ -253,7 +255,7 @@ async def test_another_pod_arrives_while_the_claim_is_given_back() -> None:
         assert claim is not None
         new = await running(world, "new")
         reserved = (*claim.status.reserved_for, *builders.consumers(new))
-        await world.status(claim, {"reservedFor": reserved})
+        await world.patch_status(claim, {"reservedFor": reserved})
 
     _, claim = await raced(arrive, before="patch", subresource="status")
     assert shown(claim) == "allocated, for new, protected"
@@ -265,7 +267,7 @@ async def test_a_scheduler_allocates_again_before_the_finalizer_goes() -> None:
         assert claim is not None
         new = await running(world, "new")
         content = {"allocation": builders.allocation("gpu-1"), "reservedFor": builders.consumers(new)}
-        await world.status(claim, content)
+        await world.patch_status(claim, content)
 
     _, claim = await raced(allocate, before="patch", subresource="")
     assert shown(claim) == "allocated, for new, protected"
@@ -317,7 +319,7 @@ async def test_a_pod_costs_no_more_requests_than_it_must() -> None:
         await world.settle()
         (claim,) = await world.all_of(Claim)
         claim = await world.patch(claim, {"metadata": {"finalizers": [wellknown.CLAIM_FINALIZER]}})
-        await world.status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(user)})
+        await world.patch_status(claim, {"allocation": builders.allocation(), "reservedFor": builders.consumers(user)})
         await world.client.bind(user, node="n")
         await world.settle()
         assert requests == ["create ResourceClaim", "patch Pod status"]

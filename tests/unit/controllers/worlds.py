@@ -7,24 +7,20 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar, cast
 
-import prometheus_client
 from msgspec import structs
 
-from drachma import errors
 from drachma.api import event, meta
 from drachma.api import gates as features
-from drachma.client import Client, Selection, local, patches, target
-from drachma.controllers import environment, group
-from drachma.runtime import Informers, controller
-from drachma.server import bootstrap, inprocess
-from drachma.server.access import authentication
-from drachma.server.wire import app
+from drachma.client import Client, patches
+from drachma.process import embedded
+from drachma.runtime import Surroundings, controller
 from drachma.store import memory
 from drachma.testing import manualclock as clocks
+from tests import clusterview
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
-Make = Callable[[environment.Environment], controller.Controller]
+Make = Callable[[Surroundings], controller.Controller]
 
 
 class _Defects(logging.Handler):
@@ -39,13 +35,13 @@ class _Defects(logging.Handler):
             self.found.append(self.format(record))
 
 
-class World:
+class World(clusterview.ClusterView):
     """The cluster, what a test does to it and what it sees of it. ``settle`` lets controllers come to rest."""
 
     def __init__(self, client: Client, clock: clocks.ManualClock, *, components: Client, gates: features.Gates) -> None:
-        self.client = client
+        super().__init__(client)
         self.clock = clock
-        self.environment: environment.Environment
+        self.surroundings: Surroundings
         self._components = components
         self._gates = gates
         self._tasks: list[asyncio.Task[None]] = []
@@ -57,17 +53,9 @@ class World:
 
     def launch(self, *make: Make) -> None:
         """Starts controllers and goes on at once."""
-        informers = Informers(self._components, time=self.clock, chance=random.Random(1))
-        self.environment = environment.Environment(
-            self._components,
-            informers,
-            time=self.clock,
-            chance=random.Random(2),
-            registry=prometheus_client.CollectorRegistry(),
-            gates=self._gates,
-        )
-        controllers = [each(self.environment) for each in make]
-        self._tasks.append(asyncio.create_task(_run(self.environment, controllers)))
+        self.surroundings = Surroundings(self._components, time=self.clock, chance=random.Random(2), gates=self._gates)
+        controllers = [each(self.surroundings) for each in make]
+        self._tasks.append(asyncio.create_task(_run(self.surroundings, controllers)))
 
     async def stop(self) -> None:
         """Stops all controllers wherever they are; what one of them failed with is raised."""
@@ -86,22 +74,8 @@ class World:
         await self.clock.advance(seconds)
 
     async def create(self, made: ObjectT) -> ObjectT:
-        """Creates an object, with its status where it has one that is written apart."""
-        created = await self.client.create(made)
-        status = getattr(made, "status", None)
-        if status is not None and status != type(status)():
-            return await self.status(created, status)
-        return created
-
-    async def status(self, known: ObjectT, content: Any) -> ObjectT:
-        """Merges content into the status of an object."""
-        return await self.client.patch(
-            type(known),
-            known.metadata.name,
-            patch=patches.merge({"status": content}),
-            namespace=known.metadata.namespace,
-            subresource="status",
-        )
+        """Creates an object, with its status."""
+        return await self.create_with_status(made)
 
     async def patch(self, known: ObjectT, content: Any) -> ObjectT:
         return await self.client.patch(
@@ -111,19 +85,9 @@ class World:
     async def get(self, known: ObjectT) -> ObjectT:
         return await self.client.get(type(known), known.metadata.name, namespace=known.metadata.namespace)
 
-    async def find(self, kind: target.Of[ObjectT], name: str, namespace: str = "default") -> ObjectT | None:
-        wanted = target.of(kind)
-        try:
-            return await self.client.get(kind, name, namespace=namespace if wanted.namespaced else "")
-        except errors.ObjectNotFoundError:
-            return None
-
     async def exists(self, known: meta.Object) -> bool:
         found = await self.find(type(known), known.metadata.name, known.metadata.namespace)
         return found is not None and found.metadata.uid == known.metadata.uid
-
-    async def all_of(self, kind: target.Of[ObjectT], namespace: str = "") -> tuple[ObjectT, ...]:
-        return (await self.client.list(kind, Selection(namespace))).items
 
     async def delete(self, known: meta.Object, **options: Any) -> None:
         await self.client.delete(type(known), known.metadata.name, namespace=known.metadata.namespace, **options)
@@ -133,7 +97,7 @@ class World:
         return sorted(f"{e.type} {e.reason}: {e.message}" for e in await self.all_of(event.Event))
 
     def metric(self, name: str, /, **labels: str) -> float | None:
-        return self.environment.registry.get_sample_value(name, labels)
+        return self.surroundings.registry.get_sample_value(name, labels)
 
 
 @contextlib.asynccontextmanager
@@ -147,16 +111,8 @@ async def world(
     ``gates`` are those of the controllers; the server can do everything.
     """
     clock = clocks.ManualClock()
-    store = memory.MemoryStore()
-    application = app.Application(
-        store,
-        authentication.Authenticator({"sesame": authentication.ADMIN}),
-        clock=clock.utc,
-        chance=random.Random(7),
-    )
-    await bootstrap.populate(application.dispatcher)
-    async with store, local.LocalClient(inprocess.InProcess(application.dispatcher), manager="tester") as client:
-        made = World(client, clock, components=wrap(client), gates=gates)
+    async with embedded.server(memory.MemoryStore(), time=clock, chance=random.Random(7), manager="tester") as server:
+        made = World(server.client, clock, components=wrap(server.client), gates=gates)
         defects, log = _Defects(), logging.getLogger("drachma")
         log.addHandler(defects)
         try:
@@ -168,12 +124,12 @@ async def world(
         assert not defects.found, "\n".join(defects.found)
 
 
-async def _run(surroundings: environment.Environment, controllers: list[controller.Controller]) -> None:
+async def _run(surroundings: Surroundings, controllers: list[controller.Controller]) -> None:
     async with surroundings.informers:
-        await group.run(surroundings, controllers)
+        await controller.run_all(surroundings, controllers)
 
 
-_VERBS = ("create", "create_document", "update", "patch", "delete", "delete_collection", "get", "list")
+_VERBS = ("create", "create_document", "update", "patch", "delete", "delete_collection", "get", "list", "bind")
 
 
 class Meddler:

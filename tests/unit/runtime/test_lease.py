@@ -10,9 +10,11 @@ import pytest
 from drachma import errors
 from drachma.api import lease as leases
 from drachma.client import Client
-from drachma.runtime.lease import Leadership, LeadershipLostError
+from drachma.runtime.lease import Leadership, LeadershipLostError, LeaseName
 from drachma.testing import manualclock as clocks
 from tests.unit.controllers import worlds
+
+LEASE = LeaseName("default", "job")
 
 
 class Candidate:
@@ -20,7 +22,7 @@ class Candidate:
 
     def __init__(self, name: str, client: Client, clock: clocks.ManualClock) -> None:
         self.works = False
-        self.leadership = Leadership(client, name="job", namespace="default", identity=name, time=clock)
+        self.leadership = Leadership(client, LEASE, identity=name, time=clock)
         self.task = asyncio.create_task(self.leadership.lead(self._work))
 
     async def _work(self) -> None:
@@ -114,7 +116,7 @@ async def test_work_that_ends_is_the_end() -> None:
         async def work() -> None:
             done.append("work")
 
-        leadership = Leadership(made.client, name="job", namespace="default", identity="me", time=made.clock)
+        leadership = Leadership(made.client, LEASE, identity="me", time=made.clock)
         await leadership.lead(work)
         assert done == ["work"]
         assert not leadership.is_leader
@@ -127,6 +129,6 @@ async def test_work_that_fails_fails() -> None:
         async def work() -> None:
             raise ValueError("broken")
 
-        leadership = Leadership(made.client, name="job", namespace="default", identity="me", time=made.clock)
+        leadership = Leadership(made.client, LEASE, identity="me", time=made.clock)
         with pytest.raises(ValueError, match="broken"):
             await leadership.lead(work)

@@ -26,7 +26,7 @@ from drachma.api import pod
 from drachma.cli.benchmark import meter, objects, preparation, workloads
 from drachma.client import Client, http
 from drachma.process import embedded, eventloop
-from drachma.runtime import Informers, clock
+from drachma.runtime import Informers, Surroundings, clock
 from drachma.store import sqlite
 
 Mode = Literal["embedded", "https"]
@@ -190,11 +190,11 @@ def _processor_of(process: int) -> float:
 
 @contextlib.asynccontextmanager
 async def _embedded(folder: pathlib.Path, workload: workloads.Workload) -> AsyncIterator[Plane]:
-    given = embedded.Surroundings(chance=random.Random(_SEED))
+    chance = random.Random(_SEED)
     store = await sqlite.SqliteStore.open(folder)
-    async with embedded.server(store, given) as server:
-        await preparation.prepare(server.client, workload, chance=given.chance)
-        async with embedded.running(server.client, given):
+    async with embedded.server(store, chance=chance) as server:
+        await preparation.prepare(server.client, workload, chance=chance)
+        async with embedded.running(Surroundings(server.client, chance=chance)):
             yield Plane(client=server.client)
 
 

@@ -16,9 +16,9 @@ from drachma.api import devices, devicetaintrule, event, pod, resourceclaim, res
 from drachma.api import gates as features
 from drachma.claims import podstate, taints
 from drachma.client import patches
-from drachma.controllers import environment, podwrites
+from drachma.controllers import podwrites
 from drachma.controllers.devicetaints import eviction, rulestatus, survey
-from drachma.runtime import controller, events, informer, workqueue
+from drachma.runtime import Surroundings, controller, events, informer, workqueue
 
 WORKERS: Final = 10
 STATUS_SECONDS: Final = 10.0
@@ -57,7 +57,7 @@ class DeviceTaintEviction:
 
     name: Final = "device-taint-eviction-controller"
 
-    def __init__(self, surroundings: environment.Environment) -> None:
+    def __init__(self, surroundings: Surroundings) -> None:
         informers = surroundings.informers
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock

@@ -13,9 +13,8 @@ import prometheus_client
 from drachma import errors
 from drachma.api import event, meta, scheme
 from drachma.client import target
-from drachma.controllers import environment
 from drachma.controllers.garbagecollector import collection, graph, owners
-from drachma.runtime import controller, events, informer, workqueue
+from drachma.runtime import Surroundings, controller, events, informer, workqueue
 
 WORKERS: Final = 20
 DISCOVERY_SECONDS: Final = 30.0
@@ -39,7 +38,7 @@ class GarbageCollector:
 
     name: Final = "garbage_collector"
 
-    def __init__(self, surroundings: environment.Environment) -> None:
+    def __init__(self, surroundings: Surroundings) -> None:
         self._client: Final = surroundings.client
         self._informers: Final = surroundings.informers
         self._clock: Final = surroundings.clock

@@ -9,9 +9,8 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import job, pod
 from drachma.claims import ownership
-from drachma.controllers import environment
 from drachma.controllers.job import jobmetrics, jobsync, model, podcontrol, restarts, retries
-from drachma.runtime import cache, controller, events, informer, workqueue
+from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 
 WORKERS: Final = 5
 OWNER_INDEX: Final = "job controller: job"
@@ -39,7 +38,7 @@ class JobController:
 
     name: Final = "job"
 
-    def __init__(self, surroundings: environment.Environment) -> None:
+    def __init__(self, surroundings: Surroundings) -> None:
         pods = surroundings.informers.of(pod.Pod)
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock

@@ -8,9 +8,8 @@ import prometheus_client
 from drachma import errors
 from drachma.api import job
 from drachma.client import patches
-from drachma.controllers import environment
 from drachma.controllers.job import model
-from drachma.runtime import cache, controller, informer, workqueue
+from drachma.runtime import Surroundings, cache, controller, informer, workqueue
 
 WORKERS: Final = 5
 
@@ -20,7 +19,7 @@ class TimeToLive:
 
     name: Final = "ttl_jobs_to_delete"
 
-    def __init__(self, surroundings: environment.Environment) -> None:
+    def __init__(self, surroundings: Surroundings) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._jobs: Final = surroundings.informers.of(job.Job).cache

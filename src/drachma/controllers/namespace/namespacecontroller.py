@@ -8,9 +8,8 @@ from drachma import errors
 from drachma.api import namespace
 from drachma.claims import wellknown
 from drachma.client import patches
-from drachma.controllers import environment
 from drachma.controllers.namespace import conditions, contents
-from drachma.runtime import controller, informer, workqueue
+from drachma.runtime import Surroundings, controller, informer, workqueue
 
 WORKERS: Final = 10
 """In the spec of every namespace: the part of its end that is done here."""
@@ -28,7 +27,7 @@ class NamespaceController:
 
     name: Final = "namespace"
 
-    def __init__(self, surroundings: environment.Environment, *, settling_seconds: float = SETTLING_SECONDS) -> None:
+    def __init__(self, surroundings: Surroundings, *, settling_seconds: float = SETTLING_SECONDS) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._settling: Final = settling_seconds

@@ -16,9 +16,9 @@ from drachma import errors
 from drachma.api import lease, node, pod
 from drachma.claims import taints
 from drachma.client import patches
-from drachma.controllers import environment, podwrites
+from drachma.controllers import podwrites
 from drachma.controllers.nodelifecycle import health, nodetaints, zones
-from drachma.runtime import controller, events, informer, workqueue
+from drachma.runtime import Surroundings, controller, events, informer, workqueue
 
 PERIOD_SECONDS: Final = 5.0
 WORKERS: Final = 8
@@ -40,7 +40,7 @@ class NodeLifecycle:
 
     def __init__(
         self,
-        surroundings: environment.Environment,
+        surroundings: Surroundings,
         *,
         silence: health.Settings | None = None,
         pace: zones.Settings | None = None,

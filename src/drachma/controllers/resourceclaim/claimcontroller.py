@@ -9,9 +9,8 @@ from typing import Final, Literal, NamedTuple
 
 from drachma.api import pod, resourceclaim, resourceclaimtemplate
 from drachma.claims import ownership, podclaims, podstate, reservation
-from drachma.controllers import environment
 from drachma.controllers.resourceclaim import claimmetrics, generation, recentclaims, upkeep
-from drachma.runtime import controller, informer, workqueue
+from drachma.runtime import Surroundings, controller, informer, workqueue
 
 WORKERS: Final = 10
 
@@ -51,7 +50,7 @@ class ResourceClaimController:
 
     name: Final = "resource_claim"
 
-    def __init__(self, surroundings: environment.Environment) -> None:
+    def __init__(self, surroundings: Surroundings) -> None:
         informers = surroundings.informers
         self._queue: Final[workqueue.Queue[Item]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues

@@ -12,9 +12,8 @@ from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
 from drachma.api.struct import ABSENT_MAP
 from drachma.claims import ownership, podclaims, podstate, reservation, wellknown
 from drachma.client import Client, patches
-from drachma.controllers import environment
 from drachma.controllers.resourceclaim import claimmetrics, recentclaims
-from drachma.runtime import events
+from drachma.runtime import Surroundings, events
 
 FAILED: Final = "FailedResourceClaimCreation"
 
@@ -27,7 +26,7 @@ class Generator:
 
     def __init__(
         self,
-        surroundings: environment.Environment,
+        surroundings: Surroundings,
         claims: recentclaims.RecentClaims,
         *,
         recorder: events.Recorder,

@@ -11,7 +11,7 @@ from drachma import errors
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import ownership, podstate, reservation, wellknown
 from drachma.client import Client, patches
-from drachma.controllers import environment
+from drachma.runtime import Surroundings
 
 _DELETED_PODS: Final = 500
 """Pods that are remembered as deleted, which saves asking the server for each."""
@@ -22,7 +22,7 @@ Claim = resourceclaim.ResourceClaim
 class Upkeep:
     """Brings one claim after another in order."""
 
-    def __init__(self, surroundings: environment.Environment) -> None:
+    def __init__(self, surroundings: Surroundings) -> None:
         self._client: Final[Client] = surroundings.client
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._claims: Final = surroundings.informers.of(Claim).cache

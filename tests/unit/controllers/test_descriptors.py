@@ -4,28 +4,30 @@ import pytest
 
 from drachma import errors
 from drachma.api import gates
-from drachma.controllers import catalog
+from drachma.controllers import descriptors
+
+ALL = {each.name for each in descriptors.ALL}
 
 
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        pytest.param("*", set(catalog.ALL), id="all"),
+        pytest.param("*", ALL, id="all"),
         pytest.param("job-controller", {"job-controller"}, id="one"),
         pytest.param(
             "job-controller, namespace-controller", {"job-controller", "namespace-controller"}, id="two-with-a-space"
         ),
-        pytest.param("*,-job-controller", set(catalog.ALL) - {"job-controller"}, id="all-but-one"),
+        pytest.param("*,-job-controller", ALL - {"job-controller"}, id="all-but-one"),
         pytest.param("-job-controller", set(), id="nothing-without-a-star"),
     ],
 )
 def test_choices(text: str, want: set[str]) -> None:
-    assert catalog.chosen(text).keys() == want
+    assert {each.name for each in descriptors.chosen(text)} == want
 
 
 def test_names_that_are_not_known() -> None:
     with pytest.raises(errors.InvalidValueError, match="route is not known: there are device-taint-eviction"):
-        catalog.chosen("*,-route")
+        descriptors.chosen("*,-route")
 
 
 @pytest.mark.parametrize(
@@ -36,4 +38,5 @@ def test_names_that_are_not_known() -> None:
     ],
 )
 def test_features_that_are_off(gate: gates.Gate, name: str) -> None:
-    assert name not in catalog.chosen(gates=gates.ALL.switched({gate: False}))
+    chosen = descriptors.chosen(gates=gates.ALL.switched({gate: False}))
+    assert {each.name for each in chosen} == ALL - {name}

@@ -1,0 +1,34 @@
+"""Options that several commands have, each written once."""
+
+import pathlib
+from typing import Annotated, Final, TypeAlias
+
+import typer
+
+FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
+Filename: TypeAlias = Annotated[
+    list[str], typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")
+]
+
+# Commands that serve the API
+
+DEFAULT_LISTEN: Final = "127.0.0.1:6443"
+
+Data: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="The data directory; without one, everything is forgotten in the end.")
+]
+Listen: TypeAlias = Annotated[str, typer.Option(help="host:port to listen on; port 0 takes any.")]
+KubeconfigOut: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="Where to write a kubeconfig for the admin.")
+]
+
+# Commands that work on an API server
+
+Kubeconfig: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="How to reach the API server; found where kubectl looks by default.")
+]
+Context: TypeAlias = Annotated[str, typer.Option(help="The context of the kubeconfig.")]
+LeaderElect: TypeAlias = Annotated[bool, typer.Option(help="Work only while holding the lease.")]
+LeaseName: TypeAlias = Annotated[str, typer.Option("--leader-elect-resource-name", help="The name of the lease.")]
+LeaseNamespace: TypeAlias = Annotated[str, typer.Option("--leader-elect-resource-namespace", help="Its namespace.")]
+MetricsPort: TypeAlias = Annotated[int, typer.Option(help="Serve metrics on this port of the loopback address; 0: no.")]

@@ -1,0 +1,64 @@
+"""All controllers by upstream's names, what each needs, and the choice of some of them as ``--controllers`` writes it.
+
+Who composes a process reads it: ``drachma controllers`` and the embedded control plane.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+from drachma import errors
+from drachma.api import gates as features
+from drachma.controllers import (
+    devicetaints,
+    garbagecollector,
+    job,
+    namespace,
+    nodelifecycle,
+    podgc,
+    resourceclaim,
+    tainteviction,
+)
+from drachma.runtime import Surroundings, controller
+
+Make: TypeAlias = Callable[[Surroundings], controller.Controller]
+
+
+class Descriptor(NamedTuple):
+    """One controller: its name, how it is made, and the feature without which it has nothing to do."""
+
+    name: str
+    make: Make
+    gate: features.Gate | None = None
+
+
+ALL: Final = (
+    Descriptor("device-taint-eviction-controller", devicetaints.DeviceTaintEviction, gate=features.Gate.DEVICE_TAINTS),
+    Descriptor("garbage-collector-controller", garbagecollector.GarbageCollector),
+    Descriptor("job-controller", job.JobController),
+    Descriptor("namespace-controller", namespace.NamespaceController),
+    Descriptor("node-lifecycle-controller", nodelifecycle.NodeLifecycle),
+    Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector),
+    Descriptor("resourceclaim-controller", resourceclaim.ResourceClaimController, gate=features.Gate.CORE),
+    Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction),
+    Descriptor("ttl-after-finished-controller", job.TimeToLive),
+)
+
+
+def chosen(text: str = "*", *, gates: features.Gates = features.ALL) -> tuple[Descriptor, ...]:
+    """The controllers that a list names: ``*`` for all, ``name`` for one, ``-name`` for not this one.
+
+    Those whose feature is switched off are left out. InvalidValueError for names that are not known.
+    """
+    entries = {entry.strip() for entry in text.split(",") if entry.strip()}
+    names = [descriptor.name for descriptor in ALL]
+    unknown = sorted({entry.removeprefix("-") for entry in entries} - {"*", *names})
+    if unknown:
+        raise errors.InvalidValueError(
+            f"controllers {text!r}: {', '.join(unknown)} is not known: there are {', '.join(names)}"
+        )
+    return tuple(
+        descriptor
+        for descriptor in ALL
+        if (descriptor.name in entries or ("*" in entries and f"-{descriptor.name}" not in entries))
+        and (descriptor.gate is None or gates.on(descriptor.gate))
+    )

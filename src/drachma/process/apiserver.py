@@ -1,0 +1,35 @@
+"""The API server without a socket: its application on a store, with all that a cluster has from its beginning.
+
+The one place that puts it together: :mod:`drachma.process.hosting` gives it a socket, :mod:`drachma.process.embedded`
+a client in process, and tests and benchmarks either.
+"""
+
+import datetime as dt
+import random
+from collections.abc import Callable, Iterable
+
+from drachma.api import gates as features
+from drachma.server import bootstrap
+from drachma.server.access import authentication
+from drachma.server.wire import app
+from drachma.store import protocol
+
+
+async def build(
+    store: protocol.Store,
+    *,
+    utc: Callable[[], dt.datetime],
+    chance: random.Random,
+    gates: features.Gates = features.ALL,
+    admin_tokens: Iterable[str] = (),
+) -> app.Application:
+    """An application that serves the store to whoever shows one of the tokens, as the admin."""
+    made = app.Application(
+        store,
+        authentication.Authenticator(dict.fromkeys(admin_tokens, authentication.ADMIN)),
+        clock=utc,
+        chance=chance,
+        gates=gates,
+    )
+    await bootstrap.populate(made.dispatcher)
+    return made

@@ -1,0 +1,71 @@
+"""A component of a control plane in a process of its own, on any Kubernetes API server: client, lease, metrics.
+
+``drachma controllers`` and ``drachma scheduler`` are made of it.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+
+import msgspec
+import prometheus_client
+
+from drachma import errors
+from drachma.api import gates as features
+from drachma.client import access, http
+from drachma.process import components, eventloop
+from drachma.runtime import Surroundings, clock, lease
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be chosen; ``manager`` owns the fields that the component writes."""
+
+    access: access.Access
+    manager: str
+    gates: features.Gates = features.ALL
+    lease_name: lease.LeaseName | None = None
+    """The lease that says whether this process works or another one; without one it always does."""
+    metrics_port: int = 0
+    """The port of the loopback address on which metrics are served; none if 0."""
+
+
+def run(component: components.Component, options: Options) -> None:
+    """Runs a component until a signal; with a lease, only while this process holds it.
+
+    Raises:
+        errors.UnreachableError: the lease was lost. As upstream: whoever runs it starts it again, and it stands for
+            election anew.
+    """
+    with eventloop.runner() as runner:
+        runner.run(_run(component, options))
+
+
+async def _run(component: components.Component, options: Options) -> None:
+    task = asyncio.current_task()
+    assert task is not None, "runs as a task"
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    registry = prometheus_client.CollectorRegistry()
+    if options.metrics_port:
+        prometheus_client.start_http_server(options.metrics_port, "127.0.0.1", registry=registry)
+    try:
+        async with http.HttpClient(options.access, time=clock.SystemClock(), manager=options.manager) as client:
+            surroundings = Surroundings(client, registry=registry, gates=options.gates)
+            async with surroundings.informers:
+                await _lead(component(surroundings), surroundings, options.lease_name)
+    except asyncio.CancelledError:
+        # Asked to stop: that is no failure.
+        pass
+
+
+async def _lead(work: components.Run, surroundings: Surroundings, name: lease.LeaseName | None) -> None:
+    if name is None:
+        await work()
+        return
+    identity = f"{socket.gethostname()}_{os.getpid()}"
+    leadership = lease.Leadership(surroundings.client, name, identity=identity, time=surroundings.clock)
+    try:
+        await leadership.lead(work)
+    except lease.LeadershipLostError as lost:
+        raise errors.UnreachableError(str(lost)) from lost
