@@ -286,7 +286,8 @@ async def test_strategic_patch_merges_lists_by_key(client: Client) -> None:
 async def test_apply(client: Client) -> None:
     content = {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}}
     made = await client.patch(Claim, "c", patch=patches.apply(content), namespace="default")
-    assert made.metadata.managed_fields[0].manager == "tester"
+    stored = await client.get_document(Claim, "c", namespace="default")
+    assert stored["metadata"]["managedFields"][0]["manager"] == "tester"
     again = await client.patch(Claim, "c", patch=patches.apply(content), namespace="default")
     assert again.metadata.resource_version == made.metadata.resource_version, "nothing changed, nothing written"
 
@@ -298,6 +299,25 @@ async def test_update(client: Client) -> None:
     assert changed.metadata.labels == {"a": "b"}
     with pytest.raises(errors.ObjectConflictError):
         await client.update(labelled)
+
+
+async def test_typed_objects_have_no_managed_fields_and_updates_keep_them(client: Client) -> None:
+    content = {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}}
+    applied = await client.patch(Claim, "c", patch=patches.apply(content), namespace="default")
+    listed, watched = (await client.list(Claim)).items[0], await first_event(client)
+    for typed in (applied, await client.get(Claim, "c", namespace="default"), listed, watched):
+        assert typed.metadata.managed_fields == ()
+    before = (await client.get_document(Claim, "c", namespace="default"))["metadata"]["managedFields"]
+    assert before[0]["operation"] == "Apply"
+    await client.update(structs.replace(applied, metadata=structs.replace(applied.metadata, labels={"a": "b"})))
+    after = (await client.get_document(Claim, "c", namespace="default"))["metadata"]["managedFields"]
+    assert after[0] == before[0], "what was applied is still owned by who applied it"
+    assert [each["operation"] for each in after] == ["Apply", "Update"]
+
+
+async def first_event(client: Client) -> Claim:
+    async with client.watch(Claim, resource_version="1") as watch:
+        return (await watch.batch())[0].object
 
 
 async def test_unknown_fields_survive(client: Client) -> None:

@@ -1,8 +1,9 @@
 """The contract of a client. Components are written against ``Client`` and never know which one they have.
 
-Results are the immutable structs of :mod:`drachma.api` in their v1 form. Those of core kinds are partial views, so
-writing one back would lose fields: components patch what they change, with the preconditions that
-:mod:`drachma.client.patches` puts into patches, or handle whole documents. Only complete kinds can be updated.
+Results are the immutable structs of :mod:`drachma.api` in their v1 form, without managedFields: who wants to see
+them reads the document. Those of core kinds are partial views, so writing one back would lose fields: components patch
+what they change, with the preconditions that :mod:`drachma.client.patches` puts into patches, or handle whole
+documents. Only complete kinds can be updated.
 
 Every method may raise a branch of ``errors.RefusedError`` (the server said no), ``errors.UnreachableError`` (nobody
 answered), ``errors.DecodeError`` (an answer makes no sense) and ``errors.InvalidValueError`` (the call makes none).

@@ -1,7 +1,8 @@
 """From JSON on the wire to typed objects, lists and events.
 
-There is one :class:`Reader` per target and version. The usual answer is decoded in one pass straight into structs;
-only what this refuses (a null where Kubernetes reads absence) is looked at value by value. What makes no sense is an
+There is one :class:`Reader` per target and version. The usual answer is decoded in one pass straight into structs,
+without managedFields (:mod:`drachma.client.readform`); only what this refuses (a null where Kubernetes reads absence)
+is looked at value by value. What makes no sense is an
 ``errors.DecodeError`` that names the object and the path.
 """
 
@@ -13,7 +14,7 @@ import msgspec
 from drachma import errors
 from drachma.api import codec, conversion, hooks, meta, shape
 from drachma.api.struct import Struct
-from drachma.client import protocol, refusal, target
+from drachma.client import protocol, readform, refusal, target
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 WireT = TypeVar("WireT")
@@ -42,18 +43,19 @@ class _Event(Struct, Generic[WireT], frozen=True, kw_only=True):
 class Reader(Generic[ObjectT]):
     """Reads the answers about one resource in one version."""
 
-    def __init__(self, wanted: target.Target[ObjectT], version: str) -> None:
-        self._target: Final = wanted
-        self._api_version: Final = wanted.api_version(version)
-        self._shape: Final[Any] = wanted.shape(version)
-        self._is_reshaped: Final = wanted.is_reshaped(version)
-        self._object: Final = msgspec.json.Decoder(self._shape, dec_hook=hooks.decode)
+    def __init__(self, of: target.Target[ObjectT], version: str) -> None:
+        self._target: Final = of
+        self._api_version: Final = of.api_version(version)
+        self._shape: Final[Any] = of.shape(version)
+        self._is_reshaped: Final = of.is_reshaped(version)
+        self._form: Final[readform.ReadForm[Any]] = readform.ReadForm(self._shape)
+        self._object: Final = msgspec.json.Decoder(self._form.decoded, dec_hook=hooks.decode)
         self._list: Final[msgspec.json.Decoder[_List[Any]]] = msgspec.json.Decoder(
-            _List[self._shape],  # type: ignore[name-defined]
+            _List[self._form.decoded],  # type: ignore[name-defined]
             dec_hook=hooks.decode,
         )
         self._event: Final[msgspec.json.Decoder[_Event[Any]]] = msgspec.json.Decoder(
-            _Event[self._shape],  # type: ignore[name-defined]
+            _Event[self._form.decoded],  # type: ignore[name-defined]
             dec_hook=hooks.decode,
         )
 
@@ -67,9 +69,9 @@ class Reader(Generic[ObjectT]):
     def listing(self, data: bytes) -> protocol.Listing[ObjectT]:
         """A list, or a page of one."""
         try:
-            found = self._list.decode(data)
-            items = tuple(map(self._to_memory, found.items)) if self._is_reshaped else found.items
-            metadata = found.metadata
+            page = self._list.decode(data)
+            items = tuple(map(self._to_memory, page.items))
+            metadata = page.metadata
         except msgspec.DecodeError:
             whole = document(data, self._target)
             try:
@@ -87,8 +89,8 @@ class Reader(Generic[ObjectT]):
     def event(self, line: bytes) -> protocol.Event[ObjectT]:
         """One line of a watch; one of type ERROR is raised as the error it stands for."""
         try:
-            found = self._event.decode(line)
-            kind, decoded = found.type, found.object
+            event = self._event.decode(line)
+            kind, decoded = event.type, event.object
         except msgspec.DecodeError:
             whole = document(line, self._target)
             kind, decoded = str(whole.get("type")), whole.get("object")
@@ -101,37 +103,39 @@ class Reader(Generic[ObjectT]):
             raise errors.DecodeError(f"watch of {self._target.qualified}: unknown type of event {kind!r}")
         return protocol.Event(change, self._to_memory(decoded))
 
-    def convert(self, given: Any) -> ObjectT:
+    def convert(self, content: Any) -> ObjectT:
         """One object from its document; items of lists need not say their kind."""
-        return self._to_memory(self._loose(given))
+        return self._to_memory(self._loose(content))
 
-    def _loose(self, given: Any) -> Any:
-        examined = shape.examine(given, self._shape, known=_ENVELOPE)
+    def _loose(self, content: Any) -> Any:
+        examined = shape.examine(content, self._shape, known=_ENVELOPE)
         if examined.mismatches:
-            name = codec.title({"kind": self._target.kind, **given} if isinstance(given, dict) else given)
+            name = codec.title({"kind": self._target.kind, **content} if isinstance(content, dict) else content)
             raise errors.DecodeError(f"{name} in {self._api_version}: " + "; ".join(map(str, examined.mismatches)))
-        return msgspec.convert(examined.document, self._shape, dec_hook=hooks.decode)
+        return msgspec.convert(examined.document, self._form.decoded, dec_hook=hooks.decode)
 
     def _to_memory(self, decoded: Any) -> ObjectT:
-        return cast(ObjectT, conversion.to_memory(decoded)) if self._is_reshaped else decoded
+        restored = self._form.restore(decoded)
+        return cast(ObjectT, conversion.to_memory(restored) if self._is_reshaped else restored)
 
 
-def document(data: bytes, wanted: target.Target[Any]) -> dict[str, Any]:
+def document(data: bytes, about: target.Target[Any]) -> dict[str, Any]:
     """The JSON object that an answer consists of."""
     try:
-        found = msgspec.json.decode(data)
+        content = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise errors.DecodeError(f"answer about {wanted.qualified}: not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise errors.DecodeError(f"answer about {wanted.qualified}: expected an object, found {shape.describe(found)}")
-    return found
+        raise errors.DecodeError(f"answer about {about.qualified}: not JSON: {error}") from None
+    if not isinstance(content, dict):
+        problem = f"expected an object, found {shape.describe(content)}"
+        raise errors.DecodeError(f"answer about {about.qualified}: {problem}")
+    return content
 
 
-def reader(wanted: target.Target[ObjectT], version: str) -> Reader[ObjectT]:
+def reader(of: target.Target[ObjectT], version: str) -> Reader[ObjectT]:
     """The reader of a target in a version, made once."""
-    return cast(Reader[ObjectT], _reader(wanted, version))
+    return cast(Reader[ObjectT], _reader(of, version))
 
 
 @functools.lru_cache(maxsize=256)
-def _reader(wanted: target.Target[Any], version: str) -> Reader[Any]:
-    return Reader(wanted, version)
+def _reader(of: target.Target[Any], version: str) -> Reader[Any]:
+    return Reader(of, version)
