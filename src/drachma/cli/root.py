@@ -1,10 +1,12 @@
 """The root command, and the one place where errors become messages and exit codes.
 
-A command's module is imported when the command is used: `drachma convert` need not load an API server.
+A command's module is imported when the command is used: `drachma convert` need not load an API server, and the list of
+commands loads none of them.
 """
 
 import importlib
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -14,18 +16,38 @@ import drachma
 from drachma import errors
 
 COMMANDS: Final[dict[str, str]] = {
-    "allocate": "drachma.cli.allocate",
-    "apiserver": "drachma.cli.apiserver",
-    "bench": "drachma.cli.bench",
-    "cel": "drachma.cli.cel",
-    "controllers": "drachma.cli.controllers",
-    "convert": "drachma.cli.convert",
-    "play": "drachma.cli.play",
-    "scheduler": "drachma.cli.scheduler",
-    "up": "drachma.cli.up",
-    "validate": "drachma.cli.validate",
+    "allocate": "Find devices for claims as kube-scheduler would, from manifests or from a dump of a cluster.",
+    "apiserver": "Serve the Kubernetes API.",
+    "bench": "Measure drachma on this machine.",
+    "cel": "Check selector expressions and try them on devices.",
+    "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
+    "convert": "Convert manifests to another version of resource.k8s.io.",
+    "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
+    "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
+    "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",
+    "validate": "Check manifests as a server would when they are created, and show its messages.",
 }
-"""Each command and its module, which holds a function of that name, or a Typer ``app`` for a group of commands."""
+"""Each command, and the first line of its help. The module of its name in this package holds a function of its name, or
+a Typer ``app`` for a group of commands."""
+
+
+def load(name: str) -> Any:
+    """The command of a name, from its module."""
+    module = importlib.import_module(f"drachma.cli.{name}")
+    group = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+        group.command(name)(getattr(module, name))
+    command = typer.main.get_command(group)
+    command.name = name
+    return command
+
+
+class _LazyCommand(typer.core.TyperCommand):
+    """A command as far as lists show it; it becomes the real one when it is used."""
+
+    def make_context(self, info_name: str | None, args: Sequence[str], parent: Any = None, **extra: Any) -> Any:
+        return load(str(self.name)).make_context(info_name, list(args), parent, **extra)
 
 
 class _Commands(typer.core.TyperGroup):
@@ -33,16 +55,7 @@ class _Commands(typer.core.TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(COMMANDS[cmd_name])
-        group = getattr(module, "app", None)
-        if group is None:
-            group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-            group.command(cmd_name)(getattr(module, cmd_name))
-        command = typer.main.get_command(group)
-        command.name = cmd_name
-        return command
+        return _LazyCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
 
 app = typer.Typer(
