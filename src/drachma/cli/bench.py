@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from drachma import errors
-from drachma.cli.benchmark import runner, table, workloads
+from drachma.cli.benchmark import meter, runner, table, workloads
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True)
 
@@ -26,6 +26,9 @@ def scheduler(
     nodes: Annotated[int | None, typer.Option(help="Nodes instead of 500; what fills them grows with them.")] = None,
     pods: Annotated[int | None, typer.Option(help="Pods to measure, or to keep waiting in steady workloads.")] = None,
     mode: Annotated[runner.Mode, typer.Option(help="All in one process, or one process each over HTTPS.")] = "embedded",
+    patience: Annotated[
+        float, typer.Option(help="Seconds without any pod bound after which the rest is taken not to fit.")
+    ] = meter.PATIENCE_SECONDS,
     profile: Annotated[
         pathlib.Path | None, typer.Option(help="Write a profile of the measurement (for pstats) into this file.")
     ] = None,
@@ -36,10 +39,11 @@ def scheduler(
     a pod until it is known to be bound; in bursts most of that is waiting for the pods before it.
     """
     chosen = [each.scaled(nodes=nodes, pods=pods) for each in workloads.find(workload)]
+    how = runner.Options(mode=mode, patience=patience, profile=profile)
     results = []
     for each in chosen:
         try:
-            results.append(_apart(each, mode, profile))
+            results.append(_apart(each, how))
         except errors.DrachmaError as error:
             # What the others come to is worth knowing all the same.
             typer.echo(f"{each.name}: failed: {error}", err=True)
@@ -51,11 +55,11 @@ def scheduler(
         raise typer.Exit(1)
 
 
-def _apart(workload: workloads.Workload, mode: runner.Mode, profile: pathlib.Path | None) -> runner.Result:
+def _apart(workload: workloads.Workload, how: runner.Options) -> runner.Result:
     """Runs a workload in a process of its own, so that none pays for the memory of another."""
     spawning = multiprocessing.get_context("spawn")
     here, there = spawning.Pipe(duplex=False)
-    process = spawning.Process(target=_run, args=(workload, mode, profile, there))
+    process = spawning.Process(target=_run, args=(workload, how, there))
     process.start()
     there.close()
     try:
@@ -70,10 +74,8 @@ def _apart(workload: workloads.Workload, mode: runner.Mode, profile: pathlib.Pat
     return answer
 
 
-def _run(
-    workload: workloads.Workload, mode: runner.Mode, profile: pathlib.Path | None, into: connection.Connection
-) -> None:
+def _run(workload: workloads.Workload, how: runner.Options, into: connection.Connection) -> None:
     try:
-        into.send(runner.run(workload, mode=mode, profile=profile))
+        into.send(runner.run(workload, how))
     except errors.DrachmaError as error:
         into.send(error)

@@ -1,6 +1,7 @@
 """A process's informers: each selection of a kind is listed and watched once, however many components want it.
 
-Enter it as an async context and all informers run; those asked for later start at once. Leaving it stops them.
+Enter it as an async context and all informers run; those asked for later start at once. Leaving it stops them;
+an informer that fails cancels the context and raises in a group.
 """
 
 import asyncio
@@ -38,9 +39,9 @@ class Informers:
     def of(self, kind: target.Of[ObjectT], selection: protocol.Selection = protocol.EVERYTHING) -> Informer[ObjectT]:
         """The informer of a selection; the same one for all who ask for the same."""
         key = (target.of(kind), selection)
-        found = self._informers.get(key)
-        if found is None:
-            found = Informer(
+        informer = self._informers.get(key)
+        if informer is None:
+            informer = Informer(
                 self._client,
                 kind,
                 selection=selection,
@@ -48,9 +49,9 @@ class Informers:
                 chance=self._chance,
                 pauses=self._pauses,
             )
-            self._informers[key] = found
-            self._start(found)
-        return found
+            self._informers[key] = informer
+            self._start(informer)
+        return informer
 
     async def wait_synced(self) -> None:
         """Returns once every informer asked for so far has its first list."""
@@ -70,7 +71,11 @@ class Informers:
         for task in self._tasks:
             task.cancel()
         group, self._group = self._group, None
-        await group.__aexit__(kind, error, trace)
+        if kind is None or issubclass(kind, asyncio.CancelledError):
+            await group.__aexit__(kind, error, trace)
+        else:
+            # What went wrong in the context is raised as it is, not as one of a group.
+            await group.__aexit__(None, None, None)
 
     def _start(self, informer: Informer[Any]) -> None:
         if self._group is not None:

@@ -184,6 +184,14 @@ def test_command(mode: str) -> None:
     assert re.search(r"^5000pods_500nodes +2 +3 ", ran.stdout, re.MULTILINE)
 
 
+def test_command_ends_where_pods_do_not_fit() -> None:
+    """A node has ten devices, and these pods want more; the command says how many were bound."""
+    arguments = ["bench", "scheduler", "5000pods_500nodes", "--nodes", "1", "--pods", "12", "--patience", "2"]
+    ran = testing.CliRunner().invoke(root.app, arguments)
+    assert ran.exit_code == 1
+    assert re.search(r"^5000pods_500nodes: failed: \d+ of 12 pods were bound, and none for 2 seconds", ran.stderr)
+
+
 def test_command_refuses_workloads_that_are_not_there() -> None:
     ran = testing.CliRunner().invoke(root.app, ["bench", "scheduler", "nothing"])
     assert isinstance(ran.exception, errors.InvalidValueError)

@@ -178,6 +178,17 @@ async def test_indexes_are_filled_by_the_informer() -> None:
         assert informer.cache.values("uid") == ("uid-of-b",)
 
 
+async def test_what_goes_wrong_beside_informers_is_raised_as_it_is() -> None:
+    async def run() -> None:
+        script = ScriptedClient(lists=[listing(10)], watches=[])
+        async with Informers(script.client, time=FakeClock()) as informers:
+            informers.of(pod.Pod)
+            raise errors.InvalidValueError("mine")
+
+    with pytest.raises(errors.InvalidValueError, match="mine"):
+        await run()
+
+
 @pytest.mark.parametrize(
     "defect",
     [

@@ -51,30 +51,38 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     aim: float
 
 
-def run(workload: workloads.Workload, *, mode: Mode, profile: pathlib.Path | None = None) -> Result:
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How to run a workload."""
+
+    mode: Mode = "embedded"
+    patience: float = meter.PATIENCE_SECONDS
+    """Seconds without any pod bound after which the rest is taken not to fit."""
+    profile: pathlib.Path | None = None
+    """Where to write a profile of the measurement."""
+
+
+def run(workload: workloads.Workload, how: Options) -> Result:
     """Runs a workload; best in a process that has done nothing else, or its memory counts too."""
     with (
         tempfile.TemporaryDirectory(prefix="drachma-bench-") as folder,
         eventloop.runner() as runner,
     ):
-        return runner.run(_run(workload, pathlib.Path(folder), mode=mode, profile=profile))
+        return runner.run(_run(workload, pathlib.Path(folder), how))
 
 
-async def _run(
-    workload: workloads.Workload, folder: pathlib.Path, *, mode: Mode, profile: pathlib.Path | None
-) -> Result:
-    make = _embedded if mode == "embedded" else _over_https
+async def _run(workload: workloads.Workload, folder: pathlib.Path, how: Options) -> Result:
+    make = _embedded if how.mode == "embedded" else _over_https
     async with make(folder, workload) as plane:
         async with Informers(plane.client) as informers:
             pods = informers.of(pod.Pod)
             await informers.wait_synced()
             if workload.early_pods:
-                early = meter.Meter(objects.INIT, pods)
+                early = meter.Meter(objects.INIT, pods, patience=how.patience)
                 await _burst(plane.client, early, workload.early_pods, place=objects.INIT)
             await _rest(plane.client)
-            measured = meter.Meter(objects.MEASURED, pods)
+            measured = meter.Meter(objects.MEASURED, pods, patience=how.patience)
             before = plane.processor_seconds()
-            with _profiled(profile):
+            with _profiled(how.profile):
                 await _measure(plane.client, measured, workload)
             computed = plane.processor_seconds() - before
         peak = plane.peak_bytes()
