@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from drachma.cli import case as cases
+from drachma.offline import allocatorcase
 from tests.conformance import vectors
 from tests.conformance.vectors import Line
 
 
 @vectors.each("allocator")
 def test_allocator(case: Line) -> None:
-    assert cases.Case(case).answer() == recorded(case)
+    assert allocatorcase.AllocatorCase(case).answer() == recorded(case)
 
 
 @vectors.each("allocator-random")
 def test_allocator_random(case: Line) -> None:
-    assert cases.Case(case).answer() == recorded(case)
+    assert allocatorcase.AllocatorCase(case).answer() == recorded(case)
 
 
 def recorded(case: Line) -> Line:
@@ -23,5 +23,5 @@ def recorded(case: Line) -> Line:
     for result in answer.get("results", ()):
         for device in result["devices"].get("results", ()):
             if "shareID" in device:
-                device["shareID"] = cases.SHARE_ID
+                device["shareID"] = allocatorcase.SHARE_ID
     return answer

@@ -6,7 +6,7 @@ import json
 
 from drachma.allocator import explanation
 from drachma.allocator.explanation import report
-from drachma.cli import case as cases
+from drachma.offline import allocatorcase
 from tests.conformance import vectors
 from tests.conformance.vectors import Line
 
@@ -23,7 +23,7 @@ def test_allocator_random_explained(case: Line) -> None:
 
 def problems(document: Line) -> list[str]:
     """What an explanation says that the answer does not, or that does not add up."""
-    case = cases.Case(document)
+    case = allocatorcase.AllocatorCase(document)
     answer = case.answer()
     explained = explanation.Explainer(case.allocator).explain(case.node, case.claims)
     assert explanation.render(explained)

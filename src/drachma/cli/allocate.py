@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import enum
-import json
 import sys
 from typing import Annotated, Any
 
@@ -11,16 +9,9 @@ import typer
 
 from drachma import errors
 from drachma.api import gates, manifest
-from drachma.cli import attempt as attempts
 from drachma.cli import batch as batches
-from drachma.cli import cluster as clusters
-
-
-class Output(enum.StrEnum):
-    """How claims and explanations are written."""
-
-    YAML = "yaml"
-    JSON = "json"
+from drachma.cli import options
+from drachma.offline import allocatorcase, claimallocation, clusterdump
 
 
 def allocate(
@@ -33,11 +24,10 @@ def allocate(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Explain why claims do not fit.")] = False,
     output: Annotated[
-        Output | None, typer.Option("-o", "--output", help="The format; else claims are YAML and explanations text.")
+        options.Format | None,
+        typer.Option("-o", "--output", help="The format; else claims are YAML and explanations text."),
     ] = None,
-    feature_gates: Annotated[
-        str, typer.Option(help="Features to switch, such as DRAConsumableCapacity=false,DRAAdminAccess=false.")
-    ] = "",
+    feature_gates: options.FeatureGates = "",
     batch: Annotated[bool, typer.Option("--batch", help="Answer cases from standard input, a JSON line each.")] = False,
     timing: Annotated[bool, typer.Option("--timing", help="With --batch: take the time, and add allocUs.")] = False,
 ) -> None:
@@ -51,73 +41,60 @@ def allocate(
     if batch:
         if file or node or claim or explain or output or feature_gates:
             raise errors.DecodeError("--batch: goes with --timing only; everything else is in its lines")
-        _answer_batch(timing=timing)
+        batches.write(allocatorcase.answers(sys.stdin.buffer, timing=timing))
         return
     if timing:
         raise errors.DecodeError("--timing: goes with --batch only")
     if not file:
         raise errors.DecodeError("-f: required, unless there is --batch")
-    cluster = _read(file)
-    runs = attempts.Attempts(cluster, gates.Gates.parse(feature_gates), node=node)
-    made = [runs.run(name, explain=explain) for name in _wanted(cluster, claim or [])]
-    _write(made, output)
-    for entry in made:
-        typer.echo(f"drachma: {entry.message}", err=True)
-    if not all(entry.document for entry in made):
+    dump = _read(file)
+    allocator = claimallocation.ClaimAllocator(dump, gates.Gates.parse(feature_gates), node=node)
+    allocations = [allocator.allocate(name, explain=explain) for name in _claim_names(dump, claim or [])]
+    _write(allocations, output)
+    for allocation in allocations:
+        typer.echo(f"drachma: {allocation.message}", err=True)
+    if not all(allocation.document for allocation in allocations):
         raise typer.Exit(1)
 
 
-def _read(paths: list[str]) -> clusters.Cluster:
-    cluster = clusters.Cluster.read(paths)
-    for warning in cluster.warnings:
+def _read(paths: list[str]) -> clusterdump.ClusterDump:
+    dump = clusterdump.ClusterDump.read(paths)
+    for warning in dump.warnings:
         typer.echo(f"drachma: warning: {warning}", err=True)
-    for problem in cluster.problems:
+    for problem in dump.problems:
         typer.echo(f"drachma: {problem}", err=True)
-    if cluster.problems:
+    if dump.problems:
         raise typer.Exit(1)
-    return cluster
+    return dump
 
 
-def _wanted(cluster: clusters.Cluster, names: list[str]) -> list[str]:
+def _claim_names(dump: clusterdump.ClusterDump, names: list[str]) -> list[str]:
     """The claims to be tried; DecodeError for a name of none, or of one that is allocated."""
     if not names:
-        found = [name for name, claim in cluster.claims.items() if claim.defaulted.status.allocation is None]
-        if not found:
-            typer.echo(f"drachma: nothing to do: {len(cluster.claims)} claims, none without an allocation", err=True)
-        return found
+        unallocated = [name for name, claim in dump.claims.items() if claim.defaulted.status.allocation is None]
+        if not unallocated:
+            typer.echo(f"drachma: nothing to do: {len(dump.claims)} claims, none without an allocation", err=True)
+        return unallocated
     qualified = [name if "/" in name else f"default/{name}" for name in names]
     for name in qualified:
-        if name not in cluster.claims:
-            known = ", ".join(sorted(cluster.claims)[:8]) or "none at all"
-            raise errors.DecodeError(f"--claim {name}: there is no such claim, but {known}")
-        allocation = cluster.claims[name].defaulted.status.allocation
+        if name not in dump.claims:
+            others = ", ".join(sorted(dump.claims)[:8]) or "none at all"
+            raise errors.DecodeError(f"--claim {name}: there is no such claim, but {others}")
+        allocation = dump.claims[name].defaulted.status.allocation
         if allocation is not None:
             devices = ", ".join(f"{entry.driver}/{entry.pool}/{entry.device}" for entry in allocation.devices.results)
             raise errors.DecodeError(f"--claim {name}: is allocated already: {devices or 'without devices'}")
     return list(dict.fromkeys(qualified))
 
 
-def _write(made: list[attempts.Attempt], output: Output | None) -> None:
-    documents: list[Any] = [entry.document for entry in made if entry.document]
-    explanations = [explained for entry in made for explained in entry.explanations]
+def _write(allocations: list[claimallocation.ClaimAllocation], output: options.Format | None) -> None:
+    documents: list[Any] = [entry.document for entry in allocations if entry.document]
+    explanations = [explained for entry in allocations for explained in entry.explanations]
     if output is not None:
         documents += [explained.document for explained in explanations]
-    write = manifest.write_json if output is Output.JSON else manifest.write_yaml
+    write = manifest.write_json if output is options.Format.JSON else manifest.write_yaml
     if documents:
         typer.echo(write(documents), nl=False)
     if output is None:
         for explained in explanations:
             typer.echo(explained.text, nl=False)
-
-
-def _answer_batch(*, timing: bool) -> None:
-    is_good = True
-    for answer in batches.answers(sys.stdin.buffer, timing=timing):
-        sys.stdout.write(json.dumps(answer.document, ensure_ascii=False) + "\n")
-        # Whoever feeds lines one by one waits for each answer.
-        sys.stdout.flush()
-        if answer.problem:
-            typer.echo(f"drachma: {answer.problem}", err=True)
-            is_good = False
-    if not is_good:
-        raise typer.Exit(1)

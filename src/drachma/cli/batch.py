@@ -1,54 +1,22 @@
-"""``drachma allocate --batch``: cases as JSON lines in, one answer a line out, for comparisons and measurements."""
-
-from __future__ import annotations
+"""``--batch``: the answers to cases that come in as JSON lines, written as JSON lines."""
 
 import json
-import time
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Iterable
+from typing import Any
 
-from drachma import errors
-from drachma.cli import case
-
-
-class Answer(NamedTuple):
-    """The answer to one line; ``problem`` says what is wrong with a line that is not a case."""
-
-    document: dict[str, Any]
-    problem: str = ""
+import typer
 
 
-def answers(lines: Iterable[bytes], *, timing: bool) -> Iterator[Answer]:
-    """An answer to every line that is not blank. With ``timing``, ``allocUs`` is the best of the line's repeats."""
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            yield _answer(line, number, timing=timing)
-
-
-def _answer(line: bytes, number: int, *, timing: bool) -> Answer:
-    name = f"line {number}"
-    try:
-        document = _parse(line)
-        if isinstance(document.get("name"), str):
-            name = document["name"]
-        found = case.Case(document)
-    except errors.DrachmaError as error:
-        return Answer({"name": name, "error": f"line {number}: {error}"}, f"line {number}: {error}")
-    if not timing:
-        return Answer({"name": name, **found.answer()})
-    best = float("inf")
-    for _ in range(found.repeat):
-        begin = time.perf_counter_ns()
-        outcome = found.run()
-        best = min(best, (time.perf_counter_ns() - begin) / 1000)
-    return Answer({"name": name, **case.recorded(outcome), "allocUs": best})
-
-
-def _parse(line: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise errors.DecodeError(f"not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise errors.DecodeError("expected an object with a case")
-    return document
+def write(answers: Iterable[tuple[dict[str, Any], str]]) -> None:
+    """Writes each answer as it comes; Exit 1 in the end if there was a line that is no case, and says which."""
+    is_good = True
+    for answer, problem in answers:
+        sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        # Whoever feeds lines one by one waits for each answer.
+        sys.stdout.flush()
+        if problem:
+            typer.echo(f"drachma: {problem}", err=True)
+            is_good = False
+    if not is_good:
+        raise typer.Exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
@@ -13,7 +12,8 @@ from drachma import cel, errors
 from drachma.api import codec, gates, resourceslice
 from drachma.cel import program as programs
 from drachma.cel import reads
-from drachma.cli import celcase, sources
+from drachma.cli import batch as batch_lines
+from drachma.offline import celcase, manifestfiles
 from drachma.values import quotation
 
 app = typer.Typer(
@@ -58,7 +58,7 @@ def evaluate(
     if batch:
         if expression is not None or device is not None or slices is not None:
             raise typer.BadParameter("--batch reads everything from standard input")
-        _answer_batch()
+        batch_lines.write(celcase.answers(sys.stdin.buffer))
         return
     if expression is None:
         raise typer.BadParameter("an expression is needed")
@@ -80,28 +80,8 @@ def _compile(expression: str, feature_gates: str, *, stored: bool) -> cel.Progra
     return cel.compile_expression(expression, env)
 
 
-def _answer_batch() -> None:
-    is_good = True
-    for answer, problem in celcase.answers(sys.stdin.buffer):
-        sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
-        # Whoever feeds lines one by one waits for each answer.
-        sys.stdout.flush()
-        if problem:
-            typer.echo(f"drachma: {problem}", err=True)
-            is_good = False
-    if not is_good:
-        raise typer.Exit(1)
-
-
-def _contents(path: str) -> Iterator[sources.Source]:
-    for source in sources.read([path]):
-        if isinstance(source, sources.Unreadable):
-            raise errors.DecodeError(str(source))
-        yield source
-
-
 def _device(path: str) -> Iterator[tuple[str, cel.Device]]:
-    for source in _contents(path):
+    for source in manifestfiles.read_all([path]):
         try:
             form = celcase.read_device(source.content)
         except errors.DecodeError as error:
@@ -110,7 +90,7 @@ def _device(path: str) -> Iterator[tuple[str, cel.Device]]:
 
 
 def _devices(path: str) -> Iterator[tuple[str, cel.Device]]:
-    for source in _contents(path):
+    for source in manifestfiles.read_all([path]):
         try:
             found = codec.decode(source.content)
         except errors.DecodeError as error:

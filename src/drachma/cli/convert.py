@@ -7,14 +7,8 @@ import typer
 
 from drachma import errors
 from drachma.api import codec, manifest, scheme
-from drachma.cli import sources
-
-
-class Output(enum.StrEnum):
-    """How documents are written."""
-
-    YAML = "yaml"
-    JSON = "json"
+from drachma.cli import options
+from drachma.offline import manifestfiles
 
 
 class FieldValidation(enum.StrEnum):
@@ -26,9 +20,11 @@ class FieldValidation(enum.StrEnum):
 
 
 def convert(
-    file: Annotated[list[str], typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")],
+    file: options.Filename,
     to: Annotated[str, typer.Option(help="The wanted version, such as resource.k8s.io/v1beta1.")],
-    output: Annotated[Output, typer.Option("-o", "--output", help="The format to write.")] = Output.YAML,
+    output: Annotated[
+        options.Format, typer.Option("-o", "--output", help="The format to write.")
+    ] = options.Format.YAML,
     validate: Annotated[
         FieldValidation, typer.Option(help="Unknown fields: an error, a warning, or ignored.")
     ] = FieldValidation.STRICT,
@@ -40,8 +36,8 @@ def convert(
     _require_served(to)
     converted: list[Any] = []
     is_good = True
-    for source in sources.read(file):
-        if isinstance(source, sources.Unreadable):
+    for source in manifestfiles.read(file):
+        if isinstance(source, manifestfiles.Unreadable):
             typer.echo(f"drachma: {source}", err=True)
             is_good = False
             continue
@@ -52,7 +48,7 @@ def convert(
             is_good = False
     if not is_good:
         raise typer.Exit(1)
-    write = manifest.write_yaml if output is Output.YAML else manifest.write_json
+    write = manifest.write_yaml if output is options.Format.YAML else manifest.write_json
     typer.echo(write(converted), nl=False)
 
 
@@ -64,7 +60,7 @@ def _require_served(api_version: str) -> None:
         raise errors.DecodeError(f"--to {api_version}: unknown version, expected one of {', '.join(served)}")
 
 
-def _convert(source: sources.Source, to: str, validate: FieldValidation) -> Any:
+def _convert(source: manifestfiles.Source, to: str, validate: FieldValidation) -> Any:
     _, kind = codec.type_of(source.content)
     stored = codec.decode(source.content)
     unknown = () if validate is FieldValidation.IGNORE else codec.unknown_fields(source.content)

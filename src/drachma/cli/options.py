@@ -1,5 +1,6 @@
 """Options that several commands have, each written once."""
 
+import enum
 import pathlib
 from typing import Annotated, Final, TypeAlias
 
@@ -9,6 +10,14 @@ FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=fals
 Filename: TypeAlias = Annotated[
     list[str], typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")
 ]
+
+
+class Format(enum.StrEnum):
+    """How documents are written."""
+
+    YAML = "yaml"
+    JSON = "json"
+
 
 # Commands that serve the API
 

@@ -12,8 +12,9 @@ import typer
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import conditions, identity, podclaims, wellknown
-from drachma.cli import sources
+from drachma.cli import options
 from drachma.client import Client, access, http, patches, target
+from drachma.offline import manifestfiles
 from drachma.process import embedded, hosting
 from drachma.runtime import Informers, clock, informer
 from drachma.server.wire import serving
@@ -29,9 +30,7 @@ Claim = resourceclaim.ResourceClaim
 
 
 def play(
-    filename: Annotated[
-        list[str], typer.Option("--filename", "-f", help="A manifest, a folder of them, or - for standard input.")
-    ],
+    file: options.Filename,
     seconds: Annotated[float, typer.Option(help="How long to wait at most until nothing changes any more.")] = 30.0,
 ) -> None:
     """Start a control plane, apply manifests to it, and show where the pods go and which devices they get.
@@ -39,22 +38,20 @@ def play(
     Everything is in memory and on a free port of this machine, and gone in the end.
     """
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
-    found = list(sources.read(filename))
-    for each in found:
-        if isinstance(each, sources.Unreadable):
-            raise errors.DecodeError(str(each))
-    given = [each for each in found if isinstance(each, sources.Source)]
-    options = hosting.Options(address=serving.Address("127.0.0.1", 0))
+    sources = manifestfiles.read_all(file)
+    hosted = hosting.Options(address=serving.Address("127.0.0.1", 0))
     shown: list[str] = []
     try:
-        hosting.run(options, embedded.beside, functools.partial(_play, given, shown, seconds=seconds))
+        hosting.run(hosted, embedded.beside, functools.partial(_play, sources, shown, seconds=seconds))
     finally:
         # Not before everything has ended: a reader who has seen enough must not take the control plane down.
         for line in shown:
             typer.echo(line)
 
 
-async def _play(given: Sequence[sources.Source], shown: list[str], host: hosting.Host, *, seconds: float) -> None:
+async def _play(
+    sources: Sequence[manifestfiles.Source], shown: list[str], host: hosting.Host, *, seconds: float
+) -> None:
     host.ready()
     await host.listening.wait()
     reached = access.Access(
@@ -70,7 +67,7 @@ async def _play(given: Sequence[sources.Source], shown: list[str], host: hosting
         watched = _Watched(informers)
         await informers.wait_synced()
         resources = {(each.group, each.kind): each for each in await client.resources()}
-        for source in sorted(given, key=_rank):
+        for source in sorted(sources, key=_rank):
             await _create(client, resources, source)
         is_settled = await watched.settle(seconds)
         shown.extend(_lines(watched))
@@ -81,13 +78,13 @@ async def _play(given: Sequence[sources.Source], shown: list[str], host: hosting
 # Applying
 
 
-def _rank(source: sources.Source) -> int:
+def _rank(source: manifestfiles.Source) -> int:
     kind = source.content.get("kind") if isinstance(source.content, dict) else None
     return _ORDER.index(kind) if kind in _ORDER else len(_ORDER) + (kind == "Pod")
 
 
 async def _create(
-    client: Client, resources: dict[tuple[str, str], target.Target[meta.Object]], source: sources.Source
+    client: Client, resources: dict[tuple[str, str], target.Target[meta.Object]], source: manifestfiles.Source
 ) -> None:
     content = source.content
     if not isinstance(content, dict) or not isinstance(content.get("metadata"), dict):

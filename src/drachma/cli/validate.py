@@ -8,7 +8,7 @@ import typer
 
 from drachma import errors, validation
 from drachma.api import codec, defaults, gates, scheme
-from drachma.cli import sources
+from drachma.offline import manifestfiles
 from drachma.validation import refusal
 
 _Labels = Mapping[str, Mapping[str, str]]
@@ -25,12 +25,12 @@ def validate(
     Objects without a namespace go to "default". Admin access is only judged where the manifests hold the Namespace.
     """
     switched = gates.Gates.parse(feature_gates)
-    found = list(sources.read(file))
-    labels = _namespace_labels(source.content for source in found if isinstance(source, sources.Source))
+    found = list(manifestfiles.read(file))
+    labels = _namespace_labels(source.content for source in found if isinstance(source, manifestfiles.Source))
     is_good = True
     for source in found:
         problem: object = source
-        if isinstance(source, sources.Source):
+        if isinstance(source, manifestfiles.Source):
             try:
                 problem = _judge(source, labels, switched)
             except errors.DrachmaError as error:
@@ -42,7 +42,7 @@ def validate(
         raise typer.Exit(1)
 
 
-def _judge(source: sources.Source, labels: _Labels, switched: gates.Gates) -> str | None:
+def _judge(source: manifestfiles.Source, labels: _Labels, switched: gates.Gates) -> str | None:
     """Show that an object is good, or return what a server would say to it; a DecodeError if it is no object."""
     api_version, kind = codec.type_of(source.content)
     unknown = codec.unknown_fields(source.content)

@@ -1,4 +1,4 @@
-"""Cases: one allocation with everything it depends on, as one JSON object; how recorded allocations are kept.
+"""Allocator cases: one allocation with everything it depends on as one JSON object, the form of recorded allocations.
 
 ``drachma allocate --batch`` reads them, and so do the conformance tests. A case has a ``name``, ``features`` (the
 gates that are on, or ``all``), ``node``, ``slices``, ``classes``, ``claims``, and what is in use: ``allocatedDevices``,
@@ -10,6 +10,9 @@ Refused, with a DecodeError or InvalidValueError that names the field: what is n
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -67,7 +70,7 @@ class _Form(msgspec.Struct, frozen=True, rename="camel"):
     repeat: int = 1
 
 
-class Case:
+class AllocatorCase:
     """A case, ready to be answered any number of times."""
 
     def __init__(self, document: Any) -> None:
@@ -121,18 +124,58 @@ def recorded(outcome: allocator.Outcome | errors.AllocationError) -> dict[str, A
 def plain(result: resourceclaim.AllocationResult) -> dict[str, Any]:
     """An allocation result as a document."""
     carrier = resourceclaim.ResourceClaim(status=resourceclaim.ResourceClaimStatus(allocation=result))
-    found: dict[str, Any] = codec.encode(carrier)["status"]["allocation"]
-    return found
+    document: dict[str, Any] = codec.encode(carrier)["status"]["allocation"]
+    return document
+
+
+def answers(lines: Iterable[bytes], *, timing: bool) -> Iterator[tuple[dict[str, Any], str]]:
+    """An answer to every line that is not blank, and what is wrong with the line if it is not a case.
+
+    With ``timing``, ``allocUs`` is the best of the line's repeats.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _answer(line, f"line {number}", timing=timing)
+
+
+def _answer(line: bytes, place: str, *, timing: bool) -> tuple[dict[str, Any], str]:
+    name = place
+    try:
+        document = _parse(line)
+        if isinstance(document.get("name"), str):
+            name = document["name"]
+        case = AllocatorCase(document)
+    except errors.DrachmaError as error:
+        problem = f"{place}: {error}"
+        return {"name": name, "error": problem}, problem
+    if not timing:
+        return {"name": name, **case.answer()}, ""
+    best = float("inf")
+    for _ in range(case.repeat):
+        begin = time.perf_counter_ns()
+        outcome = case.run()
+        best = min(best, (time.perf_counter_ns() - begin) / 1000)
+    return {"name": name, **recorded(outcome), "allocUs": best}, ""
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise errors.DecodeError(f"not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise errors.DecodeError("expected an object with a case")
+    return document
 
 
 def _objects(model: type[_ObjectT], documents: list[dict[str, Any]] | None) -> list[_ObjectT]:
-    found: list[_ObjectT] = []
+    objects: list[_ObjectT] = []
     for document in documents or ():
         decoded = codec.decode({"apiVersion": "resource.k8s.io/v1", "kind": model.__name__, **document})
         if not isinstance(decoded, model):
             raise errors.DecodeError(f"{codec.title(document)}: expected a {model.__name__}")
-        found.append(decoded)
-    return found
+        objects.append(decoded)
+    return objects
 
 
 def _state(form: _Form, features: allocator.Features) -> allocator.AllocatedState:

@@ -1,4 +1,4 @@
-"""Attempts: the claims of a cluster allocated one after the other, each on the first node where it fits.
+"""Allocations of the claims of a dumped cluster, one after the other, each on the first node where it fits.
 
 Called by ``drachma allocate``. A claim that fits counts for those after it. What the allocator refuses ends the
 attempt at a claim at once, as it does in a scheduler; invalid pools only rule out the node that has them.
@@ -14,7 +14,7 @@ from drachma import allocator, errors
 from drachma.allocator import explanation, selectors
 from drachma.allocator.explanation import survey
 from drachma.api import deviceclass, gates, resourceclaim
-from drachma.cli import cluster as clusters
+from drachma.offline import clusterdump
 from drachma.validation import authorization, context
 
 _MOST_GROUPS: Final = 5
@@ -29,7 +29,7 @@ class Explained(NamedTuple):
     text: str
 
 
-class Attempt(NamedTuple):
+class ClaimAllocation(NamedTuple):
     """What became of one claim."""
 
     message: str
@@ -38,37 +38,37 @@ class Attempt(NamedTuple):
     explanations: tuple[Explained, ...] = ()
 
 
-class Attempts:
-    """Allocates claims of a cluster."""
+class ClaimAllocator:
+    """Allocates the claims of a cluster."""
 
-    def __init__(self, cluster: clusters.Cluster, switched: gates.Gates, *, node: str | None) -> None:
+    def __init__(self, dump: clusterdump.ClusterDump, enabled: gates.Gates, *, node: str | None) -> None:
         """``node`` is the only one to be tried; DecodeError where it is not in the cluster."""
-        self._cluster = cluster
-        self._gates = switched
-        self._nodes = _nodes(cluster, node)
-        features = allocator.Features.of(switched)
+        self._dump = dump
+        self._gates = enabled
+        self._nodes = _nodes(dump, node)
+        features = allocator.Features.of(enabled)
         self._state = allocator.AllocatedState(
-            (claim.defaulted for claim in cluster.claims.values()), consumable_capacity=features.consumable_capacity
+            (claim.defaulted for claim in dump.claims.values()), consumable_capacity=features.consumable_capacity
         )
         self._claim = ""
         self._shares = 0
         self._allocator = allocator.Allocator(
-            cluster.catalog(switched),
-            classes=allocator.Classes(cluster.of(deviceclass.DeviceClass)),
+            dump.catalog(enabled),
+            classes=allocator.Classes(dump.of(deviceclass.DeviceClass)),
             allocated=self._state,
             compiler=selectors.SelectorCompiler(features),
             features=features,
             share_ids=self._share_id,
         )
 
-    def run(self, name: str, *, explain: bool) -> Attempt:
+    def allocate(self, name: str, *, explain: bool) -> ClaimAllocation:
         """Try the claim on one node after the other."""
-        claim = self._cluster.claims[name]
+        claim = self._dump.claims[name]
         self._claim = name
         subject = f"claim {name}"
-        refused = self._refusal(claim.defaulted)
-        if refused:
-            return Attempt(f"{subject}: {refused}")
+        refusal = self._refusal(claim.defaulted)
+        if refusal:
+            return ClaimAllocation(f"{subject}: {refusal}")
         problems: list[str] = []
         for node in self._nodes:
             try:
@@ -78,11 +78,11 @@ class Attempts:
                 continue
             except errors.AllocationError as error:
                 explained = self._explained(claim.defaulted, [node]) if explain else ()
-                return Attempt(f"{subject}: {error}", explanations=explained)
+                return ClaimAllocation(f"{subject}: {error}", explanations=explained)
             match outcome:
                 case allocator.Allocated(results):
                     self._state.put_allocation(claim.defaulted.metadata, results[0])
-                    return Attempt(f"{subject}: fits {_on(node)}", claim.allocated(results[0]))
+                    return ClaimAllocation(f"{subject}: fits {_on(node)}", claim.allocated(results[0]))
                 case allocator.GaveUp(reason):
                     problems.append(f"{_on(node)}: gave up: {reason}")
                 case allocator.DoesNotFit():
@@ -91,32 +91,32 @@ class Attempts:
         reasons = f"; {_listed(problems)}" if problems else ""
         if explain:
             explained = self._explained(claim.defaulted, self._nodes)
-            return Attempt(f"{subject}: does not fit {where}{reasons}", explanations=explained)
-        return Attempt(f"{subject}: does not fit {where}{reasons} (--explain says why)")
+            return ClaimAllocation(f"{subject}: does not fit {where}{reasons}", explanations=explained)
+        return ClaimAllocation(f"{subject}: does not fit {where}{reasons} (--explain says why)")
 
     def _refusal(self, claim: resourceclaim.ResourceClaim) -> str:
         """What an API server that knows the claim's namespace would have refused; empty if nothing."""
-        given = context.Context(
+        request = context.Context(
             now=datetime.now(UTC),
             gates=self._gates,
             api_version="resource.k8s.io/v1",
-            namespace_labels=self._cluster.namespace_labels(claim.metadata.namespace),
+            namespace_labels=self._dump.namespace_labels(claim.metadata.namespace),
         )
-        return "; ".join(map(str, authorization.check_admin_access(claim.spec.devices, given)))
+        return "; ".join(map(str, authorization.check_admin_access(claim.spec.devices, request)))
 
     def _explained(self, claim: resourceclaim.ResourceClaim, nodes: list[allocator.Node]) -> tuple[Explained, ...]:
         explainer = explanation.Explainer(self._allocator)
-        found = survey.survey(explainer, nodes, wanted=[claim], most=_MOST_GROUPS)
+        surveyed = survey.survey(explainer, nodes, wanted=[claim], most=_MOST_GROUPS)
         explained: list[Explained] = []
-        for group in found.groups:
+        for group in surveyed.groups:
             document = {"kind": "Explanation", **explanation.to_document(group.explanation)}
             text = explanation.render(group.explanation)
             if group.others:
                 document["alsoOn"] = list(group.others)
                 text += f"  the same on {len(group.others)} more nodes: {_listed(group.others)}\n"
             explained.append(Explained(document, text))
-        if found.unexplained:
-            rest = f"{len(found.unexplained)} more nodes, for other reasons: {_listed(found.unexplained)}\n"
+        if surveyed.unexplained:
+            rest = f"{len(surveyed.unexplained)} more nodes, for other reasons: {_listed(surveyed.unexplained)}\n"
             last = explained[-1]
             explained[-1] = last._replace(text=last.text + rest)
         return tuple(explained)
@@ -127,16 +127,16 @@ class Attempts:
         return str(uuid.uuid5(_SHARES, f"{self._claim}/{self._shares}"))
 
 
-def _nodes(cluster: clusters.Cluster, name: str | None) -> list[allocator.Node]:
-    known = cluster.nodes()
+def _nodes(dump: clusterdump.ClusterDump, name: str | None) -> list[allocator.Node]:
+    nodes = dump.nodes()
     if name is None:
         # Without any name there may still be devices for all nodes.
-        return list(known.values()) or [allocator.Node("")]
-    if name in known:
-        return [known[name]]
-    if not known:
+        return list(nodes.values()) or [allocator.Node("")]
+    if name in nodes:
+        return [nodes[name]]
+    if not nodes:
         return [allocator.Node(name)]
-    raise errors.DecodeError(f"--node {name}: there is no such node, but {_listed(known)}")
+    raise errors.DecodeError(f"--node {name}: there is no such node, but {_listed(nodes)}")
 
 
 def _on(node: allocator.Node) -> str:

@@ -28,7 +28,7 @@ from drachma.api import (
     scheme,
 )
 from drachma.claims import identity
-from drachma.cli import sources
+from drachma.offline import manifestfiles
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
 """The dump of a large cluster is far larger than any manifest."""
@@ -38,84 +38,84 @@ _WRITTEN_BY_PEOPLE: Final = (deviceclass.DeviceClass, devicetaintrule.DeviceTain
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
 
-class GivenClaim:
-    """A claim as it was given, and in the version it was given in."""
+class DumpedClaim:
+    """A claim as it was written, and in the version it was written in."""
 
     def __init__(self, claim: resourceclaim.ResourceClaim, *, api_version: str, now: datetime) -> None:
         self.name = identity.label(claim.metadata)
         self.api_version = api_version
         self.defaulted = defaults.apply(claim, now=now)
         """What a server would make of it."""
-        self._given = claim
+        self._written = claim
 
     def allocated(self, result: resourceclaim.AllocationResult) -> dict[str, Any]:
         """The document of the claim with this allocation in its status."""
-        status = structs.replace(self._given.status, allocation=result)
-        return codec.encode(structs.replace(self._given, status=status), api_version=self.api_version)
+        status = structs.replace(self._written.status, allocation=result)
+        return codec.encode(structs.replace(self._written, status=status), api_version=self.api_version)
 
 
-class Cluster:
-    """Objects by kind, in the order in which they were given."""
+class ClusterDump:
+    """Objects by kind, in the order in which they were read."""
 
     def __init__(self) -> None:
         self._now = datetime.now(UTC)
         self._objects: dict[tuple[type[meta.Object], str], meta.Object] = {}
         self._places: dict[tuple[type[meta.Object], str], str] = {}
         self._declared: dict[str, tuple[str, ...]] = {}
-        self.claims: dict[str, GivenClaim] = {}
+        self.claims: dict[str, DumpedClaim] = {}
         self.warnings: list[str] = []
         self.problems: list[str] = []
         """What could not be read; a cluster with problems is not to be trusted."""
 
     @classmethod
-    def read(cls, paths: list[str]) -> Cluster:
+    def read(cls, paths: list[str]) -> ClusterDump:
         """All that is in these files and folders."""
-        found = cls()
-        for source in sources.read(paths, max_bytes=MAX_BYTES):
-            if isinstance(source, sources.Unreadable):
-                found.problems.append(str(source))
+        dump = cls()
+        for source in manifestfiles.read(paths, max_bytes=MAX_BYTES):
+            if isinstance(source, manifestfiles.Unreadable):
+                dump.problems.append(str(source))
                 continue
             try:
-                found.add(source)
+                dump.add(source)
             except errors.DrachmaError as error:
-                found.problems.append(f"{source.place}: {error}")
-        return found
+                dump.problems.append(f"{source.place}: {error}")
+        return dump
 
-    def add(self, source: sources.Source) -> None:
+    def add(self, source: manifestfiles.Source) -> None:
         """Take in one object; DecodeError where it cannot be read or is there already."""
         document = source.content
         if not _is_relevant(document):
             return
         api_version, kind = codec.type_of(document)
-        found = _placed(codec.decode(document), kind)
-        if not found.metadata.name:
+        dumped = _placed(codec.decode(document), kind)
+        if not dumped.metadata.name:
             raise errors.DecodeError(f"{codec.title(document)}: metadata.name: required")
-        key = (kind.model, identity.label(found.metadata))
+        key = (kind.model, identity.label(dumped.metadata))
         if key in self._places:
             raise errors.DecodeError(f"{codec.title(document)}: is given twice, first in {self._places[key]}")
         self._places[key] = source.place
-        if isinstance(found, _WRITTEN_BY_PEOPLE):
+        if isinstance(dumped, _WRITTEN_BY_PEOPLE):
             unknown = codec.unknown_fields(document)
             self.warnings += (f"{source.place}: {codec.title(document)}: {path}: unknown field" for path in unknown)
-        if isinstance(found, resourceclaim.ResourceClaim):
-            self.claims[key[1]] = GivenClaim(found, api_version=api_version, now=self._now)
-        if isinstance(found, node.Node):
-            self._declared[found.metadata.name] = _declared_features(document)
-        self._objects[key] = defaults.apply(found, now=self._now)
+        if isinstance(dumped, resourceclaim.ResourceClaim):
+            self.claims[key[1]] = DumpedClaim(dumped, api_version=api_version, now=self._now)
+        if isinstance(dumped, node.Node):
+            self._declared[dumped.metadata.name] = _declared_features(document)
+        self._objects[key] = defaults.apply(dumped, now=self._now)
 
     def of(self, model: type[_ObjectT]) -> list[_ObjectT]:
         """All objects of a kind."""
-        return [found for found in self._objects.values() if isinstance(found, model)]
+        return [each for each in self._objects.values() if isinstance(each, model)]
 
     def nodes(self) -> dict[str, allocator.Node]:
         """The nodes by name, in the order of names; where there are none, those that slices name."""
-        found = {
+        nodes = {
             entry.metadata.name: allocator.Node.of(entry, declared_features=self._declared[entry.metadata.name])
             for entry in self.of(node.Node)
         }
-        if not found:
-            found = {name: allocator.Node(name) for name in self.named_nodes()}
-        return dict(sorted(found.items()))
+        if not nodes:
+            nodes = {name: allocator.Node(name) for name in self.named_nodes()}
+        return dict(sorted(nodes.items()))
 
     def named_nodes(self) -> frozenset[str]:
         """The nodes that slices and their devices name."""
@@ -130,9 +130,9 @@ class Cluster:
             (entry.metadata.labels for entry in self.of(namespace.Namespace) if entry.metadata.name == name), None
         )
 
-    def catalog(self, switched: gates.Gates) -> allocator.Catalog:
+    def catalog(self, enabled: gates.Gates) -> allocator.Catalog:
         """All slices, with the taints of rules unless these are switched off."""
-        rules = self.of(devicetaintrule.DeviceTaintRule) if switched.on(gates.Gate.DEVICE_TAINT_RULES) else ()
+        rules = self.of(devicetaintrule.DeviceTaintRule) if enabled.on(gates.Gate.DEVICE_TAINT_RULES) else ()
         return allocator.Catalog(self.of(resourceslice.ResourceSlice), taint_rules=rules)
 
 
@@ -156,10 +156,10 @@ def _is_known(api_version: str, kind: str) -> bool:
     return True
 
 
-def _placed(found: meta.Object, kind: scheme.Kind) -> meta.Object:
-    if not kind.namespaced or found.metadata.namespace:
-        return found
-    return structs.replace(found, metadata=structs.replace(found.metadata, namespace="default"))
+def _placed(read: meta.Object, kind: scheme.Kind) -> meta.Object:
+    if not kind.namespaced or read.metadata.namespace:
+        return read
+    return structs.replace(read, metadata=structs.replace(read.metadata, namespace="default"))
 
 
 def _declared_features(document: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The documents that ``-f`` options name: files, folders of manifests, or standard input."""
+"""The documents in files and folders of manifests, or on standard input: what ``-f`` options name."""
 
 import sys
 from collections.abc import Iterator
@@ -38,17 +38,27 @@ def read(paths: list[str], *, max_bytes: int = manifest.MAX_BYTES) -> Iterator[S
                 yield from _documents(file, max_bytes)
 
 
+def read_all(paths: list[str]) -> list[Source]:
+    """The same where nothing may be missing; DecodeError for the first problem."""
+    sources: list[Source] = []
+    for source in read(paths):
+        if isinstance(source, Unreadable):
+            raise errors.DecodeError(str(source))
+        sources.append(source)
+    return sources
+
+
 def _files(path: str) -> Iterator[Path | Unreadable | None]:
     if path == "-":
         yield None
         return
-    given = Path(path)
-    if not given.is_dir():
-        yield given
+    place = Path(path)
+    if not place.is_dir():
+        yield place
         return
-    found = sorted(file for file in given.rglob("*") if file.suffix in SUFFIXES and file.is_file())
-    if found:
-        yield from found
+    files = sorted(file for file in place.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    if files:
+        yield from files
     else:
         yield Unreadable(path, f"the folder has no manifest ({', '.join(SUFFIXES)})")
 

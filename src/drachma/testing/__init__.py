@@ -7,7 +7,7 @@ A builder is immutable: each method gives a new one, ``build()`` gives the objec
 """
 
 from drachma.testing.claims import ClaimBuilder, ClaimTemplateBuilder, claim, claim_template, subrequest
-from drachma.testing.cluster import event, lease, namespace, node, resource_quota
+from drachma.testing.clusterobjects import event, lease, namespace, node, resource_quota
 from drachma.testing.devices import DeviceBuilder, device
 from drachma.testing.policy import DeviceClassBuilder, device_class, taint_rule
 from drachma.testing.slices import SliceBuilder, resource_slice
