@@ -8,19 +8,21 @@ from collections.abc import Iterator
 from typing import Final
 
 import msgspec
-import prometheus_client
 
-from drachma import errors
-from drachma.api import event, node, pod
-from drachma.claims import podstate, taints
-from drachma.controllers import podwrites
-from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
+from drachma.api import node, pod
+from drachma.claims import taints
+from drachma.controllers import podeviction
+from drachma.runtime import Surroundings, cache, controller, informer, workqueue
 
 WORKERS: Final = 8
 POD_INDEX: Final = "taint eviction: node"
-EVENT: Final = "TaintManagerEviction"
 
-_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
+_WORDING: Final = podeviction.Wording(
+    taints="node",
+    event_reason="TaintManagerEviction",
+    condition_reason="DeletionByTaintManager",
+    condition_message="Taint manager: deleting due to NoExecute taint",
+)
 
 
 class _Due(msgspec.Struct, frozen=True):
@@ -37,9 +39,8 @@ class NodeTaintEviction:
     name: Final = "taint-eviction-controller"
 
     def __init__(self, surroundings: Surroundings) -> None:
-        self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
-        self._recorder: Final = surroundings.recorder(self.name)
+        self._evictor: Final = podeviction.PodEvictor(surroundings, self.name, wording=_WORDING)
         self._nodes: Final = surroundings.informers.of(node.Node).cache
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._pods.add_index(POD_INDEX, lambda each: (each.spec.node_name,) if each.spec.node_name else ())
@@ -47,17 +48,6 @@ class NodeTaintEviction:
             "noexec_taint_pod", time=surroundings.clock, measured=surroundings.queues
         )
         self._due: Final[dict[cache.Key, _Due]] = {}
-        self._deletions: Final = prometheus_client.Counter(
-            "taint_eviction_controller_pod_deletions_total",
-            "Pods deleted because of node taints.",
-            registry=surroundings.registry,
-        )
-        self._delays: Final = prometheus_client.Histogram(
-            "taint_eviction_controller_pod_deletion_duration_seconds",
-            "How long after a node taint took effect a pod was deleted.",
-            buckets=_BUCKETS,
-            registry=surroundings.registry,
-        )
         surroundings.informers.of(node.Node).add_handler(
             informer.Handler(added=self._see_node, updated=self._see_changed_node)
         )
@@ -94,7 +84,7 @@ class NodeTaintEviction:
         tolerated = _tolerated_seconds(of, tuple(_no_execute(on)) if on is not None else ())
         if tolerated is None:
             if self._due.pop(key, None) is not None:
-                self._tell(key, of.metadata.uid, f"Cancelling deletion of Pod {key}")
+                self._evictor.tell(podeviction.PodID(*key, of.metadata.uid), f"Cancelling deletion of Pod {key}")
             return
         now = self._clock.monotonic()
         earlier = self._due.get(key)
@@ -112,35 +102,13 @@ class NodeTaintEviction:
         left = due.at - self._clock.monotonic()
         if left > 0:
             return controller.After(left)
-        was_deleted = await self._delete(key, due.uid)
+        message = f"Marking for deletion Pod {key}"
+        outcome = await self._evictor.delete(podeviction.PodID(*key, due.uid), message=message)
         if self._due.get(key) == due:
             del self._due[key]
-        if was_deleted:
-            self._deletions.inc()
-            self._delays.observe(self._clock.monotonic() - due.at)
+        if outcome is podeviction.Outcome.DELETED:
+            self._evictor.count(self._clock.monotonic() - due.at)
         return None
-
-    async def _delete(self, key: cache.Key, uid: str) -> bool:
-        try:
-            found = await self._client.get(pod.Pod, key.name, namespace=key.namespace)
-        except errors.ObjectNotFoundError:
-            return False
-        if found.metadata.uid != uid or found.metadata.deletion_timestamp is not None:
-            return False
-        self._tell(key, uid, f"Marking for deletion Pod {key}")
-        why = podstate.disruption_target(
-            found,
-            reason="DeletionByTaintManager",
-            message="Taint manager: deleting due to NoExecute taint",
-            now=self._clock.utc(),
-        )
-        if why is not None:
-            await podwrites.write_status(self._client, found, {"conditions": [why]})
-        return await podwrites.delete(self._client, found)
-
-    def _tell(self, key: cache.Key, uid: str, message: str) -> None:
-        about = event.ObjectReference(api_version="v1", kind="Pod", namespace=key.namespace, name=key.name, uid=uid)
-        self._recorder.record(about, type=events.NORMAL, reason=EVENT, message=message)
 
 
 def _no_execute(of: node.Node) -> Iterator[node.Taint]:

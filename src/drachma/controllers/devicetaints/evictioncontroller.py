@@ -8,26 +8,27 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
-import prometheus_client
 from msgspec import structs
 
-from drachma import errors
-from drachma.api import devices, devicetaintrule, event, pod, resourceclaim, resourceslice
+from drachma.api import devices, devicetaintrule, pod, resourceclaim, resourceslice
 from drachma.api import gates as features
-from drachma.claims import podstate, taints
+from drachma.claims import taints
 from drachma.client import patches
-from drachma.controllers import podwrites
+from drachma.controllers import podeviction
 from drachma.controllers.devicetaints import eviction, rulestatus, survey
-from drachma.runtime import Surroundings, controller, events, informer, workqueue
+from drachma.runtime import Surroundings, controller, informer, workqueue
 
 WORKERS: Final = 10
 STATUS_SECONDS: Final = 10.0
 """The status of a rule is written at most so often."""
 
-EVENT: Final = "DeviceTaintManagerEviction"
-
 _EVICTED: Final = 500
-_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
+_WORDING: Final = podeviction.Wording(
+    taints="device",
+    event_reason="DeviceTaintManagerEviction",
+    condition_reason="DeletionByDeviceTaintManager",
+    condition_message="Device Taint manager: deleting due to NoExecute taint",
+)
 
 Rule = devicetaintrule.DeviceTaintRule
 
@@ -39,6 +40,10 @@ class Item(NamedTuple):
     namespace: str
     name: str
     uid: str
+
+    @property
+    def pod_id(self) -> podeviction.PodID:
+        return podeviction.PodID(self.namespace, self.name, self.uid)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.namespace}/{self.name}"
@@ -61,7 +66,7 @@ class DeviceTaintEviction:
         informers = surroundings.informers
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
-        self._recorder: Final = surroundings.recorder(self.name)
+        self._evictor: Final = podeviction.PodEvictor(surroundings, self.name, wording=_WORDING)
         self._queue: Final[workqueue.Queue[Item]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
@@ -70,17 +75,6 @@ class DeviceTaintEviction:
         self._due: Final[dict[Item, eviction.Eviction]] = {}
         self._evicted: Final[OrderedDict[str, None]] = OrderedDict()
         self._evicted_by: Final[dict[str, int]] = {}
-        self._deletions: Final = prometheus_client.Counter(
-            "device_taint_eviction_controller_pod_deletions_total",
-            "Pods deleted because of device taints.",
-            registry=surroundings.registry,
-        )
-        self._delays: Final = prometheus_client.Histogram(
-            "device_taint_eviction_controller_pod_deletion_duration_seconds",
-            "How long after a device taint took effect a pod was deleted.",
-            buckets=_BUCKETS,
-            registry=surroundings.registry,
-        )
         informers.of(resourceclaim.ResourceClaim).add_handler(
             informer.Handler(added=self._see_claim, updated=self._see_changed_claim, deleted=self._see_claim)
         )
@@ -166,17 +160,17 @@ class DeviceTaintEviction:
         if self._is_calm:
             return
         item, now = _pod_item(of), self._clock.utc()
-        found = self._survey.due(of, self._survey.evicting_rules(), now=now)
-        if found is None:
+        due = self._survey.due(of, self._survey.evicting_rules(), now=now)
+        if due is None:
             if self._due.pop(item, None) is not None:
-                self._tell(item, "Cancelling deletion")
+                self._evictor.tell(item.pod_id, "Cancelling deletion")
             return
-        self._due[item] = found
-        self._queue.add_after(item, (found.when - now).total_seconds())
-        self._report_later(found)
+        self._due[item] = due
+        self._queue.add_after(item, (due.when - now).total_seconds())
+        self._report_later(due)
 
-    def _report_later(self, found: eviction.Eviction) -> None:
-        for reason in found.reasons:
+    def _report_later(self, due: eviction.Eviction) -> None:
+        for reason in due.reasons:
             if isinstance(reason, eviction.RuleReason):
                 self._queue.add_after(Item("rule", "", reason.rule, reason.uid), STATUS_SECONDS)
 
@@ -189,45 +183,18 @@ class DeviceTaintEviction:
         left = (due.when - self._clock.utc()).total_seconds()
         if left > 0:
             return controller.After(left)
-        was_deleted = await self._delete(item)
+        outcome = await self._evictor.delete(item.pod_id, message="Marking for deletion")
         self._due.pop(item, None)
         self._evicted[item.uid] = None
         if len(self._evicted) > _EVICTED:
             self._evicted.popitem(last=False)
-        if was_deleted:
-            self._deletions.inc()
-            self._delays.observe((self._clock.utc() - due.when).total_seconds())
+        # One that was going already counts: the taint made it go, perhaps in an earlier attempt.
+        if outcome is not podeviction.Outcome.WAS_GONE:
+            self._evictor.count((self._clock.utc() - due.when).total_seconds())
             for uid in due.rules:
                 self._evicted_by[uid] = self._evicted_by.get(uid, 0) + 1
             self._report_later(due)
         return None
-
-    async def _delete(self, item: Item) -> bool:
-        """Deletes a pod with a condition that says why; False if it is gone. One that is going is left to go."""
-        try:
-            found = await self._client.get(pod.Pod, item.name, namespace=item.namespace)
-        except errors.ObjectNotFoundError:
-            return False
-        if found.metadata.uid != item.uid:
-            return False
-        if found.metadata.deletion_timestamp is not None:
-            return True
-        self._tell(item, "Marking for deletion")
-        why = podstate.disruption_target(
-            found,
-            reason="DeletionByDeviceTaintManager",
-            message="Device Taint manager: deleting due to NoExecute taint",
-            now=self._clock.utc(),
-        )
-        if why is not None:
-            await podwrites.write_status(self._client, found, {"conditions": [why]})
-        return await podwrites.delete(self._client, found)
-
-    def _tell(self, item: Item, message: str) -> None:
-        about = event.ObjectReference(
-            api_version="v1", kind="Pod", namespace=item.namespace, name=item.name, uid=item.uid
-        )
-        self._recorder.record(about, type=events.NORMAL, reason=EVENT, message=message)
 
     # Rules
 
@@ -274,8 +241,8 @@ class DeviceTaintEviction:
         for each in self._survey.pods():
             if each.metadata.deletion_timestamp is not None:
                 continue
-            found = self._survey.due(each, rules, now=now)
-            if found is not None and rule.metadata.uid in found.rules:
+            due = self._survey.due(each, rules, now=now)
+            if due is not None and rule.metadata.uid in due.rules:
                 count += 1
                 namespaces.add(each.metadata.namespace)
         return rulestatus.Pending(count, len(namespaces))
