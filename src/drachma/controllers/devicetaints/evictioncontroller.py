@@ -15,7 +15,7 @@ from drachma.api import gates as features
 from drachma.claims import taints
 from drachma.client import patches
 from drachma.controllers import podeviction
-from drachma.controllers.devicetaints import eviction, rulestatus, survey
+from drachma.controllers.devicetaints import eviction, rulestatus, taintstate
 from drachma.runtime import Surroundings, controller, informer, workqueue
 
 WORKERS: Final = 10
@@ -71,7 +71,7 @@ class DeviceTaintEviction:
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
         with_rules = surroundings.gates.on(features.Gate.DEVICE_TAINT_RULES)
-        self._survey: Final = survey.Survey(informers, with_rules=with_rules)
+        self._state: Final = taintstate.TaintState(informers, with_rules=with_rules)
         self._due: Final[dict[Item, eviction.Eviction]] = {}
         self._evicted: Final[OrderedDict[str, None]] = OrderedDict()
         self._evicted_by: Final[dict[str, int]] = {}
@@ -102,12 +102,12 @@ class DeviceTaintEviction:
     @property
     def _is_calm(self) -> bool:
         """Whether no pod has to go, and nothing is there that could drive one off."""
-        return not self._due and not self._survey.has_taints
+        return not self._due and not self._state.has_taints
 
     def _see_claim(self, claim: resourceclaim.ResourceClaim) -> None:
         if self._is_calm:
             return
-        for user in self._survey.users(claim):
+        for user in self._state.users(claim):
             self._decide(user)
 
     def _see_changed_claim(self, old: resourceclaim.ResourceClaim, new: resourceclaim.ResourceClaim) -> None:
@@ -130,9 +130,9 @@ class DeviceTaintEviction:
 
     def _see_slice(self, known: resourceslice.ResourceSlice) -> None:
         driver, pool = known.spec.driver, known.spec.pool.name
-        changed = self._survey.reread_pool(driver, pool)
+        changed = self._state.reread_pool(driver, pool)
         if changed:
-            for claim in self._survey.claims_with(driver, pool, changed):
+            for claim in self._state.claims_with(driver, pool, changed):
                 self._see_claim(claim)
 
     def _see_rule(self, rule: Rule) -> None:
@@ -152,7 +152,7 @@ class DeviceTaintEviction:
     def _reconsider(self, rules: Iterable[Rule]) -> None:
         evicting = [each for each in rules if each.spec.taint.effect == taints.NO_EXECUTE]
         if evicting:
-            for claim in self._survey.claims_selected(evicting):
+            for claim in self._state.claims_selected(evicting):
                 self._see_claim(claim)
 
     def _decide(self, of: pod.Pod) -> None:
@@ -160,7 +160,7 @@ class DeviceTaintEviction:
         if self._is_calm:
             return
         item, now = _pod_item(of), self._clock.utc()
-        due = self._survey.due(of, self._survey.evicting_rules(), now=now)
+        due = self._state.due(of, self._state.evicting_rules(), now=now)
         if due is None:
             if self._due.pop(item, None) is not None:
                 self._evictor.tell(item.pod_id, "Cancelling deletion")
@@ -200,7 +200,7 @@ class DeviceTaintEviction:
 
     async def _report(self, item: Item) -> controller.After | None:
         """Writes the status of a rule, if it has changed and was not written just now."""
-        rule = self._survey.rule(item.name)
+        rule = self._state.rule(item.name)
         if rule is None or rule.metadata.uid != item.uid:
             return None
         now = self._clock.utc()
@@ -231,17 +231,17 @@ class DeviceTaintEviction:
         """The pods that a rule makes go, or would if its effect were not None."""
         match rule.spec.taint.effect:
             case taints.NO_EXECUTE:
-                rules = self._survey.evicting_rules()
+                rules = self._state.evicting_rules()
             case "None":
                 taint = structs.replace(rule.spec.taint, effect=taints.NO_EXECUTE)
                 rules = [_with_taint(rule, taint)]
             case _:
                 return rulestatus.Pending(0, 0)
         namespaces, count, now = set(), 0, self._clock.utc()
-        for each in self._survey.pods():
+        for each in self._state.pods():
             if each.metadata.deletion_timestamp is not None:
                 continue
-            due = self._survey.due(each, rules, now=now)
+            due = self._state.due(each, rules, now=now)
             if due is not None and rule.metadata.uid in due.rules:
                 count += 1
                 namespaces.add(each.metadata.namespace)
@@ -250,7 +250,7 @@ class DeviceTaintEviction:
     def _selected(self, rule: Rule) -> rulestatus.Selected:
         if rule.spec.taint.effect != "None":
             return rulestatus.Selected(0, 0)
-        return rulestatus.Selected(self._survey.published(rule), self._survey.allocated(rule))
+        return rulestatus.Selected(self._state.published(rule), self._state.allocated(rule))
 
 
 def _with_taint(rule: Rule, taint: devices.DeviceTaint) -> Rule:

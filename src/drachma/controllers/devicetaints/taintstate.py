@@ -32,7 +32,7 @@ def results(claim: Claim) -> tuple[resourceclaim.DeviceRequestAllocationResult, 
     return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
 
 
-class Survey:
+class TaintState:
     """The state of devices, claims and pods as the informers have it."""
 
     def __init__(self, informers: Informers, *, with_rules: bool) -> None:
