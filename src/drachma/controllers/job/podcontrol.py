@@ -12,7 +12,7 @@ from drachma.api import event, pod
 from drachma.client import Client, patches
 from drachma.controllers import podwrites
 from drachma.controllers.job import podtemplate, tally
-from drachma.runtime import Informer, controller, events
+from drachma.runtime import Informer, controller, events, resourceversion
 
 MOST_AT_ONCE: Final = 500
 """Pods that one look at a job makes or deletes at most."""
@@ -36,7 +36,7 @@ class PodControl:
     def is_up_to_date(self, job: str) -> bool:
         """Whether the cache has seen all that was written to pods of a job."""
         reached = self._pods.resource_version
-        return self._written.get(job, 0) <= (int(reached) if reached.isdecimal() else 0)
+        return self._written.get(job, 0) <= resourceversion.number(reached)
 
     async def create(self, job: Mapping[str, Any], indexes: list[int | None]) -> int:
         """Makes a pod for each index; returns how many.
@@ -106,8 +106,7 @@ class PodControl:
         self._note(job, changed.metadata.resource_version)
 
     def _note(self, job: str, resource_version: str) -> None:
-        if resource_version.isdecimal():
-            self._written[job] = max(self._written.get(job, 0), int(resource_version))
+        self._written[job] = max(self._written.get(job, 0), resourceversion.number(resource_version))
 
     def _tell(self, job: Mapping[str, Any], kind: events.Type, reason: str, message: str) -> None:
         self._recorder.record(reference(job), type=kind, reason=reason, message=message)

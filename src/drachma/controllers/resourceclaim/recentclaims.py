@@ -10,7 +10,7 @@ from typing import Final
 
 from drachma.api import meta, resourceclaim
 from drachma.claims import ownership
-from drachma.runtime import Informer, cache
+from drachma.runtime import Informer, cache, resourceversion
 
 OWNER_INDEX: Final = "resource claim controller: owning pod"
 
@@ -34,7 +34,9 @@ class RecentClaims:
 
     def remember(self, made: resourceclaim.ResourceClaim) -> None:
         """A claim that was just created."""
-        if _number(made.metadata.resource_version) <= _number(self._informer.resource_version):
+        if resourceversion.number(made.metadata.resource_version) <= resourceversion.number(
+            self._informer.resource_version
+        ):
             return
         self._made[cache.key_of(made)] = made
         if len(self._made) > _REMEMBERED:
@@ -62,12 +64,7 @@ class RecentClaims:
         if version == self._dropped:
             return
         self._dropped = version
-        reached = _number(version)
+        reached = resourceversion.number(version)
         for key, made in tuple(self._made.items()):
-            if _number(made.metadata.resource_version) <= reached:
+            if resourceversion.number(made.metadata.resource_version) <= reached:
                 del self._made[key]
-
-
-def _number(resource_version: str) -> int:
-    # Resource versions of one kind can be compared as numbers since Kubernetes 1.35.
-    return int(resource_version) if resource_version.isdecimal() else 0
