@@ -74,9 +74,9 @@ def policy(stated: str | None, of_class: str | None, *, subject: str) -> Policy 
 
 def problem(shares: Sequence[Share]) -> str:
     """Why policies do not go together in some container; empty if they do."""
-    for (container, resource), found in sorted(_by_container(shares).items()):
+    for (container, resource), group in sorted(_by_container(shares).items()):
         subject = f"container {container}, resource {resource}"
-        exclusive = [share for share in found if share.policy in (Policy.MAX, Policy.CONSUME_FROM)]
+        exclusive = [share for share in group if share.policy in (Policy.MAX, Policy.CONSUME_FROM)]
         policies = {share.policy for share in exclusive}
         drivers = sorted({share.driver for share in exclusive})
         if len(policies) > 1:
@@ -100,13 +100,13 @@ def settle(of: pod.Pod, shares: Sequence[Share]) -> Settlement:
             _add(added, share.claim, share.resource, nanos=share.nanos * len(share.containers))
     drawn: resourcenames.Nanos = {}
     taken: dict[str, resourcenames.Nanos] = {}
-    for (container, resource), found in _by_container(shares).items():
+    for (container, resource), group in _by_container(shares).items():
         requested = own.get((container, resource), 0)
-        largest = [share for share in found if share.policy is Policy.MAX]
+        largest = [share for share in group if share.policy is Policy.MAX]
         more = sum(share.nanos for share in largest) - requested
         if largest and more > 0:
             _add(added, largest[0].claim, resource, nanos=more)
-        pools = [share for share in found if share.policy is Policy.CONSUME_FROM]
+        pools = [share for share in group if share.policy is Policy.CONSUME_FROM]
         if pools and requested:
             _add(taken, pools[0].claim, resource, nanos=requested)
             drawn[resource] = drawn.get(resource, 0) + requested
@@ -130,11 +130,11 @@ def _requests(of: pod.Pod) -> dict[tuple[str, str], int]:
 
 
 def _by_container(shares: Iterable[Share]) -> dict[tuple[str, str], list[Share]]:
-    found: dict[tuple[str, str], list[Share]] = {}
+    groups: dict[tuple[str, str], list[Share]] = {}
     for share in shares:
         for container in share.containers:
-            found.setdefault((container, share.resource), []).append(share)
-    return found
+            groups.setdefault((container, share.resource), []).append(share)
+    return groups
 
 
 def _add(to: dict[str, resourcenames.Nanos], claim: str, resource: str, *, nanos: int) -> None:

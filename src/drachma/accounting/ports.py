@@ -28,10 +28,10 @@ class HostPort(NamedTuple):
 def wanted(requesting: pod.Pod) -> tuple[HostPort, ...]:
     """The host ports of a pod's containers and sidecars."""
     spec = requesting.spec
-    found = _ports(spec.containers)
+    host_ports = _ports(spec.containers)
     if spec.init_containers:
-        found = _ports(filter(requests.is_sidecar, spec.init_containers)) + found
-    return found
+        host_ports = _ports(filter(requests.is_sidecar, spec.init_containers)) + host_ports
+    return host_ports
 
 
 def are_free(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:

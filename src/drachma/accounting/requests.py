@@ -31,9 +31,9 @@ _NOTHING: Final[resourcenames.Nanos] = {}
 
 def total(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcenames.Nanos:
     """All that the pod needs of a node; ``claims`` is what its claims add."""
-    found = containers(requesting, claims=claims)
-    _take_whole(requesting, found)
-    return found
+    amounts = containers(requesting, claims=claims)
+    _take_whole(requesting, amounts)
+    return amounts
 
 
 def for_scoring(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcenames.Nanos:
@@ -42,54 +42,54 @@ def for_scoring(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcen
     if has_budget(requesting):
         stated = total(requesting, claims=claims)
         defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in stated}
-    found = _together(requesting, field="requests", defaults=defaults)
+    amounts = _together(requesting, field="requests", defaults=defaults)
     if claims:
-        _add(found, of_claims(claims))
-    _take_whole(requesting, found)
-    return found
+        _add(amounts, of_claims(claims))
+    _take_whole(requesting, amounts)
+    return amounts
 
 
 def containers(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcenames.Nanos:
     """What the containers request together, with what claims add; without budget and overhead."""
-    found = _together(requesting, field="requests", defaults=_NOTHING)
+    amounts = _together(requesting, field="requests", defaults=_NOTHING)
     if claims:
-        _add(found, of_claims(claims))
-    return found
+        _add(amounts, of_claims(claims))
+    return amounts
 
 
 def container_limits(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcenames.Nanos:
     """The containers' limits together. Claims count where there is a limit at all, and always for huge pages."""
-    found = _together(requesting, field="limits", defaults=_NOTHING)
+    amounts = _together(requesting, field="limits", defaults=_NOTHING)
     for name, amount in of_claims(claims).items():
-        if name in found or names.is_huge_page_resource(name):
-            found[name] = found.get(name, 0) + amount
-    return found
+        if name in amounts or names.is_huge_page_resource(name):
+            amounts[name] = amounts.get(name, 0) + amount
+    return amounts
 
 
 def of_claims(statuses: ClaimStatuses) -> resourcenames.Nanos:
     """What claims add to a pod: mapped amounts, and overhead once for the pod and once for each container."""
-    found: resourcenames.Nanos = {}
+    amounts: resourcenames.Nanos = {}
     for status in statuses:
         for name, mapped in status.mapped().items():
-            found[name] = found.get(name, 0) + mapped.nanos
+            amounts[name] = amounts.get(name, 0) + mapped.nanos
         for overhead in status.overhead:
             amount = _zero_or(overhead.per_pod) + _zero_or(overhead.per_container) * len(status.containers)
-            found[overhead.name] = found.get(overhead.name, 0) + amount
-    return found
+            amounts[overhead.name] = amounts.get(overhead.name, 0) + amount
+    return amounts
 
 
 def of_container(statuses: ClaimStatuses, container: str) -> resourcenames.Nanos:
     """What the claims that one container uses add to it."""
-    found: resourcenames.Nanos = {}
+    amounts: resourcenames.Nanos = {}
     for status in statuses:
         if container not in status.containers:
             continue
         for name, mapped in status.mapped().items():
-            found[name] = found.get(name, 0) + mapped.nanos
+            amounts[name] = amounts.get(name, 0) + mapped.nanos
         for overhead in status.overhead:
             amount = _zero_or(overhead.per_pod) + _zero_or(overhead.per_container)
-            found[overhead.name] = found.get(overhead.name, 0) + amount
-    return found
+            amounts[overhead.name] = amounts.get(overhead.name, 0) + amount
+    return amounts
 
 
 def is_budgeted(name: str) -> bool:
@@ -110,24 +110,24 @@ def is_sidecar(container: pod.Container) -> bool:
 
 def _together(requesting: pod.Pod, *, field: str, defaults: resourcenames.Nanos) -> resourcenames.Nanos:
     spec = requesting.spec
-    found: resourcenames.Nanos = {}
+    amounts: resourcenames.Nanos = {}
     for container in spec.containers:
-        _add(found, _of(container, field=field, defaults=defaults))
+        _add(amounts, _of(container, field=field, defaults=defaults))
     if not spec.init_containers:
-        return found
+        return amounts
     sidecars: resourcenames.Nanos = {}
     peak: resourcenames.Nanos = {}
     for container in spec.init_containers:
         own = _of(container, field=field, defaults=defaults)
         if is_sidecar(container):
-            _add(found, own)
+            _add(amounts, own)
             _add(sidecars, own)
             _raise(peak, sidecars)
         else:
             _add(own, sidecars)
             _raise(peak, own)
-    _raise(found, peak)
-    return found
+    _raise(amounts, peak)
+    return amounts
 
 
 def _of(container: pod.Container, *, field: str, defaults: resourcenames.Nanos) -> resourcenames.Nanos:
@@ -135,13 +135,13 @@ def _of(container: pod.Container, *, field: str, defaults: resourcenames.Nanos) 
     return {**defaults, **_nanos(stated)} if defaults else _nanos(stated)
 
 
-def _take_whole(requesting: pod.Pod, found: resourcenames.Nanos) -> None:
+def _take_whole(requesting: pod.Pod, amounts: resourcenames.Nanos) -> None:
     """Take over what is stated for the pod as a whole: its budget, and its overhead on top."""
     whole = requesting.spec.resources
     if whole is not None:
-        found.update((name, amount.nanos) for name, amount in whole.requests.items() if is_budgeted(name))
+        amounts.update((name, amount.nanos) for name, amount in whole.requests.items() if is_budgeted(name))
     if requesting.spec.overhead:
-        _add(found, _nanos(requesting.spec.overhead))
+        _add(amounts, _nanos(requesting.spec.overhead))
 
 
 def _nanos(stated: Mapping[str, quantity.Quantity]) -> resourcenames.Nanos:

@@ -58,23 +58,23 @@ class Discovery:
         self._versions: Final[dict[tuple[str, str], str]] = {}
         self._lock: Final = asyncio.Lock()
 
-    async def version(self, wanted: target.Target[Any]) -> str:
+    async def version(self, resource: target.Target[Any]) -> str:
         """The first of a target's versions that the server has; an ObjectNotFoundError where it has none."""
-        if len(wanted.versions) == 1:
-            return wanted.versions[0]
-        known = self._versions.get((wanted.group, wanted.plural))
-        if known is not None:
-            return known
+        if len(resource.versions) == 1:
+            return resource.versions[0]
+        choice = self._versions.get((resource.group, resource.plural))
+        if choice is not None:
+            return choice
         async with self._lock:
-            for version in wanted.versions:
-                resources = await self._resources(wanted.group, version)
-                if any(resource.name == wanted.plural for resource in resources):
-                    return self._versions.setdefault((wanted.group, wanted.plural), version)
+            for version in resource.versions:
+                resources = await self._resources(resource.group, version)
+                if any(served.name == resource.plural for served in resources):
+                    return self._versions.setdefault((resource.group, resource.plural), version)
             # The server may get it yet, for example when it is upgraded: not remembered.
-            for version in wanted.versions:
-                self._served.pop((wanted.group, version), None)
-        versions = ", ".join(wanted.api_version(version) for version in wanted.versions)
-        message = f"{wanted.qualified}: the server has it in none of {versions}"
+            for version in resource.versions:
+                self._served.pop((resource.group, version), None)
+        versions = ", ".join(resource.api_version(version) for version in resource.versions)
+        message = f"{resource.qualified}: the server has it in none of {versions}"
         raise errors.ObjectNotFoundError(
             {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": "NotFound"}
             | {"code": 404}
@@ -85,28 +85,28 @@ class Discovery:
         core = await self._ask("/api", _CoreVersions)
         groups = [_Group(name="", versions=tuple(_Version(version=version) for version in core.versions))]
         groups += (await self._ask("/apis", _GroupList)).groups
-        found: dict[tuple[str, str], target.Target[meta.Object]] = {}
+        targets: dict[tuple[str, str], target.Target[meta.Object]] = {}
         async with self._lock:
             for group in groups:
                 # A sort keeps the server's order but for the preferred version, which comes first.
                 for version in sorted(group.versions, key=lambda each: each != group.preferred_version):
                     for resource in await self._resources(group.name, version.version):
                         if "/" not in resource.name and _NEEDED.issubset(resource.verbs):
-                            found.setdefault(
+                            targets.setdefault(
                                 (group.name, resource.name), _target(group.name, version.version, resource)
                             )
-        return tuple(found.values())
+        return tuple(targets.values())
 
     async def _resources(self, group: str, version: str) -> tuple[_Resource, ...]:
-        known = self._served.get((group, version))
-        if known is None:
+        resources = self._served.get((group, version))
+        if resources is None:
             path = f"/apis/{group}/{version}" if group else f"/api/{version}"
             try:
-                known = (await self._ask(path, _ResourceList)).resources
+                resources = (await self._ask(path, _ResourceList)).resources
             except errors.ObjectNotFoundError:
-                known = ()
-            self._served[group, version] = known
-        return known
+                resources = ()
+            self._served[group, version] = resources
+        return resources
 
     async def _ask(self, path: str, answer: type[Any]) -> Any:
         data = await self._transport.send(transport.Request(method="GET", path=path, is_idempotent=True))

@@ -83,12 +83,12 @@ class HttpClient:
     # Reading
 
     async def get(self, kind: target.Of[ObjectT], name: str, *, namespace: str = "") -> ObjectT:
-        wanted, version = await self._resolve(kind)
-        path = _object_path(wanted, version, namespace, name=name)
+        resource, version = await self._resolve(kind)
+        path = _object_path(resource, version, namespace, name=name)
         data = await self._transport.send(
-            transport.Request(method="GET", path=path, accept=_accept(wanted), is_idempotent=True)
+            transport.Request(method="GET", path=path, accept=_accept(resource), is_idempotent=True)
         )
-        return wire.reader(wanted, version).object(data)
+        return wire.reader(resource, version).object(data)
 
     async def list(
         self,
@@ -98,18 +98,18 @@ class HttpClient:
         limit: int = 0,
         continue_token: str = "",
     ) -> protocol.Listing[ObjectT]:
-        wanted, version = await self._resolve(kind)
-        query = bodies.list_options(wanted, selection, limit=limit, continue_token=continue_token)
+        resource, version = await self._resolve(kind)
+        query = bodies.list_options(resource, selection, limit=limit, continue_token=continue_token)
         data = await self._transport.send(
             transport.Request(
                 method="GET",
-                path=wanted.path(version, selection.namespace),
+                path=resource.path(version, selection.namespace),
                 query=query,
-                accept=_accept(wanted, is_list=True),
+                accept=_accept(resource, is_list=True),
                 is_idempotent=True,
             )
         )
-        return wire.reader(wanted, version).listing(data)
+        return wire.reader(resource, version).listing(data)
 
     @asynccontextmanager
     async def watch(
@@ -120,26 +120,26 @@ class HttpClient:
         resource_version: str,
         timeout_seconds: int | None = None,
     ) -> AsyncIterator[protocol.Watch[ObjectT]]:
-        wanted, version = await self._resolve(kind)
-        bodies.check_watch(wanted, resource_version)
+        resource, version = await self._resolve(kind)
+        bodies.check_watch(resource, resource_version)
         seconds = timeout_seconds if timeout_seconds is not None else self._chance.randint(*WATCH_SECONDS)
         query = {
-            **bodies.selected(wanted, selection),
+            **bodies.selected(resource, selection),
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(seconds),
         }
-        path = wanted.path(version, selection.namespace)
-        request = transport.Request(method="GET", path=path, query=query, accept=_accept(wanted), is_idempotent=True)
+        path = resource.path(version, selection.namespace)
+        request = transport.Request(method="GET", path=path, query=query, accept=_accept(resource), is_idempotent=True)
         async with self._transport.stream(request, idle_seconds=seconds + _GRACE_SECONDS) as body:
-            yield httpwatch.HttpWatch(body, wire.reader(wanted, version), address=self.access.server + path)
+            yield httpwatch.HttpWatch(body, wire.reader(resource, version), address=self.access.server + path)
 
     async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
-        wanted, version = await self._resolve(kind)
-        path = _object_path(wanted, version, namespace, name=name)
+        resource, version = await self._resolve(kind)
+        path = _object_path(resource, version, namespace, name=name)
         data = await self._transport.send(transport.Request(method="GET", path=path, is_idempotent=True))
-        return wire.document(data, wanted)
+        return wire.document(data, resource)
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return await self._discovery.resources()
@@ -147,32 +147,32 @@ class HttpClient:
     # Writing
 
     async def create(self, made: ObjectT) -> ObjectT:
-        wanted, version = await self._resolve(type(made))
-        body = codec.encode_json(made, api_version=wanted.api_version(version))
-        data = await self._post(wanted, version, made.metadata.namespace, body=body)
-        return wire.reader(wanted, version).object(data)
+        resource, version = await self._resolve(type(made))
+        body = codec.encode_json(made, api_version=resource.api_version(version))
+        data = await self._post(resource, version, made.metadata.namespace, body=body)
+        return wire.reader(resource, version).object(data)
 
     async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> protocol.Document:
-        wanted, version = await self._resolve(kind)
+        resource, version = await self._resolve(kind)
         namespace = bodies.namespace_of(document)
-        return wire.document(await self._post(wanted, version, namespace, body=bodies.encode(document)), wanted)
+        return wire.document(await self._post(resource, version, namespace, body=bodies.encode(document)), resource)
 
     async def update(self, changed: ObjectT, *, subresource: str = "") -> ObjectT:
-        wanted, version = await self._resolve(type(changed))
-        bodies.check_update(wanted, changed)
-        body = codec.encode_json(changed, api_version=wanted.api_version(version))
+        resource, version = await self._resolve(type(changed))
+        bodies.check_update(resource, changed)
+        body = codec.encode_json(changed, api_version=resource.api_version(version))
         at = _object_path(
-            wanted, version, changed.metadata.namespace, name=changed.metadata.name, subresource=subresource
+            resource, version, changed.metadata.namespace, name=changed.metadata.name, subresource=subresource
         )
-        return wire.reader(wanted, version).object(await self._put(at, body))
+        return wire.reader(resource, version).object(await self._put(at, body))
 
     async def update_document(
         self, kind: target.Of[Any], document: Mapping[str, Any], *, subresource: str = ""
     ) -> protocol.Document:
-        wanted, version = await self._resolve(kind)
+        resource, version = await self._resolve(kind)
         namespace, name = bodies.namespace_of(document), bodies.name_of(document)
-        at = _object_path(wanted, version, namespace, name=name, subresource=subresource)
-        return wire.document(await self._put(at, bodies.encode(document)), wanted)
+        at = _object_path(resource, version, namespace, name=name, subresource=subresource)
+        return wire.document(await self._put(at, bodies.encode(document)), resource)
 
     async def patch(
         self,
@@ -183,28 +183,28 @@ class HttpClient:
         namespace: str = "",
         subresource: str = "",
     ) -> ObjectT:
-        wanted, version = await self._resolve(kind)
-        if wanted.is_reshaped(version) and patch.touches_spec:
+        resource, version = await self._resolve(kind)
+        if resource.is_reshaped(version) and patch.touches_spec:
             problem = (
-                f"spec cannot be patched: the server has {wanted.api_version(version)}, which is shaped differently"
+                f"spec cannot be patched: the server has {resource.api_version(version)}, which is shaped differently"
             )
-            raise errors.InvalidValueError(f"{wanted.qualified} {name!r}: {problem}; update the whole object")
+            raise errors.InvalidValueError(f"{resource.qualified} {name!r}: {problem}; update the whole object")
         query = self._managed
         if patch.media_type == patches.APPLY:
-            patch = bodies.completed(patch, wanted, version, name=name)
+            patch = bodies.completed(patch, resource, version, name=name)
             query = {**query, "force": "true"} if patch.is_forced else query
         data = await self._transport.send(
             transport.Request(
                 method="PATCH",
-                path=_object_path(wanted, version, namespace, name=name, subresource=subresource),
+                path=_object_path(resource, version, namespace, name=name, subresource=subresource),
                 query=query,
                 body=patch.data,
                 content_type=patch.media_type,
-                accept=_accept(wanted),
+                accept=_accept(resource),
                 is_idempotent=patch.is_idempotent,
             )
         )
-        return wire.reader(wanted, version).object(data)
+        return wire.reader(resource, version).object(data)
 
     async def delete(
         self,
@@ -216,21 +216,21 @@ class HttpClient:
         grace_period_seconds: int | None = None,
         propagation: protocol.Propagation | None = None,
     ) -> None:
-        wanted, version = await self._resolve(kind)
+        resource, version = await self._resolve(kind)
         options = bodies.delete_options(preconditions, grace_period_seconds, propagation=propagation)
-        path = _object_path(wanted, version, namespace, name=name)
+        path = _object_path(resource, version, namespace, name=name)
         body = bodies.encode(options)
         await self._transport.send(transport.Request(method="DELETE", path=path, body=body, is_idempotent=True))
 
     async def delete_collection(
         self, kind: target.Of[Any], selection: protocol.Selection, *, propagation: protocol.Propagation | None = None
     ) -> None:
-        wanted, version = await self._resolve(kind)
+        resource, version = await self._resolve(kind)
         await self._transport.send(
             transport.Request(
                 method="DELETE",
-                path=wanted.path(version, selection.namespace),
-                query=bodies.selected(wanted, selection),
+                path=resource.path(version, selection.namespace),
+                query=bodies.selected(resource, selection),
                 body=bodies.encode(bodies.delete_options(patches.NONE, None, propagation=propagation)),
                 is_idempotent=True,
             )
@@ -245,19 +245,19 @@ class HttpClient:
     # Both
 
     async def _resolve(self, kind: target.Of[ObjectT]) -> tuple[target.Target[ObjectT], str]:
-        wanted = target.of(kind)
-        return wanted, await self._discovery.version(wanted)
+        resource = target.of(kind)
+        return resource, await self._discovery.version(resource)
 
-    async def _post(self, wanted: target.Target[Any], version: str, namespace: str, *, body: bytes) -> bytes:
-        bodies.check_create(wanted, namespace)
-        path = wanted.path(version, namespace)
+    async def _post(self, resource: target.Target[Any], version: str, namespace: str, *, body: bytes) -> bytes:
+        bodies.check_create(resource, namespace)
+        path = resource.path(version, namespace)
         return await self._transport.send(
             transport.Request(method="POST", path=path, query=self._managed, body=body, is_idempotent=False)
         )
 
     async def _post_below(self, about: pod.Pod, subresource: str, *, body: protocol.Document) -> None:
-        wanted = target.of(pod.Pod)
-        path = _object_path(wanted, "v1", about.metadata.namespace, name=about.metadata.name, subresource=subresource)
+        resource = target.of(pod.Pod)
+        path = _object_path(resource, "v1", about.metadata.namespace, name=about.metadata.name, subresource=subresource)
         await self._transport.send(
             transport.Request(
                 method="POST",
@@ -276,14 +276,16 @@ class HttpClient:
         )
 
 
-def _object_path(wanted: target.Target[Any], version: str, namespace: str, *, name: str, subresource: str = "") -> str:
-    wanted.check_place(name, namespace)
-    return wanted.path(version, namespace, name=name, subresource=subresource)
+def _object_path(
+    resource: target.Target[Any], version: str, namespace: str, *, name: str, subresource: str = ""
+) -> str:
+    resource.check_place(name, namespace)
+    return resource.path(version, namespace, name=name, subresource=subresource)
 
 
-def _accept(wanted: target.Target[Any], *, is_list: bool = False) -> str:
+def _accept(resource: target.Target[Any], *, is_list: bool = False) -> str:
     """Metadata only where no more is read, to spare the wire; whole objects from servers that cannot."""
-    if wanted.model is not meta.Object:
+    if resource.model is not meta.Object:
         return "application/json"
     form = "PartialObjectMetadataList" if is_list else "PartialObjectMetadata"
     return f"application/json;as={form};g=meta.k8s.io;v=v1,application/json"

@@ -23,12 +23,12 @@ class MergedMetrics(registry.Collector):
         families: dict[str, core.Metric] = {}
         for part in self._parts:
             for family in part.collect():
-                known = families.get(family.name)
-                if known is None:
-                    families[family.name] = known = core.Metric(
+                merged = families.get(family.name)
+                if merged is None:
+                    families[family.name] = merged = core.Metric(
                         family.name, family.documentation, family.type, family.unit
                     )
-                _add(known, family.samples)
+                _add(merged, family.samples)
         return families.values()
 
 
@@ -40,7 +40,7 @@ def _add(family: core.Metric, more: Iterable[samples.Sample]) -> None:
         if place is None:
             family.samples.append(sample)
         else:
-            known = family.samples[place]
+            earlier = family.samples[place]
             is_date = sample.name.endswith("_created")
-            value = min(known.value, sample.value) if is_date else known.value + sample.value
-            family.samples[place] = known._replace(value=value)
+            value = min(earlier.value, sample.value) if is_date else earlier.value + sample.value
+            family.samples[place] = earlier._replace(value=value)

@@ -26,9 +26,9 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-def key_of(known: meta.Object) -> Key:
+def key_of(of: meta.Object) -> Key:
     """The key of an object."""
-    return Key(known.metadata.namespace, known.metadata.name)
+    return Key(of.metadata.namespace, of.metadata.name)
 
 
 class _Index(Generic[ObjectT]):
@@ -84,7 +84,7 @@ class Cache(Generic[ObjectT]):
 
     def __iter__(self) -> Iterator[ObjectT]:
         """All objects as they are now, in no particular order; the cache may change meanwhile."""
-        return iter([known for objects in self._namespaces.values() for known in objects.values()])
+        return iter([each for objects in self._namespaces.values() for each in objects.values()])
 
     def get(self, name: str, *, namespace: str = "") -> ObjectT | None:
         """One object, or None where it is not known."""
@@ -110,8 +110,8 @@ class Cache(Generic[ObjectT]):
         if name in self._indexes:
             raise errors.InvalidValueError(f"index {name!r} exists already")
         made = _Index(function)
-        for known in self:
-            made.put(key_of(known), known)
+        for each in self:
+            made.put(key_of(each), each)
         self._indexes[name] = made
 
     def put(self, new: ObjectT) -> ObjectT | None:
@@ -144,6 +144,6 @@ class Cache(Generic[ObjectT]):
 
     def _index(self, name: str) -> _Index[ObjectT]:
         if name not in self._indexes:
-            known = ", ".join(sorted(self._indexes)) or "none"
-            raise errors.InvalidValueError(f"index {name!r} does not exist: there are {known}")
+            names = ", ".join(sorted(self._indexes)) or "none"
+            raise errors.InvalidValueError(f"index {name!r} does not exist: there are {names}")
         return self._indexes[name]

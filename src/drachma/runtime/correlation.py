@@ -41,10 +41,10 @@ class _Recent(Generic[_ValueT]):
         self._values: Final[OrderedDict[_Key, _ValueT]] = OrderedDict()
 
     def get(self, key: _Key) -> _ValueT | None:
-        found = self._values.get(key)
-        if found is not None:
+        value = self._values.get(key)
+        if value is not None:
             self._values.move_to_end(key)
-        return found
+        return value
 
     def put(self, key: _Key, value: _ValueT) -> None:
         if key in self._values:

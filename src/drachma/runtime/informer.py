@@ -90,8 +90,8 @@ class Informer(Generic[ObjectT]):
     def add_handler(self, handler: Handler[ObjectT]) -> None:
         """Hears of every change from now on, in the order of handlers, and first of all that is there already."""
         self._handlers.append(handler)
-        for known in self.cache:
-            handler.added(known)
+        for each in self.cache:
+            handler.added(each)
 
     async def run(self) -> None:
         """Keeps the cache up to date until cancelled."""
@@ -113,11 +113,11 @@ class Informer(Generic[ObjectT]):
         listed, resource_version = await _asked(self._everything())
         if self.cache:
             keys = set(map(cache.key_of, listed))
-            for known in self.cache:
-                if cache.key_of(known) not in keys:
-                    self._drop(known)
-        for known in listed:
-            self._put(known)
+            for each in self.cache:
+                if cache.key_of(each) not in keys:
+                    self._drop(each)
+        for each in listed:
+            self._put(each)
         self._resource_version = resource_version
         self._failure = None
         self._synced.set()
@@ -130,14 +130,14 @@ class Informer(Generic[ObjectT]):
             return await self._pages(limit=0)
 
     async def _pages(self, *, limit: int) -> tuple[list[ObjectT], str]:
-        found: list[ObjectT] = []
+        objects: list[ObjectT] = []
         token = ""
         while True:
             page = await self._client.list(self._target, self._selection, limit=limit, continue_token=token)
-            found += page.items
+            objects += page.items
             token = page.continue_token
             if not token:
-                return found, page.resource_version
+                return objects, page.resource_version
 
     # Watching
 

@@ -75,40 +75,40 @@ class GarbageCollector:
     async def _discover(self) -> bool:
         """Watches all kinds that are not watched yet; False if they could not be asked for."""
         try:
-            found = await self._client.resources()
+            resources = await self._client.resources()
         except errors.DrachmaError as error:
             self._sync_errors.inc()
             _log.warning("%s: kinds cannot be asked for: %s", self.name, error)
             return False
-        for each in found:
+        for each in resources:
             key = (each.group, each.kind)
             if (each.group, each.plural) not in _IGNORED and key not in self._registry.targets:
                 self._registry.targets[key] = self._watch(each)
         return True
 
-    def _watch(self, found: target.Target[meta.Object]) -> target.Target[Any]:
+    def _watch(self, resource: target.Target[meta.Object]) -> target.Target[Any]:
         """Watches a kind, by the informer that others use already where there may be one."""
-        model = _TYPED.get((found.group, found.plural))
-        wanted: target.Target[Any] = found if model is None else target.of(model)
+        model = _TYPED.get((resource.group, resource.plural))
+        kind: target.Target[Any] = resource if model is None else target.of(model)
 
         def see(new: meta.Object) -> None:
-            self._see(graph.Node(wanted, new.metadata))
+            self._see(graph.Node(kind, new.metadata))
 
         def see_changed(old: meta.Object, new: meta.Object) -> None:
             # Hardly any change is of what is asked about here.
             if not graph.is_alike(old.metadata, new.metadata):
                 see(new)
 
-        self._informers.of(wanted).add_handler(informer.Handler(added=see, updated=see_changed, deleted=self._lose))
-        return wanted
+        self._informers.of(kind).add_handler(informer.Handler(added=see, updated=see_changed, deleted=self._lose))
+        return kind
 
     def _known(self, node: graph.Node) -> meta.Object | None:
         """The newest state of an object that was heard of."""
         metadata = node.metadata
-        found: meta.Object | None = self._informers.of(node.target).cache.get(
+        newest: meta.Object | None = self._informers.of(node.target).cache.get(
             metadata.name, namespace=metadata.namespace
         )
-        return found if found is not None and found.metadata.uid == node.uid else None
+        return newest if newest is not None and newest.metadata.uid == node.uid else None
 
     # News
 

@@ -19,18 +19,18 @@ _BEHIND_SECONDS: Final = 1.0
 """How long to wait for a cache that is behind, should no news of pods wake the job before."""
 
 
-def _job_of(known: pod.Pod) -> str:
+def _job_of(of: pod.Pod) -> str:
     """The name of the job that controls a pod, empty if none does."""
-    if not known.metadata.owner_references:
+    if not of.metadata.owner_references:
         return ""
-    owner = ownership.controller_of(known)
+    owner = ownership.controller_of(of)
     is_job = owner is not None and (owner.kind, owner.api_version) == ("Job", "batch/v1")
     return owner.name if owner is not None and is_job else ""
 
 
-def _owners(known: pod.Pod) -> tuple[str, ...]:
-    name = _job_of(known)
-    return (f"{known.metadata.namespace}/{name}",) if name else ()
+def _owners(of: pod.Pod) -> tuple[str, ...]:
+    name = _job_of(of)
+    return (f"{of.metadata.namespace}/{name}",) if name else ()
 
 
 class JobController:
@@ -69,13 +69,13 @@ class JobController:
 
     # News
 
-    def _see_job(self, known: job.Job) -> None:
-        self._queue.add(cache.key_of(known))
+    def _see_job(self, new: job.Job) -> None:
+        self._queue.add(cache.key_of(new))
 
-    def _see_pod(self, known: pod.Pod) -> None:
-        name = _job_of(known)
+    def _see_pod(self, new: pod.Pod) -> None:
+        name = _job_of(new)
         if name:
-            self._queue.add(cache.Key(known.metadata.namespace, name))
+            self._queue.add(cache.Key(new.metadata.namespace, name))
 
     def _lose_pod(self, gone: pod.Pod) -> None:
         self._restarts.forget(gone)
@@ -85,14 +85,14 @@ class JobController:
 
     async def _reconcile(self, key: cache.Key) -> controller.After | None:
         # Pods first: whatever job they name has existed before it is asked for.
-        known = self._pods.by(OWNER_INDEX, str(key))
+        pods = self._pods.by(OWNER_INDEX, str(key))
         document = await self._read(key)
         uid = document["metadata"]["uid"] if document is not None else ""
         if self._uids.get(key, uid) != uid:
             self._forget(self._uids.pop(key))
-        own = tuple(each for each in known if _owner_uid(each) == uid)
+        own = tuple(each for each in pods if _owner_uid(each) == uid)
         # Nobody will count the pods of a job that is gone.
-        await self._control.release(uid, [each for each in known if _owner_uid(each) != uid])
+        await self._control.release(uid, [each for each in pods if _owner_uid(each) != uid])
         if document is None:
             return None
         self._uids[key] = uid
@@ -151,6 +151,6 @@ class JobController:
         self._control.forget(uid)
 
 
-def _owner_uid(known: pod.Pod) -> str:
-    owner = ownership.controller_of(known)
+def _owner_uid(of: pod.Pod) -> str:
+    owner = ownership.controller_of(of)
     return owner.uid if owner is not None else ""

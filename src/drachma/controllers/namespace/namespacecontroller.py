@@ -56,15 +56,15 @@ class NamespaceController:
             return None
 
     async def _end(self, name: str) -> controller.After | None:
-        known = await self._client.get(namespace.Namespace, name)
-        if known.metadata.deletion_timestamp is None:
+        subject = await self._client.get(namespace.Namespace, name)
+        if subject.metadata.deletion_timestamp is None:
             return None
-        if known.status.phase != "Terminating":
-            known = await self._write_status(known, {"phase": "Terminating"})
-        if not known.spec.finalizers:
+        if subject.status.phase != "Terminating":
+            subject = await self._write_status(subject, {"phase": "Terminating"})
+        if not subject.spec.finalizers:
             return None
-        deleted_for = self._clock.utc() - (known.metadata.deletion_timestamp or self._clock.utc())
-        remains = await self._delete_contents(known, deleted_for)
+        deleted_for = self._clock.utc() - (subject.metadata.deletion_timestamp or self._clock.utc())
+        remains = await self._delete_contents(subject, deleted_for)
         if remains.is_failed:
             what = "; ".join((*remains.problems, remains.discovery_problem)).rstrip("; ")
             raise errors.ReconcileError(f"contents could not be deleted: {what}")
@@ -73,30 +73,30 @@ class NamespaceController:
         await self._finalize(name)
         return None
 
-    async def _delete_contents(self, known: namespace.Namespace, deleted_for: dt.timedelta) -> contents.Remains:
-        remains = await self._contents.delete(known.metadata.name, deleted_for=deleted_for)
-        document = await self._client.get_document(namespace.Namespace, known.metadata.name)
+    async def _delete_contents(self, subject: namespace.Namespace, deleted_for: dt.timedelta) -> contents.Remains:
+        remains = await self._contents.delete(subject.metadata.name, deleted_for=deleted_for)
+        document = await self._client.get_document(namespace.Namespace, subject.metadata.name)
         current: list[Any] = (document.get("status") or {}).get("conditions") or []
-        wanted = conditions.updated(current, remains, now=self._clock.utc())
-        if wanted != current and document["metadata"]["uid"] == known.metadata.uid:
-            version = patches.Preconditions(known.metadata.uid, document["metadata"]["resourceVersion"])
+        new_conditions = conditions.updated(current, remains, now=self._clock.utc())
+        if new_conditions != current and document["metadata"]["uid"] == subject.metadata.uid:
+            version = patches.Preconditions(subject.metadata.uid, document["metadata"]["resourceVersion"])
             try:
                 await self._client.patch(
                     namespace.Namespace,
-                    known.metadata.name,
-                    patch=patches.merge({"status": {"conditions": wanted}}, version),
+                    subject.metadata.name,
+                    patch=patches.merge({"status": {"conditions": new_conditions}}, version),
                     subresource="status",
                 )
             except errors.ObjectConflictError as error:
                 # Only people read them, and the next round writes them again.
-                _log.debug("%s: %s: conditions not written: %s", self.name, known.metadata.name, error)
+                _log.debug("%s: %s: conditions not written: %s", self.name, subject.metadata.name, error)
         return remains
 
-    async def _write_status(self, known: namespace.Namespace, content: dict[str, Any]) -> namespace.Namespace:
+    async def _write_status(self, subject: namespace.Namespace, content: dict[str, Any]) -> namespace.Namespace:
         return await self._client.patch(
             namespace.Namespace,
-            known.metadata.name,
-            patch=patches.merge({"status": content}, patches.same(known)),
+            subject.metadata.name,
+            patch=patches.merge({"status": content}, patches.same(subject)),
             subresource="status",
         )
 

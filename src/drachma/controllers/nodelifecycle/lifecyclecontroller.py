@@ -81,25 +81,25 @@ class NodeLifecycle:
         self._queue.add(new.metadata.name)
 
     async def _taint_for_scheduling(self, name: str) -> None:
-        known = self._nodes.get(name)
-        if known is not None:
-            await self._set_taints(known, nodetaints.for_scheduling)
+        host = self._nodes.get(name)
+        if host is not None:
+            await self._set_taints(host, nodetaints.for_scheduling)
 
     # Signs of life
 
     async def _look_at_all(self) -> None:
         nodes = tuple(self._nodes)
         self._greet(nodes)
-        found: dict[str, zones.Health] = {}
+        zone_health: dict[str, zones.Health] = {}
         for each in nodes:
             zone = zones.key_of(each)
             ready = await self._look_at(each)
             if _EXCLUDED not in each.metadata.labels:
-                counted = found.setdefault(zone, zones.Health())
+                counted = zone_health.setdefault(zone, zones.Health())
                 counted.ready += ready
                 counted.unready += not ready
-        self._measure(found)
-        if self._zones.update(found, now=self._clock.monotonic()):
+        self._measure(zone_health)
+        if self._zones.update(zone_health, now=self._clock.monotonic()):
             await self._change_mode(nodes)
         for zone in tuple(self._unready):
             await self._drive_off(zone)
@@ -115,39 +115,39 @@ class NodeLifecycle:
         self._known.clear()
         self._known.update(current)
 
-    async def _look_at(self, known: node.Node) -> bool:
+    async def _look_at(self, host: node.Node) -> bool:
         """Whether a node is ready, after what follows from that was done; what fails is done the next time."""
-        before = nodetaints.ready(known)
+        before = nodetaints.ready(host)
         try:
-            known = await self._check_life(known)
-            current = nodetaints.ready(known)
+            host = await self._check_life(host)
+            current = nodetaints.ready(host)
             if current is None:
                 return False
-            await self._follow_readiness(known, current.status)
+            await self._follow_readiness(host, current.status)
             if current.status != "True" and before is not None and before.status == "True":
-                name = known.metadata.name
-                self._tell(known, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+                name = host.metadata.name
+                self._tell(host, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
             if current.status != "True":
-                await self._mark_pods(known.metadata.name)
+                await self._mark_pods(host.metadata.name)
             return current.status == "True"
         except errors.DrachmaError as error:
-            _log.warning("%s: node %s: %s", self.name, known.metadata.name, error)
+            _log.warning("%s: node %s: %s", self.name, host.metadata.name, error)
             return before is not None and before.status == "True"
 
-    async def _check_life(self, known: node.Node) -> node.Node:
+    async def _check_life(self, host: node.Node) -> node.Node:
         """The node, with unknown conditions if it has been silent for too long."""
-        name = known.metadata.name
+        name = host.metadata.name
         renewal = self._leases.get(name, namespace=LEASES)
         clock = self._clock
-        if not self._monitor.is_overdue(known, renewal, now=clock.monotonic(), today=clock.utc()):
-            return known
-        changed = health.unknown_conditions(known, now=clock.utc())
+        if not self._monitor.is_overdue(host, renewal, now=clock.monotonic(), today=clock.utc()):
+            return host
+        changed = health.unknown_conditions(host, now=clock.utc())
         if not changed or await self._is_lease_newer(name, renewal):
-            return known
+            return host
         return await self._client.patch(
             node.Node,
             name,
-            patch=patches.strategic({"status": {"conditions": changed}}, patches.unchanged(known)),
+            patch=patches.strategic({"status": {"conditions": changed}}, patches.unchanged(host)),
             subresource="status",
         )
 
@@ -162,7 +162,7 @@ class NodeLifecycle:
     async def _mark_pods(self, name: str) -> None:
         """Pods on a node that is not ready are not ready either."""
         for each in self._pods.by(POD_INDEX, name):
-            ready = next((found for found in each.status.conditions if found.type == "Ready"), None)
+            ready = next((condition for condition in each.status.conditions if condition.type == "Ready"), None)
             if ready is None or ready.status == "False":
                 continue
             changed = structs.replace(
@@ -176,33 +176,33 @@ class NodeLifecycle:
 
     # Taints that drive pods off
 
-    async def _follow_readiness(self, known: node.Node, status: str) -> None:
-        name, zone = known.metadata.name, zones.key_of(known)
+    async def _follow_readiness(self, host: node.Node, status: str) -> None:
+        name, zone = host.metadata.name, zones.key_of(host)
         if status == "True":
             self._unready.get(zone, {}).pop(name, None)
             # Most nodes are ready and have no taints, and all are looked at every few seconds.
-            if known.spec.taints:
-                await self._swap(known, add=(), remove=(taints.NOT_READY, taints.UNREACHABLE))
+            if host.spec.taints:
+                await self._swap(host, add=(), remove=(taints.NOT_READY, taints.UNREACHABLE))
             return
-        wanted, opposite = _no_execute_keys(status)
-        if nodetaints.has_no_execute(known, opposite):
+        taint_key, opposite = _no_execute_keys(status)
+        if nodetaints.has_no_execute(host, opposite):
             # It is tainted already, only for the other reason.
-            await self._swap(known, add=(wanted,), remove=(opposite,))
-        elif not nodetaints.has_no_execute(known, wanted):
+            await self._swap(host, add=(taint_key,), remove=(opposite,))
+        elif not nodetaints.has_no_execute(host, taint_key):
             self._unready.setdefault(zone, {})[name] = None
 
     async def _drive_off(self, zone: str) -> None:
         waiting = self._unready[zone]
         for name in tuple(waiting):
-            known = self._nodes.get(name)
-            ready = nodetaints.ready(known) if known is not None else None
-            if known is None or ready is None or ready.status == "True":
+            host = self._nodes.get(name)
+            ready = nodetaints.ready(host) if host is not None else None
+            if host is None or ready is None or ready.status == "True":
                 del waiting[name]
                 continue
             if not self._zones.take(zone, now=self._clock.monotonic()):
                 return
-            wanted, opposite = _no_execute_keys(ready.status)
-            await self._swap(known, add=(wanted,), remove=(opposite,))
+            taint_key, opposite = _no_execute_keys(ready.status)
+            await self._swap(host, add=(taint_key,), remove=(opposite,))
             self._evictions.labels(zone).inc()
             del waiting[name]
 
@@ -215,32 +215,32 @@ class NodeLifecycle:
         for each in nodes:
             await self._swap(each, add=(), remove=(taints.NOT_READY, taints.UNREACHABLE))
 
-    async def _swap(self, known: node.Node, *, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
+    async def _swap(self, host: node.Node, *, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
         swap = functools.partial(nodetaints.swapped, add=add, remove=remove, effect=taints.NO_EXECUTE)
-        await self._set_taints(known, swap)
+        await self._set_taints(host, swap)
 
-    async def _set_taints(self, known: node.Node, wanted: Callable[..., tuple[node.Taint, ...] | None]) -> None:
+    async def _set_taints(self, host: node.Node, new_taints: Callable[..., tuple[node.Taint, ...] | None]) -> None:
         """Gives a node the taints that it is to have; decided again if somebody else changes it meanwhile."""
         for _ in range(_ATTEMPTS):
-            taints = wanted(known, now=self._clock.utc())
+            taints = new_taints(host, now=self._clock.utc())
             if taints is None:
                 return
             content: dict[str, Any] = {"spec": {"taints": taints or None}}
-            patch = patches.merge(content, patches.unchanged(known))
+            patch = patches.merge(content, patches.unchanged(host))
             try:
-                await self._client.patch(node.Node, known.metadata.name, patch=patch)
+                await self._client.patch(node.Node, host.metadata.name, patch=patch)
                 return
             except errors.ObjectConflictError:
-                known = await self._client.get(node.Node, known.metadata.name)
-        raise errors.ReconcileError(f"node {known.metadata.name}: changes too often to be tainted")
+                host = await self._client.get(node.Node, host.metadata.name)
+        raise errors.ReconcileError(f"node {host.metadata.name}: changes too often to be tainted")
 
     # Telling
 
     def _tell(self, about: node.Node, reason: str, message: str) -> None:
         self._recorder.record(about, type=events.NORMAL, reason=reason, message=message)
 
-    def _measure(self, found: dict[str, zones.Health]) -> None:
-        for zone, counted in found.items():
+    def _measure(self, zone_health: dict[str, zones.Health]) -> None:
+        for zone, counted in zone_health.items():
             self._zone_size.labels(zone).set(counted.size)
             self._zone_health.labels(zone).set(100 * counted.ready / counted.size)
             self._zone_unready.labels(zone).set(counted.unready)
