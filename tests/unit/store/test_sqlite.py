@@ -216,11 +216,10 @@ async def test_damaged_contents_are_refused_and_left_alone(tmp_path: pathlib.Pat
         async with await store.SqliteStore.open(tmp_path) as objects:
             await objects.compact(55)
     connection = sqlite3.connect(tmp_path / "drachma.db")
-    touched = connection.execute(DAMAGE[kind]).rowcount
+    # Every kind of damage is to a row that the compaction above leaves; dropping a table counts no rows.
+    assert connection.execute(DAMAGE[kind]).rowcount in (1, -1)
     connection.commit()
     connection.close()
-    if touched == 0:
-        pytest.skip("compaction has removed the row already")
     before = contents(tmp_path)
     with pytest.raises(errors.RefusedFileError, match=r"damaged.*it was left as it is: restore it from a backup"):
         await store.SqliteStore.open(tmp_path)
