@@ -24,9 +24,10 @@
     ├── ReconcileError           a controller cannot bring an object to where it should be; it tries again later
     ├── AccessError              a kubeconfig or a service account does not say how to reach an API server
     └── StoreError               the store refuses a read, a write or a whole data directory
-        ├── AlreadyExistsError   a create found the key taken
-        ├── NotFoundError        an update or delete found nothing under the key
-        ├── ConflictError        a precondition on revision or uid does not hold
+        ├── PreconditionError    what a write counts on does not hold; carries the key of that write
+        │   ├── AlreadyExistsError   a create found the key taken
+        │   ├── NotFoundError        an update or delete found nothing under the key
+        │   └── ConflictError        a precondition on revision or uid does not hold
         ├── GoneError            a revision is compacted, or a watcher fell behind the log
         ├── FutureRevisionError  a revision has not been reached yet
         ├── WriteFailedError     the disk refused a write; the store stays readable
@@ -152,15 +153,23 @@ class StoreError(DrachmaError):
     """The store refuses a read, a write or a whole data directory."""
 
 
-class AlreadyExistsError(StoreError):
+class PreconditionError(StoreError):
+    """What a write counts on does not hold; ``key`` (resource, namespace, name) says which write of its commit."""
+
+    def __init__(self, key: tuple[str, str, str], cause: str) -> None:
+        super().__init__(f"{key}: {cause}")
+        self.key: Final = key
+
+
+class AlreadyExistsError(PreconditionError):
     """A create found the key taken."""
 
 
-class NotFoundError(StoreError):
+class NotFoundError(PreconditionError):
     """An update or delete found nothing under the key."""
 
 
-class ConflictError(StoreError):
+class ConflictError(PreconditionError):
     """A precondition on revision or uid does not hold; read again before trying again."""
 
 

@@ -7,10 +7,13 @@ from drachma.store.memory import MemoryStore
 from drachma.store.protocol import Limits, Page, Store, Watch
 from drachma.store.record import Body, Change, Draft, Event, Key, Record, fixed, stamped, stamped_deletion
 from drachma.store.sqlite import SqliteStore
+from drachma.store.write import Create, Delete, Update, Write
 
 __all__ = [
     "Body",
     "Change",
+    "Create",
+    "Delete",
     "Draft",
     "Event",
     "Key",
@@ -20,7 +23,9 @@ __all__ = [
     "Record",
     "SqliteStore",
     "Store",
+    "Update",
     "Watch",
+    "Write",
     "fixed",
     "stamped",
     "stamped_deletion",

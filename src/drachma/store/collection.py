@@ -7,8 +7,11 @@ is the present with the events since then undone, so history costs nothing until
 import bisect
 import heapq
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from drachma.store import protocol, record
+
+_DELETED: Final = record.Change.DELETED
 
 
 class _Namespace:
@@ -44,12 +47,13 @@ class Collection:
         self.changed = max(self.changed, item.revision)
 
     def apply(self, event: record.Event) -> None:
-        if event.change is record.Change.DELETED:
-            self._remove(event.record.key)
+        item = event.record
+        if event.change is _DELETED:
+            self._remove(item.key)
         else:
-            self._put(event.record)
-        self.changed = event.record.revision
-        self._revisions.append(event.record.revision)
+            self._put(item)
+        self.changed = item.revision
+        self._revisions.append(item.revision)
         self._events.append(event)
 
     def events(self, after: int, limit: int) -> list[record.Event]:

@@ -1,45 +1,37 @@
-"""The engine of both stores: decides writes, groups them, and publishes them once they are committed.
+"""The engine of both stores: decides commits, groups them, and publishes them once they last.
 
-It runs in one event loop and needs no locks. A write is decided against the committed state and the writes
-that wait for their commit, gets its revision, and joins the next batch; while the journal commits one batch,
-the next one fills. Only a commit makes a write visible. When a commit fails, every waiting write was decided
-on ground that no longer holds, so all of them fail and their revisions are given out anew.
+It runs in one event loop and needs no locks. A commit is one or several writes of different objects. It is decided
+as a whole against the committed state and the commits that wait for the journal: where all its writes hold, they get
+the next revisions without a gap, and join the next batch together. While the journal writes one batch, the next one
+fills. Only the journal's answer makes writes visible, all those of a batch between two turns of the event loop. When a
+batch fails, everything that waits was decided on ground that no longer holds, so all of it fails and the revisions are
+given out anew.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import bisect
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Self
 
 import msgspec
 
 from drachma import errors
-from drachma.store import journal, protocol, record, state, watch
+from drachma.store import journal, protocol, record, state, watch, write
 
-MAX_BODY = 16 * 2**20
-"""Bytes of one object. Upstream's stops at 1.5 MB; this only keeps one write from stalling all others."""
-
-_GROUP = 1000
-"""Writes in one batch. A bigger one saves no measurable time and makes its first write wait."""
+MAX_WRITES = 1000
+"""Writes in one batch, and so in one commit. A bigger one saves no measurable time and makes its first write wait."""
 
 _COMPACTION_STEP = 1000
 """Events that one batch may forget, so that compacting a long history does not hold up writes."""
 
 
-class _Write:
-    """A decided write that is not committed yet."""
+class _Commit(msgspec.Struct, eq=False):
+    """Decided writes that the journal has not answered for yet."""
 
-    __slots__ = ("acknowledged", "event", "onlookers")
-
-    def __init__(self, event: record.Event, acknowledged: asyncio.Future[record.Record]) -> None:
-        self.event = event
-        self.acknowledged = acknowledged
-        # Others wait apart from the writer, who may be cancelled while the write goes on.
-        self.onlookers: list[asyncio.Future[None]] = []
-
-    @property
-    def left(self) -> record.Record | None:
-        """The object as the next write of it finds it."""
-        return None if self.event.change is record.Change.DELETED else self.event.record
+    events: Sequence[record.Event]
+    acknowledged: asyncio.Future[Sequence[record.Event]]
+    # Others wait apart from the writer, who may be cancelled while the commit goes on.
+    onlookers: list[asyncio.Future[None]] = []
 
 
 class Engine:
@@ -51,10 +43,11 @@ class Engine:
         self._journal = log
         self._limits = limits
         self._assigned = committed.revision
-        self._newest: dict[record.Key, _Write] = {}
-        self._queue: list[_Write] = []
+        # The newest event that waits for the journal, by its key, and the commit it is of.
+        self._waiting: dict[record.Key, tuple[record.Event, _Commit]] = {}
+        self._queue: list[_Commit] = []
         self._in_flight: journal.Batch | None = None
-        self._committing: list[_Write] = []
+        self._committing: list[_Commit] = []
         self._flush_planned = False
         self._looked_at = 0
         self._due = 0.0
@@ -92,40 +85,17 @@ class Engine:
     def watch(self, resource: str, namespace: str | None = None, *, after: int) -> watch.Subscription:
         return self._hub.watch(resource, namespace, after=after)
 
+    async def commit(self, writes: Sequence[write.Write]) -> Sequence[record.Record]:
+        # A copy, since the caller's sequence may change while the commit waits for another one.
+        writes = tuple(writes)
+        _check(writes)
+        return [event.record for event in await self._accept(writes)]
+
     async def create(self, key: record.Key, draft: record.Draft, *, uid: str = "") -> record.Record:
-        _check_key(key, uid)
-        while True:
-            if self._closing is not None:
-                raise _closed(key)
-            waiting = self._newest.get(key)
-            if (self._state.get(key) if waiting is None else waiting.left) is None:
-                break
-            if waiting is None:
-                raise errors.AlreadyExistsError(f"{key}: already exists")
-            await self._settled(waiting)
-        revision = self._assigned + 1
-        made = _record(key, draft(revision), uid=uid, create_revision=revision, revision=revision)
-        return await self._submit(record.Event(record.Change.ADDED, made, None))
+        return (await self._accept((write.Create(key, draft, uid),)))[0].record
 
     async def update(self, key: record.Key, draft: record.Draft, *, revision: int) -> record.Record:
-        while True:
-            if self._closing is not None:
-                raise _closed(key)
-            waiting = self._newest.get(key)
-            current = self._state.get(key) if waiting is None else waiting.left
-            if current is not None and current.revision == revision:
-                break
-            if waiting is None:
-                raise _unmet(key, current, revision=revision, uid=None)
-            await self._settled(waiting)
-        made = _record(
-            key,
-            draft(self._assigned + 1),
-            uid=current.uid,
-            create_revision=current.create_revision,
-            revision=self._assigned + 1,
-        )
-        return await self._submit(record.Event(record.Change.MODIFIED, made, current))
+        return (await self._accept((write.Update(key, draft, revision),)))[0].record
 
     async def delete(
         self,
@@ -135,20 +105,7 @@ class Engine:
         uid: str | None = None,
         draft: Callable[[record.Record, int], record.Body] | None = None,
     ) -> record.Record:
-        while True:
-            if self._closing is not None:
-                raise _closed(key)
-            waiting = self._newest.get(key)
-            current = self._state.get(key) if waiting is None else waiting.left
-            if current is not None and revision in (None, current.revision) and uid in (None, current.uid):
-                break
-            if waiting is None:
-                raise _unmet(key, current, revision=revision, uid=uid)
-            await self._settled(waiting)
-        at = self._assigned + 1
-        body = record.Body(current.data) if draft is None else draft(current, at)
-        last = _record(key, body, uid=current.uid, create_revision=current.create_revision, revision=at)
-        return await self._submit(record.Event(record.Change.DELETED, last, current))
+        return (await self._accept((write.Delete(key, revision, uid, draft),)))[0].record
 
     async def compact(self, revision: int) -> None:
         if revision > self._state.revision:
@@ -180,29 +137,60 @@ class Engine:
         self._hub.close()
         await self._journal.close()
 
-    async def _settled(self, write: _Write) -> None:
-        """Waits until a write is committed or failed.
+    def _accept(self, writes: Sequence[write.Write]) -> Awaitable[Sequence[record.Event]]:
+        """Decides a commit now if that is possible; what is returned is done once it is written or failed."""
+        outcome = self._decide(writes)
+        return outcome if isinstance(outcome, asyncio.Future) else self._accept_after(outcome, writes)
 
-        A write that would be refused because of another's uncommitted write waits here first: a refusal,
-        like a read, tells only of what is committed.
+    async def _accept_after(self, rival: _Commit, writes: Sequence[write.Write]) -> Sequence[record.Event]:
+        """Decides a commit when another one is written or failed.
+
+        A write that would be refused because of another's uncommitted one waits here first: a refusal, like a
+        read, tells only of what is committed.
         """
-        onlooker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        write.onlookers.append(onlooker)
-        await onlooker
+        while True:
+            onlooker: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            rival.onlookers.append(onlooker)
+            await onlooker
+            outcome = self._decide(writes)
+            if isinstance(outcome, asyncio.Future):
+                return await outcome
+            rival = outcome
 
-    def _submit(self, event: record.Event) -> asyncio.Future[record.Record]:
-        """Puts a write into the next batch; what is returned is done once it is committed or failed."""
+    def _decide(self, writes: Sequence[write.Write]) -> asyncio.Future[Sequence[record.Event]] | _Commit:
+        """Puts writes that hold into the next batch; where one may not hold, the commit that decides about that."""
+        if self._closing is not None:
+            raise _closed(_subject(writes[0].key, len(writes)))
+        grounds = []
+        for item in writes:
+            waiting = self._waiting.get(item.key)
+            current = self._state.get(item.key) if waiting is None else waiting[0].left
+            refusal = item.refusal(current)
+            if refusal is not None:
+                if waiting is None:
+                    raise refusal
+                return waiting[1]
+            grounds.append((item, current))
+        # Drafts are asked only now that all writes hold, and nothing is changed until the last of them has answered.
+        events = []
+        revision = self._assigned
+        for item, current in grounds:
+            revision += 1
+            events.append(item.event(current, revision))
+        return self._submit(events)
+
+    def _submit(self, events: Sequence[record.Event]) -> asyncio.Future[Sequence[record.Event]]:
         loop = asyncio.get_running_loop()
-        acknowledged: asyncio.Future[record.Record] = loop.create_future()
-        write = _Write(event, acknowledged)
-        self._assigned = event.record.revision
-        self._newest[event.record.key] = write
+        commit = _Commit(events, loop.create_future())
+        for event in events:
+            self._waiting[event.record.key] = (event, commit)
+        self._assigned += len(events)
         patience = self._journal.patience
         if patience and not self._queue:
             self._due = loop.time() + patience
-        self._queue.append(write)
+        self._queue.append(commit)
         self._plan_flush()
-        return acknowledged
+        return commit.acknowledged
 
     def _plan_flush(self) -> None:
         """Flushes soon but not now, so that writes of one turn of the event loop, or of several, share a batch."""
@@ -220,20 +208,35 @@ class Engine:
         if not self._queue and compaction is None:
             self._idle.set()
             return
-        self._committing, self._queue = self._queue[:_GROUP], self._queue[_GROUP:]
+        end = self._batch_end()
+        self._committing, self._queue = self._queue[:end], self._queue[end:]
         self._looked_at = 0
-        self._in_flight = journal.Batch([write.event for write in self._committing], compaction)
+        events: list[record.Event] = []
+        for commit in self._committing:
+            events += commit.events
+        self._in_flight = journal.Batch(events, compaction)
         self._journal.commit(self._in_flight, self._finish)
+
+    def _queued(self) -> int:
+        """How many writes wait for their batch: their revisions follow each other, up to the newest one."""
+        return self._assigned - self._queue[0].events[0].record.revision + 1 if self._queue else 0
+
+    def _batch_end(self) -> int:
+        """How many commits of the queue fit into one batch; a commit is never split."""
+        if self._queued() <= MAX_WRITES:
+            return len(self._queue)
+        end = self._queue[0].events[0].record.revision + MAX_WRITES
+        return bisect.bisect_left(self._queue, end, key=lambda commit: commit.events[-1].record.revision)
 
     def _is_filling(self) -> bool:
         """Whether the last turn of the event loop brought more writes, and the first of them can wait for the next.
 
-        A lone write waits for one turn in vain, which takes microseconds. Where many come, a commit for each few
+        A lone commit waits for one turn in vain, which takes microseconds. Where many come, a commit for each few
         would cost more than all the rest that is done for them.
         """
-        count = len(self._queue)
+        count = self._queued()
         has_grown, self._looked_at = count > self._looked_at, count
-        return has_grown and count < _GROUP and asyncio.get_running_loop().time() < self._due
+        return has_grown and count < MAX_WRITES and asyncio.get_running_loop().time() < self._due
 
     def _due_compaction(self) -> state.Compaction | None:
         committed = self._state
@@ -245,11 +248,11 @@ class Engine:
         return committed.plan_compaction(target) if target > committed.compacted else None
 
     def _finish(self, error: errors.WriteFailedError | None) -> None:
-        batch, writes = self._in_flight, self._committing
+        batch, commits = self._in_flight, self._committing
         assert batch is not None
         self._in_flight, self._committing = None, []
         if error is not None:
-            self._fail(writes + self._queue, error)
+            self._fail(commits + self._queue, error)
             return
         if batch.compaction is not None:
             self._hub.compact(batch.compaction)
@@ -258,14 +261,15 @@ class Engine:
         # The journal gets its next batch first and works on it while this one is published.
         self._flush()
         self._hub.publish(batch.events)
-        for write in writes:
-            key = write.event.record.key
-            if self._newest[key] is write:
-                del self._newest[key]
-            if not write.acknowledged.done():
-                write.acknowledged.set_result(write.event.record)
-            if write.onlookers:
-                _release(write)
+        for commit in commits:
+            for event in commit.events:
+                key = event.record.key
+                if self._waiting[key][1] is commit:
+                    del self._waiting[key]
+            if not commit.acknowledged.done():
+                commit.acknowledged.set_result(commit.events)
+            if commit.onlookers:
+                _release(commit)
 
     def _finish_compactions(self) -> None:
         left = []
@@ -276,14 +280,15 @@ class Engine:
                 done.set_result(None)
         self._compactions = left
 
-    def _fail(self, writes: Sequence[_Write], error: errors.WriteFailedError) -> None:
+    def _fail(self, commits: Sequence[_Commit], error: errors.WriteFailedError) -> None:
         self._queue = []
-        self._newest.clear()
+        self._waiting.clear()
         self._assigned = self._state.revision
-        for write in writes:
-            if not write.acknowledged.done():
-                write.acknowledged.set_exception(type(error)(f"{write.event.record.key}: not written: {error}"))
-            _release(write)
+        for commit in commits:
+            if not commit.acknowledged.done():
+                subject = _subject(commit.events[0].record.key, len(commit.events))
+                commit.acknowledged.set_exception(type(error)(f"{subject}: not written: {error}"))
+            _release(commit)
         compactions, self._compactions = self._compactions, []
         for revision, done in compactions:
             if not done.done():
@@ -291,44 +296,29 @@ class Engine:
         self._idle.set()
 
 
-def _closed(subject: object) -> errors.StoreClosedError:
+def _check(writes: Sequence[write.Write]) -> None:
+    """Refuses commits that no store could take as a whole, whatever is in it."""
+    if not writes:
+        raise errors.InvalidValueError("commit: there is no write in it")
+    if len(writes) > MAX_WRITES:
+        raise errors.InvalidValueError(f"commit: {len(writes)} writes, more than the limit of {MAX_WRITES}")
+    keys: set[record.Key] = set()
+    for item in writes:
+        if item.key in keys:
+            raise errors.InvalidValueError(f"{item.key}: written twice in one commit")
+        keys.add(item.key)
+
+
+def _closed(subject: str) -> errors.StoreClosedError:
     return errors.StoreClosedError(f"{subject}: the store is closed")
 
 
-def _release(write: _Write) -> None:
-    for onlooker in write.onlookers:
+def _subject(first: record.Key, count: int) -> str:
+    """What messages about a whole commit begin with."""
+    return str(first) if count == 1 else f"{first} and {count - 1} more"
+
+
+def _release(commit: _Commit) -> None:
+    for onlooker in commit.onlookers:
         if not onlooker.done():
             onlooker.set_result(None)
-
-
-def _check_key(key: record.Key, uid: str) -> None:
-    """Refuses what would break the order of lists, or fail in the journal and take other writes along."""
-    if not key.resource or not key.name:
-        raise errors.InvalidValueError(f"key {tuple(key)!r}: resource and name must not be empty")
-    if "/" in key.namespace or "/" in key.name:
-        raise errors.InvalidValueError(f"key {tuple(key)!r}: namespace and name must not contain a slash")
-    try:
-        "".join((*key, uid)).encode()
-    except UnicodeEncodeError as error:
-        raise errors.InvalidValueError(f"key {tuple(key)!r}, uid {uid!r}: not UTF-8: {error}") from error
-
-
-def _record(key: record.Key, body: record.Body, *, uid: str, create_revision: int, revision: int) -> record.Record:
-    if not isinstance(body.data, bytes):
-        raise errors.InvalidValueError(f"{key}: the body must be bytes, not {type(body.data).__name__}")
-    if len(body.data) > MAX_BODY:
-        raise errors.InvalidValueError(f"{key}: the body has {len(body.data)} bytes, more than the limit of {MAX_BODY}")
-    made = record.Record(key, uid, create_revision, revision, body.data, body.value)
-    if body.value is not msgspec.UNSET:
-        record.DECODED.add(made)
-    return made
-
-
-def _unmet(
-    key: record.Key, current: record.Record | None, *, revision: int | None, uid: str | None
-) -> errors.StoreError:
-    if current is None:
-        return errors.NotFoundError(f"{key}: not found")
-    if uid not in (None, current.uid):
-        return errors.ConflictError(f"{key}: precondition failed: uid is {current.uid!r}, expected {uid!r}")
-    return errors.ConflictError(f"{key}: precondition failed: revision is {current.revision}, expected {revision}")

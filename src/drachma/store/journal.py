@@ -15,7 +15,7 @@ from drachma.store import record, state
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Writes that are committed together, in revision order, and a compaction that goes with them."""
+    """The events of one commit or several, in revision order, and a compaction that goes with them."""
 
     events: Sequence[record.Event]
     compaction: state.Compaction | None = None

@@ -6,6 +6,11 @@ test suite runs through both. A store belongs to one event loop and is called on
 Every write gets the next number of one global sequence, its revision. Reads return at once and see exactly
 what is committed; a write returns once it is committed (and for SQLite, on disk). What fails raises a branch
 of ``errors.StoreError`` and changes nothing.
+
+Writes that belong together are one commit: all of them happen or none. Who reads the newest objects, or opens the
+file after a crash, never meets a part of it; a watch is told of its first event only when the last one has happened
+as well. The revisions in a commit are numbers like all others, though: a list at one of them, and a watcher that has
+replayed its events only up to there, show the objects as if the writes had come one by one.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +18,7 @@ from typing import Protocol, Self
 
 import msgspec
 
-from drachma.store import record
+from drachma.store import record, write
 
 FIRST_REVISION = 1
 """The revision of an empty store. It is not 0, because clients give resourceVersion "0" a meaning of its own."""
@@ -113,6 +118,22 @@ class Store(Protocol):
         Raises:
             errors.GoneError: ``revision`` is compacted.
             errors.FutureRevisionError: ``revision`` has not been reached.
+        """
+
+    async def commit(self, writes: Sequence[write.Write]) -> Sequence[record.Record]:
+        """Does several writes of different objects, all or none; their records come in the order of ``writes``.
+
+        In that order they get revisions that follow each other, with no other write's in between. Where one does
+        not hold, nothing is written and no revision is used; the error is about the first such write and carries
+        its key. ``create``, ``update`` and ``delete`` are commits of a single write.
+
+        A key comes once: a second write of it would count on a revision that is not given out yet.
+
+        Raises:
+            errors.PreconditionError: the branch of it that the write alone would raise.
+            errors.WriteFailedError, errors.StoreClosedError,
+            errors.InvalidValueError: a key or body that cannot be stored, a key that comes twice, no write at all,
+                or more of them than one batch takes.
         """
 
     async def create(self, key: record.Key, draft: record.Draft, *, uid: str = "") -> record.Record:

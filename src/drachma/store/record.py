@@ -40,7 +40,8 @@ class Body(NamedTuple):
 
 
 Draft: TypeAlias = Callable[[int], Body]
-"""Makes the body of a write, told the revision the write gets; called once, before anything is queued."""
+"""Makes the body of a write, told the revision the write gets; called once, when all writes of its commit hold and
+before anything is queued."""
 
 
 DECODED_BYTES = 4 * 2**20
@@ -106,6 +107,8 @@ class Decoded:
         self._bytes = 0
 
     def add(self, item: Record) -> None:
+        if item._value is msgspec.UNSET:
+            return
         self._records.append(item)
         self._bytes += len(item.data)
         while self._bytes > DECODED_BYTES:
@@ -115,11 +118,15 @@ class Decoded:
 
 
 DECODED: Final = Decoded()
-"""Those of this process; the engine adds what it makes."""
+"""Those of this process; writes add what they make."""
 
 
 class Change(enum.StrEnum):
-    """What an event did, under the names that watches use on the wire."""
+    """What an event did, under the names that watches use on the wire.
+
+    Modules that every write passes through keep the members they use as constants: Python 3.11 takes longer to look
+    one up than to make a record.
+    """
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -136,6 +143,11 @@ class Event(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def revision(self) -> int:
         return self.record.revision
+
+    @property
+    def left(self) -> Record | None:
+        """The object as the next write of it finds it."""
+        return None if self.change is Change.DELETED else self.record
 
 
 def fixed(data: bytes) -> Draft:

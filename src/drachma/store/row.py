@@ -8,12 +8,14 @@ import pathlib
 import sqlite3
 import sys
 import zlib
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from drachma.store import record, schema, state
 
 COLUMNS = "revision, previous, created, deleted, resource, namespace, name, uid, data, checksum"
 PLACES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+_DELETED: Final = record.Change.DELETED
 
 Row: TypeAlias = tuple[int, int, int, int, str, str, str, str, bytes, int]
 
@@ -21,7 +23,7 @@ Row: TypeAlias = tuple[int, int, int, int, str, str, str, str, bytes, int]
 def of(event: record.Event) -> Row:
     item = event.record
     previous = 0 if event.previous is None else event.previous.revision
-    deleted = 1 if event.change is record.Change.DELETED else 0
+    deleted = 1 if event.change is _DELETED else 0
     facts = (item.revision, previous, item.create_revision, deleted, *item.key, item.uid)
     return (*facts, item.data, _checksum(facts, item.data))
 

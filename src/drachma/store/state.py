@@ -31,14 +31,18 @@ class State:
         self.revision = compacted
         self.compacted = compacted
         self._kept = kept
-        self._collections: dict[str, collection.Collection] = {}
+        # Written to by index, which makes what is not there; read by get, which does not.
+        self._collections: collections.defaultdict[str, collection.Collection] = collections.defaultdict(
+            collection.Collection
+        )
         # One event per revision and none missing, so positions are revisions less the compacted one.
         self._log: collections.deque[record.Event] = collections.deque()
         self._log_bytes = 0
 
     def get(self, key: record.Key) -> record.Record | None:
-        found = self._collections.get(key.resource)
-        return None if found is None else found.get(key.namespace, key.name)
+        resource, namespace, name = key
+        found = self._collections.get(resource)
+        return None if found is None else found.get(namespace, name)
 
     def changed(self, resource: str) -> int:
         found = self._collections.get(resource)
@@ -76,14 +80,15 @@ class State:
 
     def restore(self, item: record.Record) -> None:
         """Puts in an object written at or before the compacted revision."""
-        self._collection(item.key.resource).restore(item)
+        self._collections[item.key.resource].restore(item)
 
     def apply(self, event: record.Event) -> None:
         """Takes over the event of the next revision."""
-        self._collection(event.record.key.resource).apply(event)
+        item = event.record
+        self._collections[item.key.resource].apply(event)
         self._log.append(event)
-        self._log_bytes += len(event.record.data)
-        self.revision = event.record.revision
+        self._log_bytes += len(item.data)
+        self.revision = item.revision
 
     def excess(self, limits: protocol.Limits, *, most: int) -> int:
         """How many of the oldest events to forget, at most ``most``.
@@ -129,9 +134,3 @@ class State:
             self._collections[resource].forget(compaction.revision)
         self.compacted = compaction.revision
         self._kept = compaction.kept
-
-    def _collection(self, resource: str) -> collection.Collection:
-        found = self._collections.get(resource)
-        if found is None:
-            found = self._collections[resource] = collection.Collection()
-        return found

@@ -176,8 +176,10 @@ class Hub:
         """Applies committed events and wakes who looks at them, at once or after a short rest."""
         scopes: dict[_Scope, None] = {}
         for event in events:
-            scopes[event.record.key.resource, event.record.key.namespace] = None
-            scopes[event.record.key.resource, None] = None
+            resource, namespace, _ = event.record.key
+            if (resource, namespace) not in scopes:
+                scopes[resource, namespace] = None
+                scopes[resource, None] = None
         for scope in scopes:
             for subscription in self._watches.get(scope, ()):
                 if subscription.idle:

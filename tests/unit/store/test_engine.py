@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import pytest
 
@@ -43,7 +44,10 @@ def held(limits: store.Limits | None = None, *, patience: float = 0.0) -> tuple[
     return engine.Engine(state.State(), log, limits=limits or store.Limits()), log
 
 
-async def start(*writes: Coroutine[None, None, store.Record]) -> list[asyncio.Task[store.Record]]:
+_T = TypeVar("_T")
+
+
+async def start(*writes: Coroutine[Any, Any, _T]) -> list[asyncio.Task[_T]]:
     """Begins writes and lets the event loop turn until the journal has what it gets."""
     tasks = [asyncio.ensure_future(write) for write in writes]
     await turn()
@@ -111,6 +115,83 @@ async def test_a_batch_is_bounded() -> None:
     log.answer()
     await asyncio.gather(*tasks)
     assert [len(batch.events) for batch in log.batches] == [1000, 1]
+
+
+def creates(*names: str) -> list[store.Write]:
+    return [store.Create(claim(name), store.fixed(b"1")) for name in names]
+
+
+async def test_commits_share_a_batch_with_other_writes() -> None:
+    objects, log = held()
+    first, several, last = (
+        asyncio.ensure_future(objects.create(claim("a"), store.fixed(b"1"))),
+        asyncio.ensure_future(objects.commit(creates("b", "c"))),
+        asyncio.ensure_future(objects.create(claim("d"), store.fixed(b"1"))),
+    )
+    await turn()
+    assert log.committed() == [[2, 3, 4, 5]]
+    log.answer()
+    assert [item.revision for item in (await first, *await several, await last)] == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("patience", [0.0, 60.0], ids=["impatient", "patient"])
+async def test_a_commit_that_does_not_fit_waits_for_the_next_batch_whole(patience: float) -> None:
+    objects, log = held(patience=patience)
+    singles = [asyncio.ensure_future(objects.create(claim(f"c{n}"), store.fixed(b"1"))) for n in range(998)]
+    several = await start(objects.commit(creates("x", "y", "z")), objects.commit(creates("u", "v")))
+    assert log.committed() == [list(range(2, 1000))]
+    log.answer()
+    await turn()
+    assert log.committed()[1:] == [[1000, 1001, 1002, 1003, 1004]]
+    assert objects.revision == 999
+    log.answer()
+    await asyncio.gather(*singles, *several)
+    assert objects.revision == 1004
+
+
+async def test_a_commit_that_fails_on_disk_fails_whole_and_gives_its_revisions_back() -> None:
+    objects, log = held()
+    (several,) = await start(objects.commit(creates("a", "b", "c")))
+    (behind,) = await start(objects.commit([store.Delete(claim("b"), revision=3), *creates("d")]))
+    log.answer(errors.DiskFullError("no room"))
+    with pytest.raises(errors.DiskFullError, match=r"default/a and 2 more: not written: no room"):
+        await several
+    with pytest.raises(errors.DiskFullError, match=r"default/b and 1 more: not written: no room"):
+        await behind
+    assert (objects.revision, objects.list(claim("a").resource).records) == (1, [])
+    (again,) = await start(objects.commit(creates("a", "d")))
+    log.answer()
+    assert [item.revision for item in await again] == [2, 3]
+
+
+async def test_a_commit_goes_through_when_the_write_in_its_way_fails() -> None:
+    objects, log = held()
+    (first,) = await start(objects.create(claim("a"), store.fixed(b"1")))
+    (several,) = await start(objects.commit(creates("x", "a", "b")))
+    log.answer(errors.WriteFailedError("broken"))
+    (second,) = await start(objects.create(claim("b"), store.fixed(b"2")))
+    # Woken first, the commit has taken its keys, and now it is another write that waits.
+    assert log.committed() == [[2], [2, 3, 4]]
+    assert not second.done()
+    log.answer()
+    assert [item.revision for item in await several] == [2, 3, 4]
+    with pytest.raises(errors.AlreadyExistsError):
+        await second
+    with pytest.raises(errors.WriteFailedError):
+        await first
+
+
+async def test_a_commit_that_waits_in_vain_is_refused_for_what_is_committed_then() -> None:
+    objects, log = held()
+    (first,) = await start(objects.create(claim("b"), store.fixed(b"1")))
+    (several,) = await start(objects.commit(creates("a", "b")))
+    assert not several.done()
+    log.answer()
+    with pytest.raises(errors.AlreadyExistsError) as refusal:
+        await several
+    assert refusal.value.key == claim("b")
+    assert (await first).revision == objects.revision == 2
+    assert log.committed() == [[2]]
 
 
 async def test_a_failed_commit_fails_all_that_was_decided_on_it() -> None:

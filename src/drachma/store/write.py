@@ -1,0 +1,120 @@
+"""Writes: what is done to one object, and what the object must be like for that.
+
+Callers put writes into a commit. The engine asks each of them whether it holds against the object as it is then, and
+once all of them hold, for the event each one makes. A key or body that cannot be stored is refused with
+``errors.InvalidValueError`` before anything is queued.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from drachma import errors
+from drachma.store import record
+
+MAX_BODY = 16 * 2**20
+"""Bytes of one object. Upstream's stops at 1.5 MB; this only keeps one write from stalling all others."""
+
+_ADDED: Final = record.Change.ADDED
+_MODIFIED: Final = record.Change.MODIFIED
+_DELETED: Final = record.Change.DELETED
+
+
+class Create(msgspec.Struct, frozen=True, eq=False):
+    """Adds an object under a key that is free; its uid stays with it until it is deleted."""
+
+    key: record.Key
+    draft: record.Draft
+    uid: str = ""
+
+    def refusal(self, current: record.Record | None) -> errors.PreconditionError | None:
+        return None if current is None else errors.AlreadyExistsError(self.key, "already exists")
+
+    def event(self, _current: record.Record | None, revision: int) -> record.Event:
+        _check_key(self.key, self.uid)
+        data, value = self.draft(revision)
+        made = record.Record(self.key, self.uid, revision, revision, data, value)
+        return record.Event(_ADDED, _checked(made), None)
+
+
+class Update(msgspec.Struct, frozen=True, eq=False):
+    """Replaces an object whose newest revision is ``revision``."""
+
+    key: record.Key
+    draft: record.Draft
+    revision: int
+
+    def refusal(self, current: record.Record | None) -> errors.PreconditionError | None:
+        if current is not None and current.revision == self.revision:
+            return None
+        return _unmet(self.key, current, revision=self.revision, uid=None)
+
+    def event(self, current: record.Record | None, revision: int) -> record.Event:
+        assert current is not None, "the engine has asked for a refusal before"
+        data, value = self.draft(revision)
+        made = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
+        return record.Event(_MODIFIED, _checked(made), current)
+
+
+class Delete(msgspec.Struct, frozen=True, eq=False):
+    """Removes an object, if it still has this revision and uid where they are named.
+
+    ``draft`` makes the last content from the object that is removed and the revision of the deletion; without it
+    the content stays as it was.
+    """
+
+    key: record.Key
+    revision: int | None = None
+    uid: str | None = None
+    draft: Callable[[record.Record, int], record.Body] | None = None
+
+    def refusal(self, current: record.Record | None) -> errors.PreconditionError | None:
+        if current is not None and self.revision in (None, current.revision) and self.uid in (None, current.uid):
+            return None
+        return _unmet(self.key, current, revision=self.revision, uid=self.uid)
+
+    def event(self, current: record.Record | None, revision: int) -> record.Event:
+        assert current is not None, "the engine has asked for a refusal before"
+        data, value = record.Body(current.data) if self.draft is None else self.draft(current, revision)
+        last = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
+        return record.Event(_DELETED, _checked(last), current)
+
+
+Write: TypeAlias = Create | Update | Delete
+"""``refusal`` is why a write does not hold against the object under its key, None where it does; ``event`` is what it
+makes of an object against which it holds, at the revision it gets."""
+
+
+def _check_key(key: record.Key, uid: str) -> None:
+    """Refuses what would break the order of lists, or fail in the journal and take other writes along."""
+    resource, namespace, name = key
+    if not resource or not name:
+        raise errors.InvalidValueError(f"key {tuple(key)!r}: resource and name must not be empty")
+    if "/" in namespace or "/" in name:
+        raise errors.InvalidValueError(f"key {tuple(key)!r}: namespace and name must not contain a slash")
+    try:
+        f"{resource}{namespace}{name}{uid}".encode()
+    except UnicodeEncodeError as error:
+        raise errors.InvalidValueError(f"key {tuple(key)!r}, uid {uid!r}: not UTF-8: {error}") from error
+
+
+def _checked(made: record.Record) -> record.Record:
+    """Refuses a body that cannot be stored; its decoded value, where it came with one, is among the latest now."""
+    data = made.data
+    if not isinstance(data, bytes):
+        raise errors.InvalidValueError(f"{made.key}: the body must be bytes, not {type(data).__name__}")
+    if len(data) > MAX_BODY:
+        raise errors.InvalidValueError(f"{made.key}: the body has {len(data)} bytes, more than the limit of {MAX_BODY}")
+    record.DECODED.add(made)
+    return made
+
+
+def _unmet(
+    key: record.Key, current: record.Record | None, *, revision: int | None, uid: str | None
+) -> errors.PreconditionError:
+    if current is None:
+        return errors.NotFoundError(key, "not found")
+    if uid not in (None, current.uid):
+        return errors.ConflictError(key, f"precondition failed: uid is {current.uid!r}, expected {uid!r}")
+    return errors.ConflictError(key, f"precondition failed: revision is {current.revision}, expected {revision}")
