@@ -1,4 +1,4 @@
-"""Both stores against a dictionary: any sequence of writes, lists, watches, compactions and restarts."""
+"""Both stores against a dictionary: any sequence of commits, lists, watches, compactions and restarts."""
 
 import asyncio
 import pathlib
@@ -54,12 +54,20 @@ class Write(NamedTuple):
     revision: int | None
     uid: str | None
 
-    def run(self, objects: store.Store) -> Coroutine[Any, Any, store.Record]:
+    def value(self) -> store.Write:
         if self.verb == "create":
-            return objects.create(self.key, store.fixed(self.data), uid=self.uid or "")
+            return store.Create(self.key, store.fixed(self.data), uid=self.uid or "")
         if self.verb == "update":
-            return objects.update(self.key, store.fixed(self.data), revision=self.revision or 0)
-        return objects.delete(self.key, revision=self.revision, uid=self.uid)
+            return store.Update(self.key, store.fixed(self.data), revision=self.revision or 0)
+        return store.Delete(self.key, revision=self.revision, uid=self.uid)
+
+    async def run(self, objects: store.Store) -> store.Record:
+        """Does the write alone, by the verb that stores have for it."""
+        if self.verb == "create":
+            return await objects.create(self.key, store.fixed(self.data), uid=self.uid or "")
+        if self.verb == "update":
+            return await objects.update(self.key, store.fixed(self.data), revision=self.revision or 0)
+        return await objects.delete(self.key, revision=self.revision, uid=self.uid)
 
     def refusal(self, model: Model) -> type[errors.StoreError] | None:
         """What a store must say to this write if these are the objects."""
@@ -85,6 +93,38 @@ class Write(NamedTuple):
             return ("MODIFIED", model[self.key])
         del model[self.key]
         return ("DELETED", found._replace(revision=revision))
+
+
+Refusal: TypeAlias = tuple[store.Key, type[errors.StoreError]]
+Outcome: TypeAlias = Sequence[store.Record] | errors.PreconditionError
+
+
+class Commit(NamedTuple):
+    """Writes to try together; a single one by its verb, so that both ways to do it are held against the model."""
+
+    writes: Sequence[Write]
+
+    async def run(self, objects: store.Store) -> Outcome:
+        try:
+            if len(self.writes) == 1:
+                return [await self.writes[0].run(objects)]
+            return await objects.commit([write.value() for write in self.writes])
+        except errors.PreconditionError as error:
+            return error
+
+    def refusal(self, model: Model) -> Refusal | None:
+        """Which write a store must refuse if these are the objects, and how: the first that does not hold."""
+        for write in self.writes:
+            error = write.refusal(model)
+            if error is not None:
+                return write.key, error
+        return None
+
+
+def verdict(outcome: Outcome) -> Sequence[Seen] | Refusal:
+    if isinstance(outcome, errors.PreconditionError):
+        return store.Key(*outcome.key), type(outcome)
+    return tuple(seen(item) for item in outcome)
 
 
 def seen(item: store.Record) -> Seen:
@@ -154,10 +194,15 @@ class StoreMachine(stateful.RuleBasedStateMachine):
     def revision(self) -> int:
         return len(self.versions) - 1
 
-    def take(self, write: Write) -> None:
-        changed = dict(self.model)
-        self.events.append(write.apply(changed, self.revision + 1))
-        self.versions.append(changed)
+    def take(self, commit: Commit, outcome: Sequence[store.Record]) -> None:
+        """Does a commit to the model, which must come to the same records at the next revisions."""
+        assert commit.refusal(self.model) is None
+        assert len(outcome) == len(commit.writes)
+        for write, item in zip(commit.writes, outcome, strict=True):
+            changed = dict(self.model)
+            self.events.append(write.apply(changed, self.revision + 1))
+            self.versions.append(changed)
+            assert seen(item) == self.events[-1][1]
 
     def draw_write(self, data: st.DataObject) -> Write:
         verb, key, body = data.draw(st.tuples(st.sampled_from(["create", "update", "delete"]), keys, bodies))
@@ -176,44 +221,46 @@ class StoreMachine(stateful.RuleBasedStateMachine):
             )
         return Write(verb, key, body, revision, None)
 
+    def draw_commit(self, data: st.DataObject) -> Commit:
+        """One write or several of different objects."""
+        count = data.draw(st.sampled_from([1, 1, 2, 3, 5]))
+        writes = [self.draw_write(data) for _ in range(count)]
+        return Commit(list({write.key: write for write in writes}.values()))
+
     @stateful.rule(data=st.data())
-    def write(self, data: st.DataObject) -> None:
-        write = self.draw_write(data)
-        want = write.refusal(self.model)
-        for name, objects in self.stores.items():
-            result = self.run(_outcome(write.run(objects)))
-            if isinstance(result, store.Record):
-                assert (want, result.revision) == (None, self.revision + 1), (name, write)
-            else:
-                assert type(result) is want, (name, write)
+    def commit(self, data: st.DataObject) -> None:
+        commit = self.draw_commit(data)
+        want = commit.refusal(self.model)
+        outcomes = {name: self.run(commit.run(objects)) for name, objects in self.stores.items()}
         if want is None:
-            self.take(write)
+            self.take(commit, outcomes["memory"])
+        for name, outcome in outcomes.items():
+            assert verdict(outcome) == (want or verdict(outcomes["memory"])), (name, commit)
 
     @stateful.rule(data=st.data(), count=st.integers(2, 8))
-    def write_at_once(self, data: st.DataObject, count: int) -> None:
-        """Concurrent writes come out as if done one after the other, and the same in both stores."""
-        writes = [self.draw_write(data) for _ in range(count)]
+    def commit_at_once(self, data: st.DataObject, count: int) -> None:
+        """Concurrent commits come out as if done one after the other, and the same in both stores."""
+        commits = [self.draw_commit(data) for _ in range(count)]
 
-        async def all_at_once(objects: store.Store) -> list[store.Record | BaseException]:
-            return await asyncio.gather(*(write.run(objects) for write in writes), return_exceptions=True)
+        async def all_at_once(objects: store.Store) -> Sequence[Outcome]:
+            return await asyncio.gather(*(commit.run(objects) for commit in commits))
 
-        outcomes = {name: self.run(all_at_once(objects)) for name, objects in self.stores.items()}
-        assert len({tuple(map(_verdict, results)) for results in outcomes.values()}) == 1, outcomes
-        results = outcomes["memory"]
-        first = self.revision
+        results = {name: self.run(all_at_once(objects)) for name, objects in self.stores.items()}
+        assert len({tuple(map(verdict, outcomes)) for outcomes in results.values()}) == 1, results
+        outcomes: Sequence[Outcome] = results["memory"]
         done = [
-            (result.revision, write)
-            for result, write in zip(results, writes, strict=True)
-            if isinstance(result, store.Record)
+            (outcome[0].revision, commit, outcome)
+            for commit, outcome in zip(commits, outcomes, strict=True)
+            if not isinstance(outcome, errors.PreconditionError)
         ]
-        for revision, write in sorted(done):
-            assert revision == self.revision + 1
-            assert write.refusal(self.model) is None
-            self.take(write)
-        for result, write in zip(results, writes, strict=True):
-            if not isinstance(result, store.Record):
-                reasons = {write.refusal(version) for version in self.versions[first:]}
-                assert type(result) in reasons, (write, result)
+        # What was there between the commits; a refusal must be about one of these, and never about a part of a commit.
+        between = [self.model]
+        for _, commit, records in sorted(done, key=lambda entry: entry[0]):
+            self.take(commit, records)
+            between.append(self.model)
+        for commit, outcome in zip(commits, outcomes, strict=True):
+            if isinstance(outcome, errors.PreconditionError):
+                assert verdict(outcome) in [commit.refusal(version) for version in between], (commit, outcome)
 
     @stateful.rule(namespace=scopes, back=st.integers(0, 6), limit=st.none() | st.integers(1, 3))
     def list(self, namespace: str | None, back: int, limit: int | None) -> None:
@@ -317,17 +364,6 @@ class StoreMachine(stateful.RuleBasedStateMachine):
                         key = store.Key(resource, namespace, name)
                         found = objects.get(key)
                         assert (None if found is None else seen(found)) == self.model.get(key)
-
-
-def _verdict(result: store.Record | BaseException) -> object:
-    return seen(result) if isinstance(result, store.Record) else type(result)
-
-
-async def _outcome(write: Coroutine[Any, Any, store.Record]) -> store.Record | errors.StoreError:
-    try:
-        return await write
-    except errors.StoreError as error:
-        return error
 
 
 async def _is_gone(watch: store.Watch) -> bool:
