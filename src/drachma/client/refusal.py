@@ -2,6 +2,9 @@
 
 Both clients use it, so the same refusal is the same error on either. The reason decides; where there is none, or one
 that callers do not tell apart, the code does.
+
+A patch names the object that it means by its uid. Servers say of one that means another object that the
+field cannot be changed; to callers it is what it is for every other write, a conflict.
 """
 
 from collections.abc import Mapping
@@ -38,7 +41,18 @@ def error(document: Mapping[str, Any]) -> errors.RefusedError:
     code = int(document.get("code") or 0)
     fallback = errors.ServerFaultError if code >= 500 else errors.RefusedError
     kind = _BY_REASON.get(str(document.get("reason") or "")) or _BY_CODE.get(code, fallback)
+    if kind is errors.InvalidObjectError and _means_another(document):
+        kind = errors.ObjectConflictError
     return kind(document)
+
+
+def _means_another(document: Mapping[str, Any]) -> bool:
+    """Whether a patch was refused because the object has another uid than the one it names."""
+    causes = (document.get("details") or {}).get("causes") or ()
+    return any(
+        cause.get("field") == "metadata.uid" and cause.get("message", "").endswith("field is immutable")
+        for cause in causes
+    )
 
 
 def without_status(code: int, text: str) -> errors.RefusedError:

@@ -33,6 +33,22 @@ def test_the_reason_decides_then_the_code(reason: str, code: int, want: type[err
     assert (str(found), found.reason, found.code) == ("no", reason, code)
 
 
+@pytest.mark.parametrize(
+    ("field", "message", "want"),
+    [
+        pytest.param(
+            "metadata.uid", 'Invalid value: "u": field is immutable', errors.ObjectConflictError, id="another-uid"
+        ),
+        pytest.param("metadata.uid", "Required value", errors.InvalidObjectError, id="no-uid"),
+        pytest.param("spec", "Invalid value: field is immutable", errors.InvalidObjectError, id="another-field"),
+    ],
+)
+def test_a_patch_that_means_another_object(field: str, message: str, want: type[errors.RefusedError]) -> None:
+    causes = [{"reason": "FieldValueInvalid", "field": field, "message": message}]
+    error = refusal.error({"message": "no", "reason": "Invalid", "code": 422, "details": {"causes": causes}})
+    assert type(error) is want
+
+
 def test_details_and_when_to_come_back() -> None:
     found = refusal.error({"message": "later", "code": 429, "details": {"name": "p", "retryAfterSeconds": 10}})
     assert (found.details["name"], found.retry_after) == ("p", 10.0)

@@ -145,6 +145,12 @@ async def test_a_scale_is_read_and_replaced(server: Client, inside: local.LocalC
         await backend.write("update", place, body=body, media_type="application/json", query={})
 
 
+def _without_owners(document: dict[str, Any]) -> dict[str, Any]:
+    """An object as typed clients read it."""
+    metadata = {field: value for field, value in document["metadata"].items() if field != "managedFields"}
+    return {**document, "metadata": metadata}
+
+
 async def test_both_doors_select_alike(server: Client, inside: local.LocalClient) -> None:
     version = (await inside.list(Claim)).resource_version
     selection = protocol.Selection("default", labels="a=b")
@@ -163,5 +169,5 @@ async def test_both_doors_select_alike(server: Client, inside: local.LocalClient
             in_process += await watch.batch()
     assert [event.change.value for event in in_process] == ["ADDED", "MODIFIED", "DELETED", "ADDED", "DELETED"]
     assert [(event.change.value, event.object) for event in in_process] == [
-        (event["type"], codec.decode(event["object"])) for event in over_http
+        (event["type"], codec.decode(_without_owners(event["object"]))) for event in over_http
     ]
