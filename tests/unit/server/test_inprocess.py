@@ -1,6 +1,7 @@
 """The in-process client against a server: what it shares, and what it is refused."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
