@@ -6,13 +6,13 @@ from drachma.server import status
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.kinds.core import namespace as namespace_kind
 from drachma.server.reads.reader import Reader
-from drachma.server.surface import resources
 from drachma.store import record
 
 IMMORTAL: Final = frozenset({"default", "kube-public", "kube-system"})
 """Namespaces that the cluster cannot do without."""
 
 NAMESPACES: Final = "namespaces"
+KINDS: Final = frozenset({NAMESPACES})
 _TERMINATING: Final = "Terminating"
 
 
@@ -31,18 +31,20 @@ class NamespaceLifecycle:
         if namespace is None:
             raise status.not_found(namespace_kind.KIND, write.namespace)
         if (namespace.value.get("status") or {}).get("phase") == _TERMINATING:
-            raise _terminating(write.resource, proposal.subject.metadata.get("name", ""), namespace=write.namespace)
+            raise _terminating(proposal)
 
     def admit_removal(self, removal: Removal) -> None:
         """Refuses the end of a namespace that the cluster cannot do without."""
         write = removal.write
-        if write.resource.key == NAMESPACES and write.name in IMMORTAL:
+        if write.name in IMMORTAL:
             raise status.forbidden(write.resource, write.name, detail="this namespace may not be deleted")
 
 
-def _terminating(resource: resources.Resource, name: str, *, namespace: str) -> status.StatusError:
-    detail = f"unable to create new content in namespace {namespace} because it is being terminated"
-    refusal = status.forbidden(resource, name, detail=detail)
+def _terminating(proposal: Proposal) -> status.StatusError:
+    namespace = proposal.write.namespace
+    refusal = proposal.forbidden(
+        f"unable to create new content in namespace {namespace} because it is being terminated"
+    )
     cause = {
         "reason": "NamespaceTerminating",
         "message": f"namespace {namespace} is being terminated",

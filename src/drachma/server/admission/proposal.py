@@ -2,19 +2,22 @@
 
 from typing import Any, Final, NamedTuple
 
+from drachma.server import status
 from drachma.server.calls import options
 from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
+
+_UNNAMED: Final = "Unknown"
 
 
 class Proposal:
     """An object that is to be stored.
 
-    Steps replace or change ``subject``. ``stored`` is the version that it changes and ``old`` the same as the kind's
-    strategy has it; both are None for a new object. ``document`` is the form that is stored, once that is made.
+    Steps replace or change ``subject``; its content may be shared, so they replace that as a whole. ``stored`` is the
+    version that it changes and ``old`` the same as the kind's strategy has it; both are None for a new object.
     """
 
-    __slots__ = ("document", "old", "options", "stored", "strategy", "subject", "write")
+    __slots__ = ("_content", "_document", "old", "options", "stored", "strategy", "subject", "write")
 
     def __init__(
         self,
@@ -30,7 +33,24 @@ class Proposal:
         self.options = options
         self.stored = stored
         self.old: Subject | None = None
-        self.document: dict[str, Any] = {}
+        self._content: Any = None
+        self._document: dict[str, Any] = {}
+
+    def document(self) -> dict[str, Any]:
+        """The object as it is now, in the form that is stored."""
+        subject = self.subject
+        if self._content is not subject.content:
+            self._content = subject.content
+            self._document = self.strategy.document(subject)
+        elif self._document["metadata"] is not subject.metadata:
+            self._document = {**self._document, "metadata": subject.metadata}
+        return self._document
+
+    def forbidden(self, detail: str) -> status.StatusError:
+        """What a step says that does not admit the object, which may still be without a name."""
+        metadata = self.subject.metadata
+        name = metadata.get("name") or metadata.get("generateName") or _UNNAMED
+        return status.forbidden(self.write.resource, name, detail=detail)
 
 
 class Removal(NamedTuple):

@@ -16,15 +16,14 @@ from drachma.server.surface.strategy import Served, Write
 _NAME_BYTES: Final = 128
 
 
-def created(document: dict[str, Any], write: Write, *, wanted: options.WriteOptions) -> dict[str, Any]:
-    """A new document with its first owner, who owns all of it."""
-    entries = managedfields.entries_after_create(
+def created(document: dict[str, Any], write: Write, *, wanted: options.WriteOptions) -> Sequence[dict[str, Any]]:
+    """The entries of a new document: the writer owns all of it."""
+    return managedfields.entries_after_create(
         write.served.strategy.serve(document, write.version),
         manager=wanted.field_manager or _agent(write.user_agent),
         kind=_kind(write),
         now=write.now,
     )
-    return _with_entries(document, entries)
 
 
 def drop_unreadable(metadata: dict[str, Any], old: Mapping[str, Any]) -> None:
@@ -56,21 +55,15 @@ def updated(
     write: Write,
     *,
     wanted: options.WriteOptions,
-) -> dict[str, Any]:
-    """A changed document whose changes belong to the writer; one that only differs in times is left as it was."""
-    entries = managedfields.entries_after_update(
+) -> Sequence[dict[str, Any]]:
+    """The entries of a changed document: what changes belongs to the writer."""
+    return managedfields.entries_after_update(
         write.served.strategy.serve(old, write.version),
         write.served.strategy.serve(document, write.version),
         manager=wanted.field_manager or _agent(write.user_agent),
         kind=_kind(write),
         now=write.now,
     )
-    return settled(_with_entries(document, entries), old)
-
-
-def settled(document: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """A changed document, with its old times where nothing else has changed, so that there is nothing to write."""
-    return managedfields.keep_times(old, document)
 
 
 def applied(
@@ -89,15 +82,6 @@ def applied(
         now=write.now,
         is_forced=wanted.force,
     )
-
-
-def _with_entries(document: dict[str, Any], entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    metadata = dict(document["metadata"])
-    if entries:
-        metadata["managedFields"] = list(entries)
-    else:
-        metadata.pop("managedFields", None)
-    return {**document, "metadata": metadata}
 
 
 def _kind(write: Write) -> managers.Kind:

@@ -4,8 +4,8 @@ Every create, update and patch that is not a server-side apply (that is in ``ser
 documents in the version of the request and after defaulting.
 
 Public: ``entries_after_create(document, *, manager, kind, now)`` and ``entries_after_update(old, new, ...)``;
-``decode`` and ``encode`` between entries and owners; ``with_owners(document, owners)``; ``keep_times(old, new)``,
-called last, so that time alone is no change.
+``decode`` and ``encode`` between entries and owners; ``with_owners(document, owners)``; ``differ_in_time(before,
+after)``, because time alone is no change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -150,19 +150,17 @@ def without_owners(document: Mapping[str, Any]) -> Document:
     return {**document, "metadata": rest}
 
 
-def keep_times(old: Mapping[str, Any], new: Document) -> Document:
-    """``new`` with the times of ``old`` if nothing but times of managers tells them apart; otherwise as it is."""
-    if {**old, "metadata": None} != {**new, "metadata": None} or old["metadata"].keys() != new["metadata"].keys():
-        return new
-    before, after = old["metadata"].get("managedFields") or [], new["metadata"].get("managedFields") or []
+def differ_in_time(before: Sequence[Document], after: Sequence[Document]) -> bool:
+    """Whether entries tell of the same owners of the same fields, at other times."""
     if len(before) != len(after):
-        return new
-    if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
-        return new
-    if [_timeless(each) for each in before] != [_timeless(each) for each in after]:
-        return new
-    candidate = _with_entries(new, before)
-    return candidate if candidate == old else new
+        return False
+    is_later = False
+    for old, new in zip(before, after, strict=True):
+        if old != new:
+            if {**old, "time": None} != {**new, "time": None}:
+                return False
+            is_later = True
+    return is_later
 
 
 def timestamp(now: datetime) -> str:
@@ -278,10 +276,6 @@ def _entry(
     if manager.subresource:
         entry["subresource"] = manager.subresource
     return entry
-
-
-def _timeless(entry: Document) -> Document:
-    return {key: value for key, value in entry.items() if key != "time"}
 
 
 def _with_entries(document: Mapping[str, Any], entries: Sequence[Document]) -> Document:

@@ -81,4 +81,4 @@ class Creation:
         """The object as it would be stored, under another name each time where that is generated."""
         proposal = Proposal(self._subject.copy(), self.write, options=self._options)
         self._phases.run(self._operation, proposal)
-        return proposal.document
+        return proposal.document()

@@ -1,39 +1,60 @@
-"""Steps that record who owns which field of an object, in ``metadata.managedFields``."""
+"""Steps that record who owns which field of an object, in ``metadata.managedFields``.
 
+As upstream does it: ownership is that of what the client wrote, with defaults. What admission and the kind add or put
+back afterwards is nobody's.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from drachma.server import documents
 from drachma.server.admission.proposal import Proposal
-from drachma.server.ownership import fieldmanagers
+from drachma.server.objectmeta import Metadata
+from drachma.server.ownership import fieldmanagers, managedfields
+
+_FIELD: Final = "managedFields"
 
 
 def drop_unreadable(proposal: Proposal) -> None:
     """Puts back the managed fields of the stored object where a client sent some that nobody can make sense of."""
-    old = {} if proposal.old is None else proposal.old.metadata
-    fieldmanagers.drop_unreadable(proposal.subject.metadata, old)
-
-
-def own_before_completion(proposal: Proposal) -> None:
-    """Has the writer own what it wrote, for kinds that the server then adds to."""
-    subject, strategy = proposal.subject, proposal.strategy
-    if not proposal.write.resource.traits.is_completed or subject.is_owned:
-        return
-    document = strategy.document(subject)
-    owned = fieldmanagers.created(document, proposal.write, wanted=proposal.options)
-    subject.metadata.pop("managedFields", None)
-    if "managedFields" in owned["metadata"]:
-        subject.metadata["managedFields"] = owned["metadata"]["managedFields"]
-    subject.is_owned = True
+    metadata = proposal.subject.metadata
+    if _FIELD in metadata:
+        stored = proposal.stored
+        fieldmanagers.drop_unreadable(metadata, {} if stored is None else stored.value["metadata"])
 
 
 def own_created(proposal: Proposal) -> None:
-    """Has the writer own all of a new object."""
-    if not proposal.subject.is_owned:
-        proposal.document = fieldmanagers.created(proposal.document, proposal.write, wanted=proposal.options)
+    """Has the writer own all of a new object; a server-side apply has settled that already."""
+    subject = proposal.subject
+    if not subject.is_owned:
+        entries = fieldmanagers.created(proposal.document(), proposal.write, wanted=proposal.options)
+        _set(subject.metadata, entries)
 
 
 def own_updated(proposal: Proposal) -> None:
     """Has the writer own what it changed; a server-side apply has settled that already."""
-    assert proposal.stored is not None, "an update is one of something"
-    before = proposal.stored.value
-    if proposal.subject.is_owned:
-        proposal.document = fieldmanagers.settled(proposal.document, before)
+    subject, stored = proposal.subject, proposal.stored
+    assert stored is not None, "an update is one of something"
+    if not subject.is_owned:
+        document = proposal.document()
+        entries = fieldmanagers.updated(document, stored.value, proposal.write, wanted=proposal.options)
+        _set(subject.metadata, entries)
+
+
+def keep_times(proposal: Proposal) -> None:
+    """Leaves the times of owners as they were where nothing else has changed, so that there is nothing to write."""
+    metadata, stored = proposal.subject.metadata, proposal.stored
+    assert stored is not None, "an update is one of something"
+    before = stored.value
+    entries: Sequence[dict[str, Any]] = before["metadata"].get(_FIELD) or ()
+    if not managedfields.differ_in_time(entries, metadata.get(_FIELD) or ()):
+        return
+    if documents.same({**proposal.document(), "metadata": {**metadata, _FIELD: entries}}, before):
+        metadata[_FIELD] = entries
+
+
+def _set(metadata: Metadata, entries: Sequence[dict[str, Any]]) -> None:
+    if entries:
+        metadata[_FIELD] = entries
     else:
-        proposal.document = fieldmanagers.updated(proposal.document, before, proposal.write, wanted=proposal.options)
+        metadata.pop(_FIELD, None)

@@ -1,19 +1,20 @@
-"""Steps that a kind's strategy does: the rules of the kind, and the form in which it is stored."""
+"""Steps that a kind's strategy does: it prepares the object by the rules of the kind, and refuses what breaks them."""
 
 from drachma.server.admission.proposal import Proposal
 
 
-def validate(proposal: Proposal) -> None:
-    """Prepares the object by the rules of its kind, and refuses what breaks them."""
-    strategy, subject, write = proposal.strategy, proposal.subject, proposal.write
-    if proposal.old is None:
-        strategy.create(subject, write)
-    elif write.subresource:
-        strategy.update_status(subject, proposal.old, write)
-    else:
-        strategy.update(subject, proposal.old, write)
+def create(proposal: Proposal) -> None:
+    """A new object."""
+    proposal.strategy.create(proposal.subject, proposal.write)
 
 
-def form(proposal: Proposal) -> None:
-    """Makes the form that is stored."""
-    proposal.document = proposal.strategy.document(proposal.subject)
+def update(proposal: Proposal) -> None:
+    """A changed object."""
+    assert proposal.old is not None, "what an update cannot change is carried over first"
+    proposal.strategy.update(proposal.subject, proposal.old, proposal.write)
+
+
+def update_status(proposal: Proposal) -> None:
+    """An object that is changed through a subresource, of which only that part counts."""
+    assert proposal.old is not None, "what an update cannot change is carried over first"
+    proposal.strategy.update_status(proposal.subject, proposal.old, proposal.write)

@@ -9,27 +9,37 @@ authenticate  who makes the call: by the door that it comes through, which knows
 authorise     may this user do this at all
 decode        the object that is wanted: the body, or the stored object with a patch, and its defaults
 identity      is it in the right place, under the right name, and the one that the client means
-mutate        admission that completes it
+ownership     who owns which field, of those that the client wrote
+mutate        admission that completes it, or refuses it
 prepare       what the server itself says about it
 validate      the rules of its kind
 check         admission that only refuses
 quota         is there room for it
-ownership     who owns which field
 store         written, all or nothing; from decode on again where another write came first
 answer        by the door, in the form that the client wants
 audit         who did what, and how it ended
 ============  ========================================================================================
 
-Steps say on which operations they have something to do, and are left out on all others.
+Steps say on which operations and to which kinds they have something to do, and are left out on all others. Those of
+admission have the names of upstream's plugins, and their order.
 """
 
 import enum
 import random
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+from drachma.api import gates as feature
 from drachma.server import status
-from drachma.server.admission import namespacelifecycle
+from drachma.server.admission import (
+    defaulttolerationseconds,
+    namespacelifecycle,
+    nodedeclaredfeatures,
+    podspecs,
+    priority,
+    runtimeclass,
+    serviceaccount,
+)
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call
 from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions
@@ -46,32 +56,41 @@ Auditor: TypeAlias = Callable[[Call, Answer | status.StatusError], None]
 class Operation(enum.Enum):
     """What a write does to what is stored.
 
-    An upsert is an update of nothing, which makes a new object. To bind a pod is an operation of its own: steps may
-    refuse it, and the rest of what is done to updates is not done to it. To evict a pod is a deletion.
+    A change of the status is one through any subresource that carries the object's own kind. An upsert is an update of
+    nothing, which makes a new object. To bind a pod is an operation of its own: steps may refuse it, and the rest of
+    what is done to updates is not done to it. To evict a pod is a deletion.
     """
 
     CREATE = "create"
     UPDATE = "update"
+    STATUS = "status"
     UPSERT = "upsert"
     BIND = "bind"
     DELETE = "delete"
 
+    __hash__ = object.__hash__  # There is one of each; every write looks its steps up, and names would be hashed anew.
 
-_STORES: Final = frozenset({Operation.CREATE, Operation.UPDATE, Operation.UPSERT, Operation.BIND})
+
+_STORES: Final = frozenset(set(Operation) - {Operation.DELETE})
 _WRITES: Final = _STORES - {Operation.BIND}
 _NEW: Final = frozenset({Operation.CREATE, Operation.UPSERT})
-_NAMED: Final = frozenset({Operation.UPDATE, Operation.UPSERT})
+_CHANGES: Final = frozenset({Operation.UPDATE, Operation.STATUS})
+_NAMED: Final = _CHANGES | {Operation.UPSERT}
+_WHOLE: Final = _NEW | {Operation.UPDATE}
 _CREATE: Final = frozenset({Operation.CREATE})
 _UPDATE: Final = frozenset({Operation.UPDATE})
+_STATUS: Final = frozenset({Operation.STATUS})
 _UPSERT: Final = frozenset({Operation.UPSERT})
+_ALL: Final[frozenset[str]] = frozenset()
 
 
 class Step(NamedTuple):
-    """Something that is done to an object that is to be stored."""
+    """Something that is done to an object that is to be stored; ``of`` has keys of resources, or none for all."""
 
     name: str
     run: Callable[[Proposal], None]
     on: frozenset[Operation] = _WRITES
+    of: frozenset[str] = _ALL
 
 
 class RemovalStep(NamedTuple):
@@ -80,6 +99,7 @@ class RemovalStep(NamedTuple):
     name: str
     run: Callable[[Removal], None]
     on: frozenset[Operation] = frozenset({Operation.DELETE})
+    of: frozenset[str] = _ALL
 
 
 class Phase(NamedTuple):
@@ -87,6 +107,20 @@ class Phase(NamedTuple):
 
     name: str
     steps: tuple[Step | RemovalStep, ...] = ()
+
+
+_WriteT = TypeVar("_WriteT")
+
+
+class _Choice(Generic[_WriteT]):
+    """What is done on an operation: to kinds that no step names, and to those that one does."""
+
+    def __init__(self, steps: Sequence[tuple[Callable[[_WriteT], None], frozenset[str]]]) -> None:
+        self.common: tuple[Callable[[_WriteT], None], ...] = tuple([run for run, of in steps if not of])
+        self.special: Mapping[str, tuple[Callable[[_WriteT], None], ...]] = {
+            key: tuple([run for run, of in steps if not of or key in of])
+            for key in frozenset[str]().union(*(of for _, of in steps))
+        }
 
 
 class Phases:
@@ -99,20 +133,24 @@ class Phases:
         self.audit: Final = audit
         self.phases: Final = tuple(phases)
         steps = [step for phase in phases for step in phase.steps]
-        self._removal = tuple([step.run for step in steps if isinstance(step, RemovalStep)])
+        self._removal = _Choice([(step.run, step.of) for step in steps if isinstance(step, RemovalStep)])
         self._write = {
-            operation: tuple([step.run for step in steps if isinstance(step, Step) and operation in step.on])
+            operation: _Choice(
+                [(step.run, step.of) for step in steps if isinstance(step, Step) and operation in step.on]
+            )
             for operation in _STORES
         }
 
     def run(self, operation: Operation, proposal: Proposal) -> None:
         """Takes an object through all steps of an operation; the first that refuses it raises a Status."""
-        for step in self._write[operation]:
+        choice = self._write[operation]
+        for step in choice.special.get(proposal.write.resource.key, choice.common):
             step(proposal)
 
     def run_removal(self, removal: Removal) -> None:
         """The same for an object that is to be deleted."""
-        for step in self._removal:
+        choice = self._removal
+        for step in choice.special.get(removal.write.resource.key, choice.common):
             step(removal)
 
     def __str__(self) -> str:
@@ -131,16 +169,20 @@ def _lines(phase: str, steps: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _operations(step: Step | RemovalStep) -> str:
-    return ", ".join(each.value for each in Operation if each in step.on)
+    operations = ", ".join(each.value for each in Operation if each in step.on)
+    return f"{operations} of {', '.join(sorted(step.of))}" if step.of else operations
 
 
 def _title(each: Callable[..., None]) -> str:
     return getattr(each, "__name__", type(each).__name__)
 
 
-def standard(store: Reader, *, chance: random.Random) -> Phases:
+def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> Phases:
     """The phases of drachma's API server."""
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
+    priorities = priority.Priority(store)
+    tolerations = defaulttolerationseconds.DefaultTolerationSeconds()
+    features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
     birth = identity.Birth(chance)
     return Phases(
         (
@@ -150,17 +192,31 @@ def standard(store: Reader, *, chance: random.Random) -> Phases:
                     Step("namespace", identity.place),
                     Step("name", identity.check_name, on=_NAMED),
                     Step("owner references", identity.merge_owners),
-                    Step("preconditions", preconditions.check, on=_UPDATE),
+                    Step("preconditions", preconditions.check, on=_CHANGES),
                     Step("absence", preconditions.check_absence, on=_UPSERT),
                     Step("nothing there", identity.begin_anew, on=_UPSERT),
                     Step("system fields", identity.reset, on=_NEW),
                 ),
             ),
             Phase(
+                "ownership",
+                (
+                    Step("readable managed fields", fieldowners.drop_unreadable),
+                    Step("owner of all", fieldowners.own_created, on=_NEW),
+                    Step("owner of changes", fieldowners.own_updated, on=_CHANGES),
+                ),
+            ),
+            Phase(
                 "mutate",
                 (
                     Step("NamespaceLifecycle", lifecycle.admit, on=_NEW),
-                    RemovalStep("NamespaceLifecycle", lifecycle.admit_removal),
+                    RemovalStep("NamespaceLifecycle", lifecycle.admit_removal, of=namespacelifecycle.KINDS),
+                    Step("ServiceAccount", serviceaccount.ServiceAccount().admit, on=_NEW, of=podspecs.PODS),
+                    Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS),
+                    Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
+                    Step("DefaultTolerationSeconds", tolerations.admit, on=_WHOLE, of=podspecs.PODS),
+                    Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS),
+                    Step("times of owners", fieldowners.keep_times, on=_CHANGES),
                 ),
             ),
             Phase(
@@ -168,20 +224,26 @@ def standard(store: Reader, *, chance: random.Random) -> Phases:
                 (
                     Step("generated name", birth.name, on=_CREATE),
                     Step("uid and time", birth.identify, on=_NEW),
-                    Step("carry over", identity.carry_over, on=_UPDATE),
-                    Step("readable managed fields", fieldowners.drop_unreadable),
-                    Step("owners of what is completed", fieldowners.own_before_completion, on=_NEW),
+                    Step("carry over", identity.carry_over, on=_CHANGES),
                 ),
             ),
-            Phase("validate", (Step("kind", kindrules.validate), Step("stored form", kindrules.form))),
-            Phase("check", (RemovalStep("preconditions", preconditions.check_removal),)),
-            Phase("quota"),
             Phase(
-                "ownership",
+                "validate",
                 (
-                    Step("owner of all", fieldowners.own_created, on=_NEW),
-                    Step("owner of changes", fieldowners.own_updated, on=_UPDATE),
+                    Step("kind", kindrules.create, on=_NEW),
+                    Step("kind", kindrules.update, on=_UPDATE),
+                    Step("kind", kindrules.update_status, on=_STATUS),
                 ),
             ),
+            Phase(
+                "check",
+                (
+                    RemovalStep("preconditions", preconditions.check_removal),
+                    Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES),
+                    Step("RuntimeClass", runtimeclass.validate, on=_NEW, of=podspecs.PODS),
+                    Step("NodeDeclaredFeatureValidator", features.validate, on=_WHOLE, of=nodedeclaredfeatures.SLICES),
+                ),
+            ),
+            Phase("quota"),
         ),
     )

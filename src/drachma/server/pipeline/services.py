@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from drachma.api import gates as feature
 from drachma.server import status
 from drachma.server.calls.call import Call, Target
 from drachma.server.pipeline import commit, phases
@@ -49,12 +50,14 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
         return Answer(code, Unstored(strategy.serve(outcome.document, target.version)))
 
 
-def standard(store: protocol.Store, *, clock: Callable[[], datetime], chance: random.Random) -> Services:
+def standard(
+    store: protocol.Store, *, gates: feature.Gates, clock: Callable[[], datetime], chance: random.Random
+) -> Services:
     """The services of drachma's API server on a store."""
     return Services(
         store=store,
         committer=commit.Committer(store),
-        phases=phases.standard(store, chance=chance),
+        phases=phases.standard(store, gates=gates, chance=chance),
         watches=watching.Watches(),
         clock=clock,
         chance=chance,

@@ -57,6 +57,7 @@ class Update:
         self._services = services
         self._change = change
         self._options = wanted
+        self._operation = Operation.STATUS if write.subresource else Operation.UPDATE
         self._creates = not write.subresource and (creates or write.resource.traits.creates_on_update)
 
     def decide(self, get: intent.Get) -> intent.Decision:
@@ -66,8 +67,8 @@ class Update:
             return self._decide_new(get)
         before = stored.value
         proposal = Proposal(self._change(before), write, options=self._options, stored=stored)
-        self._services.phases.run(Operation.UPDATE, proposal)
-        document = proposal.document
+        self._services.phases.run(self._operation, proposal)
+        document = proposal.document()
         if objectmeta.is_finalized(document["metadata"], before["metadata"]) and not _holds_back(document):
             # The last finalizer is gone: the object goes, and the client is shown what it asked for.
             return intent.Remove(stored, before, answer=document)

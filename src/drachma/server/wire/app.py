@@ -70,7 +70,7 @@ class Application:
         self._is_draining = False
         self._in_flight = 0
         surface = apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store))
-        standard = services.standard(store, clock=clock, chance=chance)
+        standard = services.standard(store, gates=gates, clock=clock, chance=chance)
         self.dispatcher: Final = Dispatcher(standard, surface)
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()

@@ -180,14 +180,19 @@ def test_the_oldest_updaters_share_an_entry() -> None:
     assert owners["ancient-changes"] == {"f:data": {".": {}, "f:k00": {}, "f:k01": {}, "f:k02": {}}}
 
 
-def test_keep_times_only_where_time_is_all_that_changed() -> None:
-    first = _record(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW)
-    later = _record(None, _config_map(a="1"), manager="one", kind=CONFIG_MAPS, now=NOW + timedelta(hours=1))
-    assert managedfields.keep_times(first, later) == first
-    changed = {**later, "data": {"a": "2"}}
-    assert managedfields.keep_times(first, changed) == changed
-    labelled = {**later, "metadata": {**later["metadata"], "labels": {"a": "b"}}}
-    assert managedfields.keep_times(first, labelled) == labelled
+def test_entries_differ_in_time_where_owners_and_fields_are_the_same() -> None:
+    def entries(manager: str, now: datetime, **data: str) -> list[dict[str, Any]]:
+        written = _record(None, _config_map(**data), manager=manager, kind=CONFIG_MAPS, now=now)
+        owners: list[dict[str, Any]] = written["metadata"]["managedFields"]
+        return owners
+
+    later = NOW + timedelta(hours=1)
+    first = entries("one", NOW, a="1")
+    assert managedfields.differ_in_time(first, entries("one", later, a="1"))
+    assert not managedfields.differ_in_time(first, entries("one", NOW, a="1"))
+    assert not managedfields.differ_in_time(first, entries("two", later, a="1"))
+    assert not managedfields.differ_in_time(first, entries("one", later, a="1", b="1"))
+    assert not managedfields.differ_in_time(first, [])
 
 
 @pytest.mark.parametrize(

@@ -22,31 +22,40 @@ MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 NO_OPTIONS: local.Query = {}
-PHASES = ("identity", "mutate", "prepare", "validate", "check", "quota", "ownership")
+PHASES = ("identity", "ownership", "mutate", "prepare", "validate", "check", "quota")
 
 
 PRINTED = """
 authorise  -
-identity   namespace                    create, update, upsert
-           name                         update, upsert
-           owner references             create, update, upsert
-           preconditions                update
+identity   namespace                    create, update, status, upsert
+           name                         update, status, upsert
+           owner references             create, update, status, upsert
+           preconditions                update, status
            absence                      upsert
            nothing there                upsert
            system fields                create, upsert
+ownership  readable managed fields      create, update, status, upsert
+           owner of all                 create, upsert
+           owner of changes             update, status
 mutate     NamespaceLifecycle           create, upsert
-           NamespaceLifecycle           delete
+           NamespaceLifecycle           delete of namespaces
+           ServiceAccount               create, upsert of pods
+           Priority                     create, upsert of pods
+           Priority                     update of pods
+           DefaultTolerationSeconds     create, update, upsert of pods
+           RuntimeClass                 create, upsert of pods
+           times of owners              update, status
 prepare    generated name               create
            uid and time                 create, upsert
-           carry over                   update
-           readable managed fields      create, update, upsert
-           owners of what is completed  create, upsert
-validate   kind                         create, update, upsert
-           stored form                  create, update, upsert
+           carry over                   update, status
+validate   kind                         create, upsert
+           kind                         update
+           kind                         status
 check      preconditions                delete
+           Priority                     create, update, upsert of scheduling.k8s.io/priorityclasses
+           RuntimeClass                 create, upsert of pods
+           NodeDeclaredFeatureValidator create, update, upsert of resource.k8s.io/resourceslices
 quota      -
-ownership  owner of all                 create, upsert
-           owner of changes             update
 audit      -
 """
 

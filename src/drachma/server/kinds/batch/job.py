@@ -174,7 +174,7 @@ KIND: Final = Kind(
     categories=("all",),
     subresources=(resources.status(),),
     schemas={"v1": _PACKAGE.object("Job")},
-    traits=resources.Traits(is_completed=True, orphans_dependents=True),
+    traits=resources.Traits(orphans_dependents=True),
     layout=layout.Layout(
         (
             layout.NAME,

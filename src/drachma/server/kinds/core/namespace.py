@@ -112,7 +112,7 @@ KIND: Final = Kind(
         resources.status(),
     ),
     schemas={"v1": _PACKAGE.object("Namespace")},
-    traits=resources.Traits(returns_deleted=True, is_completed=True),
+    traits=resources.Traits(returns_deleted=True),
     layout=layout.Layout(
         (layout.NAME, layout.text("Status", "Whether the namespace is active or going away."), layout.AGE), _cells
     ),

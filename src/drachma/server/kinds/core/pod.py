@@ -86,7 +86,7 @@ KIND: Final = Kind(
         resources.status(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ),
     schemas={"v1": _PACKAGE.object("Pod")},
-    traits=resources.Traits(returns_deleted=True, dies_gracefully=True, is_completed=True),
+    traits=resources.Traits(returns_deleted=True, dies_gracefully=True),
     layout=layout.Layout(
         (
             layout.NAME,

@@ -1,4 +1,4 @@
-"""Pods: defaults, priority and tolerations as admission sets them, and what may change once a pod exists."""
+"""Pods: defaults, what the server says about a new one, and what may change once a pod exists."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
@@ -6,14 +6,13 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from drachma.api import codec, hooks, meta, pod
-from drachma.server import documents, objectmeta, status
+from drachma.server import documents, objectmeta
 from drachma.server.kinds import sharing
 from drachma.server.kinds.core import podspec, qos
 from drachma.server.kinds.document import Document, DocumentStrategy, taken
 from drachma.server.schema import emptyfields
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
-from drachma.store import record
 from drachma.validation import pod as claim_rules
 from drachma.validation import podfields
 from drachma.validation.fielderror import Errors
@@ -22,12 +21,8 @@ from drachma.validation.podspec import changes, warnings
 from drachma.validation.podspec import pod as pod_rules
 from drachma.validation.podspec import spec as spec_rules
 from drachma.validation.podspec import status as status_rules
-from drachma.values import names, quotation
+from drachma.values import names
 
-_PRIORITY_CLASSES: Final = "scheduling.k8s.io/priorityclasses"
-_PREEMPT: Final = "PreemptLowerPriority"
-_TOLERATED_SECONDS: Final = 300
-_TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _GATED: Final = {
     "type": "PodScheduled",
     "status": "False",
@@ -43,9 +38,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _New(NamedTuple):
-    """What becomes of a spec in a new pod, under the priority class that applies to it; shared by all such pods."""
+    """What becomes of a spec in a new pod; shared by all such pods."""
 
-    priority_class: record.Record | None
     spec: Document
     status: Document
 
@@ -65,8 +59,6 @@ class PodStrategy(DocumentStrategy):
         self._sound = sharing.Outcomes[Document, Literal[True]](_REMEMBERED)
         self._oddities = sharing.Outcomes[Document, tuple[str, ...]](_REMEMBERED)
         self._typed = sharing.Outcomes[Document, pod.PodSpec](_REMEMBERED)
-        self._listed = -1
-        self._default_class: record.Record | None = None
 
     def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
         subject = super().read(document, write, known=known)
@@ -122,37 +114,24 @@ class PodStrategy(DocumentStrategy):
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         given = content["spec"]
-        chosen = self._priority_class(given.get("priorityClassName") or "")
         new = self._prepared.find(given)
-        if new is None or new.priority_class is not chosen:
-            new = _New(chosen, *self._prepare(given, chosen, metadata))
+        if new is None:
+            new = self._prepare(given)
             self._prepared.remember(given, new)
         content["spec"], content["status"] = new.spec, new.status
         if new.spec.get("schedulingGates"):
             gated = {**_GATED, "lastTransitionTime": objectmeta.time_text(write.now)}
             content["status"] = {**new.status, "conditions": [gated]}
 
-    def _prepare(
-        self, given: Document, chosen: record.Record | None, metadata: objectmeta.Metadata
-    ) -> tuple[Document, Document]:
-        """The spec and status of a new pod."""
+    def _prepare(self, given: Document) -> _New:
         spec = dict(given)
-        self._set_priority(spec, chosen, metadata)
-        self._refuse_runtime_class(spec, metadata)
         podspec.default_whole(spec)
-        spec["tolerations"] = _tolerations(spec)
-        if not spec.get("serviceAccountName"):
-            spec["serviceAccountName"] = spec["serviceAccount"] = "default"
         current: Document = {"phase": "Pending", "qosClass": qos.of(spec)}
         kept = podfields.drop_disabled({"spec": spec, "status": current}, old=None, gates=self._gates)
-        return kept["spec"], kept["status"]
+        return _New(kept["spec"], kept["status"])
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         taken(content, old, "status")
-        spec = content["spec"]
-        tolerations = _tolerations(spec)
-        if len(tolerations) != len(spec.get("tolerations") or ()):
-            content["spec"] = {**spec, "tolerations": tolerations}
         self._drop_disabled(content, old)
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
@@ -236,53 +215,6 @@ class PodStrategy(DocumentStrategy):
             return 0
         return 1 if period < 0 else int(period)
 
-    def _set_priority(self, spec: Document, found: record.Record | None, metadata: objectmeta.Metadata) -> None:
-        name = spec.get("priorityClassName") or ""
-        if name and found is None:
-            detail = f"no PriorityClass with name {name} was found"
-            raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
-        chosen = found.value if found is not None else None
-        value = chosen.get("value", 0) if chosen is not None else 0
-        policy = chosen.get("preemptionPolicy", _PREEMPT) if chosen is not None else _PREEMPT
-        if chosen is not None:
-            spec["priorityClassName"] = chosen["metadata"]["name"]
-        given = spec.get("priority")
-        if given is not None and given != value:
-            detail = (
-                f"the integer value of priority ({given}) must not be provided in pod spec; priority admission "
-                f"controller computed {value} from the given PriorityClass name"
-            )
-            raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
-        asked = spec.get("preemptionPolicy")
-        if asked and asked != policy:
-            detail = (
-                f"the string value of PreemptionPolicy ({asked}) must not be provided in pod spec; priority "
-                f"admission controller computed {policy} from the given PriorityClass name"
-            )
-            raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
-        spec["priority"], spec["preemptionPolicy"] = value, policy
-
-    def _refuse_runtime_class(self, spec: Document, metadata: objectmeta.Metadata) -> None:
-        """There are no runtime classes here, so that a pod can neither name one nor have the overhead of one."""
-        if spec.get("runtimeClassName"):
-            detail = f"pod rejected: RuntimeClass {quotation.quote(spec['runtimeClassName'])} not found"
-        elif spec.get("overhead"):
-            detail = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-        else:
-            return
-        raise status.forbidden(self.resource, metadata.get("name", ""), detail=detail)
-
-    def _priority_class(self, name: str) -> record.Record | None:
-        """The class of that name, or the one of pods that name none."""
-        if name:
-            return self._store.get(record.Key(_PRIORITY_CLASSES, "", name))
-        if self._listed < self._store.changed(_PRIORITY_CLASSES):
-            self._listed = self._store.revision
-            classes = self._store.list(_PRIORITY_CLASSES).records
-            defaults = [found for found in classes if found.value.get("globalDefault")]
-            self._default_class = min(defaults, key=lambda found: found.value.get("value", 0), default=None)
-        return self._default_class
-
     def _view(self, content: Mapping[str, Any], subject: Subject) -> pod.Pod:
         """The part of a pod that the rules about claims look at."""
         own, spec = _own(subject), content["spec"]
@@ -310,16 +242,3 @@ def _with_address(given: Document) -> Document:
     single, every = given.get("podIP"), given.get("podIPs") or [{"ip": given.get("podIP")}]
     first = every[0].get("ip", "")
     return {**given, "podIP": single or first, "podIPs": every if single in (None, "", first) else [{"ip": single}]}
-
-
-def _tolerations(spec: Document) -> list[Document]:
-    """Pods stay for a while on a node that is not ready; a pod that says something about it is left alone."""
-    given = list(spec.get("tolerations") or ())
-    for key in _TOLERATED:
-        is_tolerated = any(
-            each.get("key", "") in (key, "") and each.get("effect", "") in ("NoExecute", "") for each in given
-        )
-        if not is_tolerated:
-            toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
-            given.append({**toleration, "tolerationSeconds": _TOLERATED_SECONDS})
-    return given

@@ -3,7 +3,7 @@
 What is right and wrong with an object is decided by :mod:`drachma.validation`; this module connects it to requests.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from drachma.api import (
     meta,
     resourceclaim,
     resourceclaimtemplate,
-    resourceslice,
     scheme,
 )
 from drachma.server import objectmeta, status
@@ -26,8 +25,8 @@ from drachma.server.kinds import sharing
 from drachma.server.schema import emptyfields
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
-from drachma.store import protocol, record
-from drachma.validation import admission, context, writes
+from drachma.store import record
+from drachma.validation import context, writes
 
 _decode = msgspec.json.Decoder().decode
 
@@ -225,40 +224,8 @@ class DeviceStrategy:
             name = subject.metadata.get("name", "")
             raise status.invalid(self._resource.kind, name, group=self._resource.group, causes=verdict.errors)
         accepted = verdict.object
-        if isinstance(accepted, resourceslice.ResourceSlice) and not write.subresource:
-            refusal = admission.slice_refusal(accepted, _Nodes(self._store), gates=self._gates)
-            if refusal is not None:
-                raise status.forbidden(self._resource, accepted.metadata.name, detail=refusal)
         if verdict.warnings:
             write.warnings.extend(verdict.warnings)
         if accepted.metadata != given.metadata:
             subject.metadata = objectmeta.normalized(accepted.metadata)
         subject.content = accepted
-
-
-class _Nodes(Mapping[str, admission.DeclaredNode]):
-    """The nodes of the cluster as admission looks at them, read from the store when asked for."""
-
-    def __init__(self, store: protocol.Store) -> None:
-        self._store = store
-
-    def __getitem__(self, name: str) -> admission.DeclaredNode:
-        found = self._store.get(record.Key("nodes", "", name))
-        if found is None:
-            raise KeyError(name)
-        return _declared(found)
-
-    def __iter__(self) -> Iterator[str]:
-        return (found.key.name for found in self._store.list("nodes").records)
-
-    def __len__(self) -> int:
-        return len(self._store.list("nodes").records)
-
-
-def _declared(node: record.Record) -> admission.DeclaredNode:
-    features = (node.value.get("status") or {}).get("declaredFeatures") or ()
-    return admission.DeclaredNode(
-        name=node.key.name,
-        labels=node.value["metadata"].get("labels") or {},
-        declared_features=frozenset(features),
-    )

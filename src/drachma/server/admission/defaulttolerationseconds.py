@@ -1,0 +1,34 @@
+"""DefaultTolerationSeconds: pods stay for a while on a node that is not ready or cannot be reached."""
+
+from typing import Any, Final
+
+from drachma.server.admission.podspecs import Spec, SpecChange
+from drachma.server.admission.proposal import Proposal
+
+_SECONDS: Final = 300
+_KEYS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+class DefaultTolerationSeconds:
+    """Upstream's admission plugin of that name."""
+
+    def __init__(self) -> None:
+        self._change = SpecChange[None](_with_tolerations)
+
+    def admit(self, proposal: Proposal) -> None:
+        """Adds the two tolerations; a pod that says something about the taint itself is left alone."""
+        self._change.apply(proposal, None)
+
+
+def _with_tolerations(spec: Spec, _: None) -> Spec:
+    own: list[dict[str, Any]] = list(spec.get("tolerations") or ())
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS}
+        for key in _KEYS
+        if not any(_tolerates(each, key) for each in own)
+    ]
+    return {**spec, "tolerations": own + added} if added else spec
+
+
+def _tolerates(toleration: dict[str, Any], key: str) -> bool:
+    return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in ("NoExecute", "")

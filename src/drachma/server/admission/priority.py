@@ -1,0 +1,92 @@
+"""Priority: a pod gets the priority of its class, or of the class of pods that name none, of which there is one."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drachma.server.admission.podspecs import Spec, SpecChange
+from drachma.server.admission.proposal import Proposal
+from drachma.server.reads.reader import Reader
+from drachma.store import record
+
+_CLASSES: Final = "scheduling.k8s.io/priorityclasses"
+CLASSES: Final = frozenset({_CLASSES})
+_PREEMPT: Final = "PreemptLowerPriority"
+_SET_HERE: Final = ("priority", "preemptionPolicy")
+
+
+class Priority:
+    """Upstream's admission plugin of that name."""
+
+    def __init__(self, store: Reader) -> None:
+        self._store = store
+        self._change = SpecChange[record.Record | None](_with_priority)
+        self._listed = -1
+        self._default_class: record.Record | None = None
+
+    def admit(self, proposal: Proposal) -> None:
+        """Gives a new pod its priority; refuses one that names a class that does not exist, or another priority."""
+        spec: Spec = proposal.subject.content["spec"]
+        name = spec.get("priorityClassName") or ""
+        priority_class = self._find(name)
+        if name and priority_class is None:
+            raise proposal.forbidden(f"no PriorityClass with name {name} was found")
+        if spec.get("priority") is not None or spec.get("preemptionPolicy"):
+            _check(proposal, spec, _values(priority_class))
+        self._change.apply(proposal, priority_class)
+
+    def admit_update(self, proposal: Proposal) -> None:
+        """Has a changed pod keep its priority where the client leaves it out."""
+        assert proposal.stored is not None, "an update is one of something"
+        spec: Spec = proposal.subject.content["spec"]
+        stored: Mapping[str, Any] = proposal.stored.value["spec"]
+        kept = {field: stored[field] for field in _SET_HERE if spec.get(field) is None and field in stored}
+        if kept:
+            proposal.subject.content = {**proposal.subject.content, "spec": {**spec, **kept}}
+
+    def validate_class(self, proposal: Proposal) -> None:
+        """Refuses a second class for pods that name none."""
+        subject = proposal.subject
+        default = self._find("") if subject.content.get("globalDefault") else None
+        if default is not None and (proposal.stored is None or proposal.stored.key != default.key):
+            detail = f"PriorityClass {default.key.name} is already marked as default. Only one default can exist"
+            raise proposal.forbidden(detail)
+
+    def _find(self, name: str) -> record.Record | None:
+        """The class of that name, or the one of pods that name none."""
+        if name:
+            return self._store.get(record.Key(_CLASSES, "", name))
+        if self._listed < self._store.changed(_CLASSES):
+            self._listed = self._store.revision
+            defaults = [each for each in self._store.list(_CLASSES).records if each.value.get("globalDefault")]
+            self._default_class = min(defaults, key=lambda each: each.value.get("value", 0), default=None)
+        return self._default_class
+
+
+def _values(priority_class: record.Record | None) -> tuple[int, str]:
+    """The priority and the preemption policy of pods of a class, or of those without one."""
+    if priority_class is None:
+        return 0, _PREEMPT
+    content = priority_class.value
+    return content.get("value", 0), content.get("preemptionPolicy", _PREEMPT)
+
+
+def _check(proposal: Proposal, spec: Spec, computed: tuple[int, str]) -> None:
+    priority, policy = computed
+    own_priority: Any = spec.get("priority")
+    if own_priority is not None and own_priority != priority:
+        raise proposal.forbidden(
+            f"the integer value of priority ({own_priority}) must not be provided in pod spec; priority admission "
+            f"controller computed {priority} from the given PriorityClass name"
+        )
+    own_policy = spec.get("preemptionPolicy")
+    if own_policy and own_policy != policy:
+        raise proposal.forbidden(
+            f"the string value of PreemptionPolicy ({own_policy}) must not be provided in pod spec; priority admission "
+            f"controller computed {policy} from the given PriorityClass name"
+        )
+
+
+def _with_priority(spec: Spec, priority_class: record.Record | None) -> Spec:
+    priority, policy = _values(priority_class)
+    named = {"priorityClassName": priority_class.key.name} if priority_class is not None else {}
+    return {**spec, **named, "priority": priority, "preemptionPolicy": policy}
