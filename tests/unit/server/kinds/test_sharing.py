@@ -126,14 +126,14 @@ async def test_like_pods_get_the_priority_of_their_time(server: client.Client) -
             case 1:
                 await server.call("POST", CLASSES, _priority_class("usual", 10))
             case 2:
-                await server.call("POST", CLASSES, _priority_class("rarely", 20))
-            case 3:
                 await server.call("DELETE", f"{CLASSES}/usual")
+            case 3:
+                await server.call("POST", CLASSES, _priority_class("rarely", 20))
             case 4:
                 await server.call("DELETE", f"{CLASSES}/rarely")
         made = (await server.call("POST", PODS, _pod(f"p{step}"))).body
         found.append((made["spec"]["priority"], made["spec"].get("priorityClassName")))
-    assert found == [(0, None), (10, "usual"), (10, "usual"), (20, "rarely"), (0, None)]
+    assert found == [(0, None), (10, "usual"), (0, None), (20, "rarely"), (0, None)]
 
 
 async def test_priority_is_known_after_history_is_forgotten(server: client.Client) -> None:
