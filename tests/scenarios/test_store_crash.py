@@ -1,13 +1,15 @@
 """A store whose process is killed under load, again and again; and one whose disk is full.
 
 ``python -m tests.scenarios.test_store_crash 100`` kills a hundred times; the test kills a few times. The parent
-starts a child that writes with many tasks and reports each acknowledgement and each event a watcher sees, kills
-it at a random moment, opens the data directory itself, and compares.
+starts a child that commits with many tasks and reports each acknowledgement and each event a watcher sees, kills
+it at a random moment, opens the data directory itself, and compares. Every version of an object says which commit it
+is of and how many writes that has: all of them are there, one after the other, or none.
 """
 
 import asyncio
-import contextlib
+import collections
 import hashlib
+import itertools
 import os
 import pathlib
 import random
@@ -16,7 +18,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from typing import NamedTuple
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -26,27 +30,37 @@ from drachma import errors, store
 CLAIMS = "resource.k8s.io/resourceclaims"
 WRITERS = 32
 NAMES = 200
+BIG = 100
+"""Writes of the biggest commits: more rows than the journal writes by one statement."""
 HISTORY = store.Limits(history_events=5000)
 """More than one life of a child can write, so that the parent sees every event of it."""
 
 
-def body(rng: random.Random) -> dict[str, str]:
+def body(rng: random.Random, mark: "Mark") -> dict[str, Any]:
     text = rng.randbytes(rng.choice((10, 1000, 4000))).hex()
-    return {"text": text, "digest": hashlib.sha256(text.encode()).hexdigest()}
+    return {"text": text, "digest": hashlib.sha256(text.encode()).hexdigest(), "mark": mark}
+
+
+class Mark(NamedTuple):
+    """The commit that a version of an object is of: its name, and how many writes it has."""
+
+    commit: str
+    size: int
 
 
 class Report(NamedTuple):
     """One line from the child: an acknowledged write, or an event its watcher saw."""
 
     kind: str
-    change: str
-    name: str
-    revision: int
-    digest: str
+    change: str = ""
+    name: str = ""
+    revision: int = 0
+    digest: str = ""
+    mark: Mark = Mark("", 0)
 
     @classmethod
     def of(cls, kind: str, change: str, item: store.Record) -> "Report":
-        return cls(kind, change, item.key.name, item.revision, item.value["digest"])
+        return cls(kind, change, item.key.name, item.revision, item.value["digest"], Mark(*item.value["mark"]))
 
 
 # The child.
@@ -57,51 +71,71 @@ def say(report: Report) -> None:
     os.write(sys.stdout.fileno(), msgspec.json.encode(report) + b"\n")
 
 
-async def write(objects: store.Store, rng: random.Random) -> None:
-    key = store.Key(CLAIMS, "default", f"c{rng.randrange(NAMES)}")
-    found = objects.get(key)
-    with contextlib.suppress(errors.AlreadyExistsError, errors.ConflictError, errors.NotFoundError):
-        if found is None:
-            say(Report.of("ack", "ADDED", await objects.create(key, store.stamped(body(rng)))))
-        elif rng.random() < 0.3:
-            gone = await objects.delete(key, revision=found.revision, draft=store.stamped_deletion)
-            say(Report.of("ack", "DELETED", gone))
-        else:
-            made = await objects.update(key, store.stamped(body(rng)), revision=found.revision)
-            say(Report.of("ack", "MODIFIED", made))
+def write_of(objects: store.Store, name: str, *, rng: random.Random, mark: Mark) -> tuple[str, store.Write]:
+    """A write that holds against the committed object: to create, to replace or to delete it."""
+    key = store.Key(CLAIMS, "default", name)
+    stored = objects.get(key)
+    if stored is None:
+        return "ADDED", store.Create(key, store.stamped(body(rng, mark)))
+    if rng.random() < 0.3:
+
+        def last(item: store.Record, revision: int) -> store.Body:
+            return store.stamped({**item.value, "mark": mark})(revision)
+
+        return "DELETED", store.Delete(key, revision=stored.revision, draft=last)
+    return "MODIFIED", store.Update(key, store.stamped(body(rng, mark)), revision=stored.revision)
+
+
+async def commit(objects: store.Store, names: Sequence[str], rng: random.Random) -> None:
+    mark = Mark(rng.randbytes(8).hex(), len(names))
+    changes = [write_of(objects, name, rng=rng, mark=mark) for name in names]
+    try:
+        records = await objects.commit([write for _, write in changes])
+    except errors.PreconditionError:
+        return
+    for (change, _), item in zip(changes, records, strict=True):
+        say(Report.of("ack", change, item))
 
 
 async def child(path: pathlib.Path, seed: int) -> None:
-    say(Report("start", "", "", 0, ""))
+    say(Report("start"))
     objects = await store.SqliteStore.open(path, limits=HISTORY)
-    say(Report("open", "", "", objects.revision, ""))
+    say(Report("open", revision=objects.revision))
 
     async def work(number: int) -> None:
         rng = random.Random(seed * WRITERS + number)
         while True:
-            await write(objects, rng)
+            await commit(objects, [f"c{n}" for n in rng.sample(range(NAMES), rng.choice((1, 1, 2, 3, 8)))], rng)
+
+    async def work_much() -> None:
+        """Nobody else has these names, so that none of these commits is refused."""
+        rng = random.Random(seed)
+        while True:
+            await commit(objects, [f"big{n}" for n in range(BIG)], rng)
 
     async def look(after: int) -> None:
         async for event in objects.watch(CLAIMS, after=after):
             say(Report.of("saw", event.change, event.record))
 
-    await asyncio.gather(look(objects.revision), *(work(number) for number in range(WRITERS)))
+    await asyncio.gather(look(objects.revision), work_much(), *(work(number) for number in range(WRITERS)))
 
 
 # The parent.
 
 
 def live_and_die(path: pathlib.Path, rng: random.Random) -> list[Report]:
-    """Runs a child up to a random number of reports, kills it, and returns all it said."""
+    """Runs a child up to a random number of reports and a moment longer, kills it, and returns all it said."""
     command = [sys.executable, "-m", __spec__.name, "child", str(path), str(rng.randrange(2**30))]
     last = rng.choice((1, 2, rng.randrange(3, 200), rng.randrange(200, 4000)))
+    # While a child reports what is written it writes nothing; a moment later it is in the middle of that again.
+    moment = rng.uniform(0, 0.03)
     reports = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdout is not None
         for line in process.stdout:
             reports.append(msgspec.json.decode(line, type=Report))
             if len(reports) == last:
-                process.send_signal(signal.SIGKILL)
+                threading.Timer(moment, process.kill).start()
     assert process.returncode == -signal.SIGKILL, f"the child ended by itself: {process.returncode}"
     return reports
 
@@ -114,6 +148,8 @@ class Parent:
         self.objects: dict[str, Report] = {}
         self.acknowledged = 0
         self.unreported = 0
+        self.commits: collections.Counter[int] = collections.Counter()
+        """How many there were, by the number of their writes."""
 
     async def check(self, path: pathlib.Path, reports: list[Report]) -> None:
         async with await store.SqliteStore.open(path, limits=HISTORY) as objects:
@@ -132,6 +168,10 @@ class Parent:
             # A watcher that resumes where it was cut off gets exactly the rest.
             resumed = await self.resume(objects, self.revision + len(seen))
             assert list(resumed) == list(range(self.revision + 1 + len(seen), objects.revision + 1))
+            # Of every commit all writes are there, one after the other.
+            for mark, group in itertools.groupby(events.values(), key=lambda report: report.mark):
+                assert len(list(group)) == mark.size, f"a part of a commit: {mark}"
+                self.commits[mark.size] += 1
             # The objects are what the log adds up to.
             for report in events.values():
                 self.objects[report.name] = report
@@ -175,6 +215,7 @@ def kill(path: pathlib.Path, *, times: int, seed: int) -> Parent:
 def test_kill_loses_nothing_that_was_acknowledged(tmp_path: pathlib.Path, seed: int) -> None:
     parent = kill(tmp_path, times=4, seed=seed)
     assert parent.acknowledged > 100
+    assert parent.commits.keys() >= {1, 2, 3, 8, BIG}
 
 
 FULL = """
@@ -236,6 +277,7 @@ def main() -> None:
     sys.stdout.write(
         f"killed {times} times (seed {seed}): {parent.acknowledged} acknowledged writes are all there, "
         f"{parent.unreported} more were committed before they could be reported, "
+        f"{parent.commits.total()} commits of 1 to {max(parent.commits)} writes are whole, "
         f"revision {parent.revision}\n"
     )
 
