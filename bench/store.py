@@ -1,4 +1,4 @@
-"""The durable store under load: creates per second, watch fan-out, memory, and time to start.
+"""The durable store under load: creates per second, alone and together, watch fan-out, memory, and time to start.
 
 ``python -m bench.store`` runs it alone. Data goes to the directory for temporary files; set TMPDIR to measure
 another disk.
@@ -6,14 +6,15 @@ another disk.
 
 import asyncio
 import gc
+import itertools
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from bench import timing
 from drachma import store
@@ -21,6 +22,10 @@ from drachma import store
 CLAIMS = "resource.k8s.io/resourceclaims"
 OBJECTS = 50_000
 CREATES = 20_000
+TOGETHER = 4
+"""Writes that belong together, as many as there are in placing a pod that has two claims."""
+
+Way: TypeAlias = Callable[[store.Store, Sequence[dict[str, Any]]], Coroutine[Any, Any, None]]
 WATCHERS = 100
 EVENTS_PER_SECOND = 1000
 FAN_OUT_SECONDS = 5
@@ -124,9 +129,15 @@ def managed(manager: str) -> dict[str, Any]:
     }
 
 
+def write_of(value: dict[str, Any]) -> store.Create:
+    metadata = value["metadata"]
+    key = store.Key(CLAIMS, metadata["namespace"], metadata["name"])
+    return store.Create(key, store.stamped(value), metadata["uid"])
+
+
 async def create(objects: store.Store, value: dict[str, Any]) -> None:
-    key = store.Key(CLAIMS, value["metadata"]["namespace"], value["metadata"]["name"])
-    await objects.create(key, store.stamped(value), uid=value["metadata"]["uid"])
+    write = write_of(value)
+    await objects.create(write.key, write.draft, uid=write.uid)
 
 
 def prepared(count: int) -> Iterator[dict[str, Any]]:
@@ -153,6 +164,41 @@ async def measure_creates(path: pathlib.Path, writers: int, *, creates: int) -> 
         took = time.perf_counter() - begin
     cuts = statistics.quantiles(waits, n=100)
     return (str(writers), f"{creates / took:,.0f}", f"{cuts[49] * 1e3:.2f}", f"{cuts[98] * 1e3:.2f}")
+
+
+async def one_by_one(objects: store.Store, values: Sequence[dict[str, Any]]) -> None:
+    for value in values:
+        await create(objects, value)
+
+
+async def in_one_commit(objects: store.Store, values: Sequence[dict[str, Any]]) -> None:
+    await objects.commit([write_of(value) for value in values])
+
+
+async def measure_together(path: pathlib.Path, way: Way, *, writers: int, creates: int) -> tuple[str, ...]:
+    """Creates by groups; how long it takes until all of a group are on disk."""
+    waits: list[float] = []
+    values = prepared(creates)
+    async with await store.SqliteStore.open(path) as objects:
+
+        async def work() -> None:
+            while group := list(itertools.islice(values, TOGETHER)):
+                begin = time.perf_counter()
+                await way(objects, group)
+                waits.append(time.perf_counter() - begin)
+
+        busy, begin = time.process_time(), time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(writers)))
+        busy, took = time.process_time() - busy, time.perf_counter() - begin
+    cuts = statistics.quantiles(waits, n=100)
+    return (
+        str(writers),
+        way.__name__.replace("_", " "),
+        f"{creates / took:,.0f}",
+        f"{cuts[49] * 1e3:.2f}",
+        f"{cuts[98] * 1e3:.2f}",
+        f"{busy / creates * 1e6:.0f}",
+    )
 
 
 async def measure_fan_out(path: pathlib.Path) -> tuple[str, ...]:
@@ -269,6 +315,15 @@ def main() -> None:
             [
                 asyncio.run(measure_creates(path / f"creates-{writers}", writers, creates=creates))
                 for writers, creates in ((1, CREATES // 10), (16, CREATES), (64, CREATES), (256, CREATES))
+            ],
+        )
+        timing.table(
+            f"store: {TOGETHER} durable creates that belong together, SQLite",
+            ("writers", "way", "creates/s", "median ms", "99% ms", "CPU us a create"),
+            [
+                asyncio.run(measure_together(path / f"{way.__name__}-{writers}", way, writers=writers, creates=creates))
+                for writers, creates in ((1, CREATES // 10), (16, CREATES), (64, CREATES))
+                for way in (one_by_one, in_one_commit)
             ],
         )
         timing.table(
