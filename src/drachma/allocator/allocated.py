@@ -15,7 +15,7 @@ from typing import NamedTuple
 from drachma.allocator import counters, pool
 from drachma.api import meta, resourceclaim
 from drachma.claims import identity
-from drachma.values import quantity
+from drachma.values import forkmap, quantity
 
 _UNKNOWN_OWNER = ""
 _BLOCKS_REMEMBERED = 64
@@ -60,11 +60,12 @@ class _PoolState:
         return found
 
     def copy(self) -> _PoolState:
-        """The same holdings, to be changed apart; what can be computed from them is computed again."""
+        """The same holdings, to be changed apart."""
         other = _PoolState()
         other.owners = {name: list(owners) for name, owners in self.owners.items()}
         other.shares = {name: dict(shares) for name, shares in self.shares.items()}
         other.consumed = {name: dict(consumed) for name, consumed in self.consumed.items()}
+        other.masks, other.left, other.groups = dict(self.masks), dict(self.left), dict(self.groups)
         return other
 
     def changed(self, name: str) -> None:
@@ -85,8 +86,8 @@ class AllocatedState:
 
     def __init__(self, claims: Iterable[resourceclaim.ResourceClaim] = (), *, consumable_capacity: bool) -> None:
         self._consumable = consumable_capacity
-        self._pools: dict[identity.PoolID, _PoolState] = {}
-        self._claims: dict[str, tuple[Holding, ...]] = {}
+        self._pools = forkmap.ForkMap[identity.PoolID, _PoolState](copy=_PoolState.copy)
+        self._claims = forkmap.ForkMap[str, tuple[Holding, ...]]()
         self.revision = 0
         """Grows with every change."""
         for claim in claims:
@@ -113,13 +114,19 @@ class AllocatedState:
         for holding in self._claims.pop(name, ()):
             self.release(holding, owner=name)
 
+    def fork(self) -> AllocatedState:
+        """The same state, to be changed apart; costs the same however much is allocated."""
+        other = AllocatedState.__new__(AllocatedState)
+        other._consumable = self._consumable
+        other._pools = self._pools.fork()
+        other._claims = self._claims.fork()
+        other.revision = self.revision
+        return other
+
     def without(self, owner: str) -> AllocatedState:
-        """The same without what a claim (``namespace/name``) holds; to be read only, and before this one changes."""
-        other = AllocatedState(consumable_capacity=self._consumable)
-        holdings = self._claims.get(owner, ())
-        changed = {holding.device.pool_id for holding in holdings}
-        other._pools = {pool: state.copy() if pool in changed else state for pool, state in self._pools.items()}
-        for holding in holdings:
+        """A fork without what a claim (``namespace/name``) holds."""
+        other = self.fork()
+        for holding in other._claims.pop(owner, ()):
             other.release(holding, owner=owner)
         return other
 
@@ -129,7 +136,10 @@ class AllocatedState:
 
     def hold(self, holding: Holding, *, owner: str = _UNKNOWN_OWNER) -> None:
         """Count one device, one share, or (without a share ID) consumed capacity alone."""
-        state = self._pools.setdefault(holding.device.pool_id, _PoolState())
+        pool_id = holding.device.pool_id
+        if pool_id not in self._pools:
+            self._pools[pool_id] = _PoolState()
+        state = self._pools.mutable(pool_id)
         name = holding.device.device
         if holding.share_id is not None:
             state.shares.setdefault(name, {})[holding.share_id] = owner
@@ -144,9 +154,9 @@ class AllocatedState:
 
     def release(self, holding: Holding, *, owner: str = _UNKNOWN_OWNER) -> None:
         """Undo :meth:`hold`."""
-        state = self._pools.get(holding.device.pool_id)
-        if state is None:
+        if holding.device.pool_id not in self._pools:
             return
+        state = self._pools.mutable(holding.device.pool_id)
         name = holding.device.device
         if holding.share_id is not None:
             state.shares.get(name, {}).pop(holding.share_id, None)

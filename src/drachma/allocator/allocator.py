@@ -11,7 +11,6 @@ fit" and "gave up" are values: see :mod:`drachma.allocator.outcome`.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -50,6 +49,21 @@ class Allocator:
         self.screener = screening.Screener(compiler, features)
         self._claims: dict[int, claims.Claim] = {}
 
+    def fork(
+        self,
+        slices: catalog.Catalog,
+        *,
+        classes: deviceclasses.Classes,
+        allocated: allocated.AllocatedState,
+    ) -> Allocator:
+        """An allocator for another state of the same cluster, which shares what is compiled already."""
+        other = Allocator.__new__(Allocator)
+        other.__dict__.update(self.__dict__)
+        other.catalog = slices
+        other.classes = classes
+        other.allocated = allocated
+        return other
+
     def sibling(
         self,
         *,
@@ -57,9 +71,11 @@ class Allocator:
         allocated: allocated.AllocatedState | None = None,
     ) -> Allocator:
         """An allocator for what-if questions: other classes or another state, and what is compiled already."""
-        other = copy.copy(self)
-        other.classes = self.classes if classes is None else classes
-        other.allocated = self.allocated if allocated is None else allocated
+        other = self.fork(
+            self.catalog,
+            classes=self.classes if classes is None else classes,
+            allocated=self.allocated if allocated is None else allocated,
+        )
         other._claims = {}
         return other
 

@@ -8,6 +8,9 @@ A slice is known by a handle, which is its name unless the caller says otherwise
 list of slices from elsewhere may have one twice, and then both count.
 
 Taint rules are applied here, as slices come in, so that everything behind sees devices with all their taints.
+
+A catalog can be forked for what-if questions. Revisions are unique among all forks, so that a fork can use the views
+and blocks that were made before it as long as they show what it has.
 """
 
 from __future__ import annotations
@@ -21,6 +24,20 @@ from drachma.allocator import gathering, placement, pool
 from drachma.allocator import view as views
 from drachma.api import devicetaintrule, resourceslice
 from drachma.claims import identity, taintrules
+from drachma.values import forkmap
+
+_Views = dict[tuple[str, bool, bool], views.View]
+_Slices = dict[Hashable, pool.SliceRecord]
+
+
+class _Blocks:
+    """The blocks of a pool at one revision, by the slices that they show."""
+
+    __slots__ = ("by_slices", "revision")
+
+    def __init__(self, revision: int) -> None:
+        self.revision = revision
+        self.by_slices: dict[Any, pool.Block] = {}
 
 
 class Catalog:
@@ -32,14 +49,15 @@ class Catalog:
         *,
         taint_rules: Iterable[devicetaintrule.DeviceTaintRule] = (),
     ) -> None:
-        self._published: dict[Hashable, resourceslice.ResourceSlice] = {}
-        self._records: dict[Hashable, pool.SliceRecord] = {}
-        self._by_node: dict[str, dict[Hashable, pool.SliceRecord]] = {}
-        self._by_pool: dict[identity.PoolID, dict[Hashable, pool.SliceRecord]] = {}
-        self._blocks: dict[identity.PoolID, dict[Any, pool.Block]] = {}
-        self._revisions: dict[identity.PoolID | str, int] = {}
-        self._rules: dict[str, devicetaintrule.DeviceTaintRule] = {}
-        self._views: dict[tuple[str, bool, bool], views.View] = {}
+        self._published = forkmap.ForkMap[Hashable, resourceslice.ResourceSlice]()
+        self._records = forkmap.ForkMap[Hashable, pool.SliceRecord]()
+        self._by_node = forkmap.ForkMap[str, _Slices](copy=dict)
+        self._by_pool = forkmap.ForkMap[identity.PoolID, _Slices](copy=dict)
+        self._revisions = forkmap.ForkMap[identity.PoolID | str, int]()
+        self._rules = forkmap.ForkMap[str, devicetaintrule.DeviceTaintRule]()
+        # The own ones first, then those of what this was forked from, which are read only.
+        self._views: tuple[_Views, ...] = ({},)
+        self._blocks: tuple[dict[identity.PoolID, _Blocks], ...] = ({},)
         self._clock = itertools.count(1)
         self.revision = 0
         """Grows with every change."""
@@ -48,6 +66,25 @@ class Catalog:
         for number, published in enumerate(slices):
             name = str(published.metadata.name)
             self.put(published, handle=(name, number) if name in self._records else name)
+
+    def fork(self) -> Catalog:
+        """The same slices, to be changed apart; costs the same however many there are."""
+        other = Catalog.__new__(Catalog)
+        other._published = self._published.fork()
+        other._records = self._records.fork()
+        other._by_node = self._by_node.fork()
+        other._by_pool = self._by_pool.fork()
+        other._revisions = self._revisions.fork()
+        other._rules = self._rules.fork()
+        other._views = ({}, *self._views)
+        other._blocks = ({}, *self._blocks)
+        other._clock = self._clock
+        other.revision = self.revision
+        return other
+
+    def get(self, handle: Hashable) -> resourceslice.ResourceSlice | None:
+        """A slice as published, by its handle."""
+        return self._published.get(handle)
 
     def put(self, published: resourceslice.ResourceSlice, *, handle: Hashable = None) -> None:
         """Take in a slice, in place of the one with the same handle if there is one."""
@@ -89,24 +126,30 @@ class Catalog:
     def view(self, node: placement.Node, features: gates.Features) -> views.View:
         """What the node can use, in search order. Raises AllocationError for a node selector that does not compile."""
         key = (node.name, features.partitionable_devices, features.compatibility_groups)
-        known = self._views.get(key)
-        if known is not None and (known.node is node or known.node == node):
-            if known.revision == self.revision:
-                return known
-            if all(self._revisions.get(part, 0) == seen for part, seen in known.depends_on.items()):
-                known.revision = self.revision
-                return known
+        for remembered in self._views:
+            shown = remembered.get(key)
+            if shown is not None and self._is_current(shown, node):
+                return shown
         gathered = gathering.gather(self, node, features=features)
         parts: list[identity.PoolID | str] = [node.name, "", *gathered.pool_ids]
         depends_on = {part: self._revisions.get(part, 0) for part in parts}
-        fresh = views.View(node, gathered.pools, depends_on=depends_on, revision=self.revision)
-        self._views[key] = fresh
-        return fresh
+        shown = self._views[0][key] = views.View(node, gathered.pools, depends_on=depends_on, revision=self.revision)
+        return shown
+
+    def _is_current(self, shown: views.View, node: placement.Node) -> bool:
+        if shown.node is not node and shown.node != node:
+            return False
+        if shown.revision != self.revision:
+            if any(self._revisions.get(part, 0) != seen for part, seen in shown.depends_on.items()):
+                return False
+            shown.revision = self.revision
+        return True
 
     def forget_node(self, name: str) -> None:
         """Drop the views of a node that is gone; its slices, if there are any, stay."""
-        for key in [key for key in self._views if key[0] == name]:
-            del self._views[key]
+        own = self._views[0]
+        for key in [key for key in own if key[0] == name]:
+            del own[key]
 
     def block(
         self,
@@ -117,12 +160,19 @@ class Catalog:
         partitionable: bool,
     ) -> pool.Block:
         """The block of these slices; the same one for all nodes that see the same slices."""
+        # Slices of a pool at one revision live as long as blocks of that revision are looked up.
         key = (tuple(map(id, targeting)), tuple(map(id, elsewhere)), partitionable)
-        blocks = self._blocks.setdefault(pool_id, {})
-        found = blocks.get(key)
-        if found is None:
-            found = blocks[key] = pool.Block(pool_id, targeting, elsewhere=elsewhere, partitionable=partitionable)
-        return found
+        revision = self._revisions.get(pool_id, 0)
+        for remembered in self._blocks:
+            blocks = remembered.get(pool_id)
+            if blocks is not None and blocks.revision == revision and key in blocks.by_slices:
+                return blocks.by_slices[key]
+        block = pool.Block(pool_id, targeting, elsewhere=elsewhere, partitionable=partitionable)
+        blocks = self._blocks[0].get(pool_id)
+        if blocks is None or blocks.revision != revision:
+            blocks = self._blocks[0][pool_id] = _Blocks(revision)
+        blocks.by_slices[key] = block
+        return block
 
     def _replace(self, handle: Hashable, record: pool.SliceRecord | None) -> None:
         before = self._records.pop(handle, None)
@@ -138,18 +188,22 @@ class Catalog:
                 self._forget(self._by_pool, before.pool_id, handle=handle)
         if record is not None:
             self._records[handle] = record
-            self._by_node.setdefault(record.node_name, {})[handle] = record
-            self._by_pool.setdefault(record.pool_id, {})[handle] = record
+            if record.node_name not in self._by_node:
+                self._by_node[record.node_name] = {}
+            if record.pool_id not in self._by_pool:
+                self._by_pool[record.pool_id] = {}
+            self._by_node.mutable(record.node_name)[handle] = record
+            self._by_pool.mutable(record.pool_id)[handle] = record
             self._touch(record)
 
     def _forget(
         self,
-        index: dict[Any, dict[Hashable, pool.SliceRecord]],
+        index: forkmap.ForkMap[Any, _Slices],
         key: identity.PoolID | str,
         *,
         handle: Hashable,
     ) -> None:
-        entries = index[key]
+        entries = index.mutable(key)
         del entries[handle]
         if not entries:
             # What is not there has revision 0, which no view that saw it has.
@@ -157,7 +211,7 @@ class Catalog:
 
     def _touch(self, record: pool.SliceRecord) -> None:
         self._revisions[record.node_name] = self._revisions[record.pool_id] = self.revision
-        self._blocks.pop(record.pool_id, None)
+        self._blocks[0].pop(record.pool_id, None)
 
     def _reapply(self, *rules: devicetaintrule.DeviceTaintRule) -> None:
         for handle, record in list(self._records.items()):

@@ -26,6 +26,10 @@ class Classes:
         """The class of this name, if there is one."""
         return self._classes.get(name)
 
+    def fork(self) -> Classes:
+        """The same classes, to be changed apart."""
+        return Classes(self._classes.values(), missing=self.missing)
+
     def put(self, entry: deviceclass.DeviceClass) -> None:
         """Take in a class, in place of the one of the same name if there is one."""
         self._classes[str(entry.metadata.name)] = entry
