@@ -6,19 +6,17 @@ of a kind looks at every node, all others only at those that changed.
 
 from __future__ import annotations
 
-import datetime as dt
-import itertools
 import random
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from bench import timing
-from drachma.accounting import accountant, ledger
 from drachma.api import gates, resourceclaim, resourceslice
-from drachma.scheduler import cluster, cycle, nominations, podinfo
+from drachma.runtime import clock
+from drachma.scheduler import cycle, profiles, settings
 from drachma.scheduler.decision import Placed
-from drachma.scheduler.dynamicresources import inventory
+from drachma.scheduler.snapshot import Snapshot, podinfo
 from drachma.testing import (
     ClaimBuilder,
     DeviceBuilder,
@@ -70,26 +68,17 @@ def _workloads() -> list[_Workload]:
 
 
 def _row(workload: _Workload, count: int) -> tuple[str, ...]:
-    nodes = cluster.Cluster()
-    devices = inventory.Inventory(nodes, gates.ALL)
+    snapshot = Snapshot(gates.ALL)
+    devices = snapshot.devices
     devices.put_class(device_class("gpu", f'device.driver == "{_DRIVER}"').build())
     for number in range(count):
         name = f"n{number}"
-        devices.node_changed(nodes.put_node(node(name, labels={"kubernetes.io/hostname": name}).build()))
+        snapshot.add_node(node(name, labels={"kubernetes.io/hostname": name}).build())
         for published in workload.slices(name):
-            devices.put_slice(_built(published), old=None)
-    books = accountant.Accountant(devices, gates.ALL)
-    numbers = itertools.count()
-    tools = cycle.Tools(
-        enabled=gates.ALL,
-        filter_seconds=10.0,
-        binding_seconds=600.0,
-        monotonic=time.monotonic,
-        utc=lambda: dt.datetime.now(dt.UTC),
-        chance=random.Random(1),
-        new_uid=lambda: f"uid-{next(numbers)}",
-    )
-    decisions = cycle.Cycle(nodes, devices, books=books, nominated=nominations.Nominations(), tools=tools)
+            devices.put_slice(_built(published))
+    chance = random.Random(1)
+    profile = profiles.default(settings.Settings(), time=clock.SystemClock(), chance=chance)
+    decisions = cycle.Cycle(profile, chance=chance, monotonic=time.monotonic)
     took: list[float] = []
     for number in range(1000):
         waiting = pod(f"p{number}").uid(f"p{number}").container("c")
@@ -99,12 +88,10 @@ def _row(workload: _Workload, count: int) -> tuple[str, ...]:
             waiting = waiting.claim("x", claim=f"c{number}")
         info = podinfo.PodInfo(waiting.build())
         began = time.perf_counter()
-        decided = decisions.decide(info)
+        decided = decisions.decide(info, snapshot)
         if not isinstance(decided, Placed):
             break
-        nodes.assume(ledger.Booking(info.pod, info.demand), decided.node)
-        for entry in decided.allocations:
-            devices.claims.reserve(entry.claim.metadata, entry.result)
+        snapshot.bind(decided.assignment)
         took.append(time.perf_counter() - began)
     first, others = took[0], sorted(took[1:])
     return (

@@ -86,7 +86,7 @@ def cpus(name: str, cpu: str, memory: str = "0") -> Any:
 
 async def booked(world: schedulers.SchedulerWorld, scheduler: Any, node_name: str = "n1") -> dict[str, int]:
     await world.settle()
-    state = scheduler.cluster.find(node_name)
+    state = scheduler.snapshot.nodes.find(node_name)
     assert state is not None
     return dict(state.ledger.requested)
 

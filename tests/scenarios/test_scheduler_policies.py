@@ -144,7 +144,7 @@ async def test_pods_that_consume_from_a_shared_pool() -> None:
         assert await booked(world, scheduler) == {"cpu": 100_000}
         await world.create(pod_of("pod2", "20"))
         assert await booked(world, scheduler) == {"cpu": 100_000}
-        state = scheduler.cluster.find("n1")
+        state = scheduler.snapshot.nodes.find("n1")
         assert state is not None
         assert state.ledger.pools["default/shared-cpu-claim"].left() == {"cpu": 70_000}
         # There are 28 CPUs left on the node, but the pool has to do for its users.

@@ -6,6 +6,7 @@ several classes with the same name the newest counts, and of equally old ones th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -18,9 +19,15 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 class ExtendedResources:
     """Device classes by the resource names that mean them."""
 
-    def __init__(self) -> None:
+    def __init__(self, classes: Iterable[deviceclass.DeviceClass] = ()) -> None:
         self._classes: Final[dict[str, deviceclass.DeviceClass]] = {}
         self._by_name: Final[dict[str, dict[str, deviceclass.DeviceClass]]] = {}
+        for entry in classes:
+            self.put(entry)
+
+    def fork(self) -> ExtendedResources:
+        """The same classes, to be changed apart."""
+        return ExtendedResources(self._classes.values())
 
     def get(self, resource: str) -> deviceclass.DeviceClass | None:
         """The class behind a resource."""

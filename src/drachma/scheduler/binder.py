@@ -16,13 +16,20 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.accounting import ledger
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation
 from drachma.client import patches, protocol
 from drachma.runtime import clock, events
-from drachma.scheduler import custody, decision, metrics, peers, settings, verdict
-from drachma.scheduler.dynamicresources import bindingconditions, claimwriter, extendedclaim, inventory
+from drachma.scheduler import custody, decision, metrics, peers, settings
+from drachma.scheduler.plugins.dynamicresources import (
+    bindingconditions,
+    claimassignment,
+    claimwriter,
+    extendedclaim,
+    verdicts,
+)
+from drachma.scheduler.snapshot import assignment
+from drachma.scheduler.snapshot import devices as snapshotdevices
 
 _log = logging.getLogger(__name__)
 
@@ -37,13 +44,16 @@ class BindingError(Exception):
 class Binding:
     """A placed pod on its way, and what has been written for it."""
 
-    __slots__ = ("created", "is_nominated", "is_void", "kept", "placed", "pod", "reserved", "status", "wrote_statuses")
+    __slots__ = (
+        "claims", "created", "is_nominated", "is_void", "kept", "placed", "pod", "reserved", "status", "wrote_statuses",
+    )  # fmt: skip
 
     def __init__(self, placed: decision.Placed, *, kept: str = "") -> None:
         """``kept`` is the node that was kept for the pod before it was decided."""
         self.placed = placed
         self.kept = kept
         self.pod = placed.info.pod
+        self.claims = claimassignment.of(placed.cycle)
         self.reserved: list[resourceclaim.ResourceClaim] = []
         """Claims that have the pod among their consumers because of this attempt, as they were written."""
         self.created: resourceclaim.ResourceClaim | None = None
@@ -63,7 +73,7 @@ class Binder:
     def __init__(
         self,
         client: protocol.Client,
-        devices: inventory.Inventory,
+        devices: snapshotdevices.Devices,
         *,
         chosen: settings.Settings,
         time: clock.Clock,
@@ -100,7 +110,7 @@ class Binder:
             if self._peers is not None and self._custody is not None:
                 await self._check_node(binding, self._peers, self._custody)
         except (claimwriter.ClaimError, peers.CollisionError, errors.DrachmaError) as error:
-            raise BindingError(f'running PreBind plugin "{verdict.DYNAMIC_RESOURCES}": {error}') from error
+            raise BindingError(f'running PreBind plugin "{verdicts.NAME}": {error}') from error
         async with self._slots:
             began = self._clock.monotonic()
             try:
@@ -124,7 +134,7 @@ class Binder:
     # Claims
 
     async def _write_claims(self, binding: Binding) -> None:
-        placed = binding.placed
+        placed = binding.claims
         if placed.plan is None:
             return
         results = {entry.claim.metadata.uid: entry.result for entry in placed.allocations}
@@ -150,7 +160,7 @@ class Binder:
             self._devices.claims.settle(claim.metadata.uid)
         return written
 
-    async def _write_special(self, binding: Binding, entry: decision.Allocation) -> None:
+    async def _write_special(self, binding: Binding, entry: assignment.Allocation) -> None:
         """Make the claim for extended resources, and tell the pod's containers about it."""
         metadata = msgspec.structs.replace(entry.claim.metadata, name="", uid="")
         try:
@@ -167,19 +177,19 @@ class Binder:
         tracker.observe(made)
         written = await self._reserve(binding, made, allocation=entry.result)
         status = pod.PodExtendedResourceClaimStatus(
-            request_mappings=binding.placed.mappings, resource_claim_name=written.metadata.name
+            request_mappings=binding.claims.mappings, resource_claim_name=written.metadata.name
         )
         binding.status["extendedResourceClaimStatus"] = status
 
     def _describe_claims(self, binding: Binding) -> None:
         """Have the pod's status say what its claims add to its requests (KEP-5517)."""
-        if not binding.placed.statuses:
+        if not binding.claims.statuses:
             return
         binding.status[_ALLOCATABLE] = [
             msgspec.structs.replace(status, resource_claim_name=binding.created.metadata.name)
             if binding.created is not None and status.resource_claim_name == extendedclaim.IN_MEMORY_NAME
             else status
-            for status in binding.placed.statuses
+            for status in binding.claims.statuses
         ]
 
     async def _write_statuses(self, binding: Binding) -> None:
@@ -198,8 +208,8 @@ class Binder:
 
     async def _check_devices(self, binding: Binding, others: peers.Peers) -> None:
         """Make sure that nobody was faster with the devices."""
-        placed = binding.placed
-        claims = {entry.claim.metadata.uid: entry.claim for entry in placed.plan.claims} if placed.plan else {}
+        plan = binding.claims.plan
+        claims = {entry.claim.metadata.uid: entry.claim for entry in plan.claims} if plan else {}
         claims |= {claim.metadata.uid: claim for claim in binding.reserved}
         try:
             await others.check_claims(list(claims.values()))
@@ -216,12 +226,11 @@ class Binder:
         written = await holding.take(binding.pod, placed.node, kept=binding.kept, content=binding.status)
         binding.is_nominated = True
         await self._check_claims_again(binding)
-        demand = ledger.demand(binding.pod, claims=placed.statuses, settled=placed.settled)
-        await others.check_node(written, placed.node, demand=demand)
+        await others.check_node(written, placed.node, demand=placed.assignment.demand)
 
     async def _check_claims_again(self, binding: Binding) -> None:
         """Make sure that nobody took claims away before it was said that the pod is in hand; afterwards nobody may."""
-        plan = binding.placed.plan
+        plan = binding.claims.plan
         claims = {entry.claim.metadata.uid: entry.claim for entry in plan.claims} if plan else {}
         claims |= {claim.metadata.uid: claim for claim in binding.reserved}
         for uid, claim in claims.items():
@@ -234,7 +243,7 @@ class Binder:
     # Devices that have to become ready
 
     async def _wait_for_devices(self, binding: Binding) -> None:
-        plan = binding.placed.plan
+        plan = binding.claims.plan
         if plan is None or not self._settings.gates.binding_conditions:
             return
         claims = {claim.metadata.uid: claim for claim in (entry.claim for entry in plan.claims)}
@@ -316,20 +325,20 @@ class Binder:
         if self._custody is not None and not binding.is_nominated:
             binding.is_nominated = await self._custody.is_taken(binding.pod, binding.placed.node, kept=binding.kept)
         if self._custody is not None and not binding.is_nominated:
-            for entry in binding.placed.allocations:
+            for entry in binding.claims.allocations:
                 tracker.settle(entry.claim.metadata.uid)
             if created is not None:
                 tracker.settle(created.metadata.uid)
             return
         claims = {claim.metadata.uid: claim for claim in binding.reserved}
-        if binding.is_void and binding.placed.plan is not None:
+        if binding.is_void and binding.claims.plan is not None:
             # What another scheduler wrote for the pod and left is void as well.
-            claims |= {entry.claim.metadata.uid: entry.claim for entry in binding.placed.plan.claims}
+            claims |= {entry.claim.metadata.uid: entry.claim for entry in binding.claims.plan.claims}
         for claim in claims.values():
             if created is None or claim.metadata.uid != created.metadata.uid:
                 undo = self._writer.withdraw if binding.is_void else self._writer.release
                 await self._tried(undo(claim, binding.pod), f"unreserve {identity.label(claim.metadata)}")
-        for entry in binding.placed.allocations:
+        for entry in binding.claims.allocations:
             tracker.settle(entry.claim.metadata.uid)
         if created is not None:
             tracker.settle(created.metadata.uid)
@@ -362,7 +371,7 @@ class Binder:
 
 @contextlib.contextmanager
 def _hearing(
-    devices: inventory.Inventory, claims: list[resourceclaim.ResourceClaim], heard: Callable[[], None]
+    devices: snapshotdevices.Devices, claims: list[resourceclaim.ResourceClaim], heard: Callable[[], None]
 ) -> Iterator[None]:
     stops = [devices.claims.watch(claim.metadata.uid, heard) for claim in claims]
     try:

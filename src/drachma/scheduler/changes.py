@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from drachma.accounting import requests
 from drachma.api import node as nodes
 from drachma.api import pod
-from drachma.scheduler.hints import Action, Change, Resource
+from drachma.scheduler.framework.hints import Action, Change, Resource
 
 
 def of_node(old: nodes.Node, new: nodes.Node) -> Iterator[Change]:

@@ -10,7 +10,7 @@ from drachma.api import pod
 from drachma.claims import wellknown
 from drachma.client import patches, protocol
 from drachma.runtime import clock, events
-from drachma.scheduler import preemption
+from drachma.scheduler.framework import remedy
 
 _log = logging.getLogger(__name__)
 
@@ -23,14 +23,14 @@ class Evictor:
         self._clock: Final = time
         self._recorder: Final = recorder
 
-    async def evict(self, candidate: preemption.Candidate, preemptor: pod.Pod, *, scheduler: str) -> bool:
+    async def evict(self, eviction: remedy.Eviction, preemptor: pod.Pod, *, scheduler: str) -> bool:
         """Whether all victims are on their way; what fails is logged, and tried again when the pod is."""
         is_done = True
-        for victim in candidate.victims:
+        for victim in eviction.victims:
             if victim.metadata.deletion_timestamp is not None:
                 continue
             try:
-                await self._evict(victim, candidate, preemptor, scheduler=scheduler)
+                await self._evict(victim, eviction, preemptor, scheduler=scheduler)
             except errors.ObjectNotFoundError:
                 continue
             except errors.DrachmaError as error:
@@ -38,9 +38,7 @@ class Evictor:
                 _log.warning("pod %s/%s not preempted: %s", victim.metadata.namespace, victim.metadata.name, error)
         return is_done
 
-    async def _evict(
-        self, victim: pod.Pod, candidate: preemption.Candidate, preemptor: pod.Pod, *, scheduler: str
-    ) -> None:
+    async def _evict(self, victim: pod.Pod, eviction: remedy.Eviction, preemptor: pod.Pod, *, scheduler: str) -> None:
         condition = {
             "type": wellknown.DISRUPTION_TARGET,
             "status": "True",
@@ -61,5 +59,5 @@ class Evictor:
             victim,
             type=events.NORMAL,
             reason="Preempted",
-            message=f"Preempted by pod {preemptor.metadata.uid} on node {candidate.node}",
+            message=f"Preempted by pod {preemptor.metadata.uid} on node {eviction.node}",
         )

@@ -1,4 +1,4 @@
-"""Handlers: what changes in the API mean for cluster, inventory and queue. Registered with the informers."""
+"""Handlers: what changes in the API mean for snapshot and queue. Registered with the informers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from drachma.api import deviceclass, devicetaintrule, pod, resourceclaim, resour
 from drachma.api import node as nodes
 from drachma.claims import podstate
 from drachma.runtime import cache, informer, informers
-from drachma.scheduler import changes, cluster, nominations, peers, podinfo, queue, settings
-from drachma.scheduler.dynamicresources import inventory, wakeups
-from drachma.scheduler.hints import Action, Change, Resource
+from drachma.scheduler import changes, peers, queue, settings
+from drachma.scheduler.framework.hints import Action, Change, Resource
+from drachma.scheduler.plugins.dynamicresources import queueinghints
+from drachma.scheduler.snapshot import Snapshot, podinfo
 
 
 class Handlers:
@@ -18,18 +19,14 @@ class Handlers:
 
     def __init__(
         self,
-        known: cluster.Cluster,
-        devices: inventory.Inventory,
+        snapshot: Snapshot,
         waiting: queue.Queue,
         *,
-        nominated: nominations.Nominations,
         scheduler_name: str,
         others: peers.Peers | None = None,
     ) -> None:
-        self._cluster: Final = known
-        self._devices: Final = devices
+        self._snapshot: Final = snapshot
         self._queue: Final = waiting
-        self._nominated: Final = nominated
         self._name: Final = scheduler_name
         self._peers: Final = others
         self._claims: informer.Informer[resourceclaim.ResourceClaim] | None = None
@@ -43,10 +40,12 @@ class Handlers:
             informer.Handler(added=self._class_added, updated=self._class_updated, deleted=self._class_deleted)
         )
         shared.of(devicetaintrule.DeviceTaintRule).add_handler(
-            informer.Handler(added=self._devices.put_rule, updated=self._rule_updated, deleted=self._rule_deleted)
+            informer.Handler(
+                added=self._snapshot.devices.put_rule, updated=self._rule_updated, deleted=self._rule_deleted
+            )
         )
         shared.of(resourceslice.ResourceSlice).add_handler(
-            informer.Handler(added=self._slice_added, updated=self._slice_updated, deleted=self._devices.remove_slice)
+            informer.Handler(added=self._slice_added, updated=self._slice_updated, deleted=self._slice_deleted)
         )
         self._claims = shared.of(resourceclaim.ResourceClaim)
         self._claims.add_handler(
@@ -67,48 +66,47 @@ class Handlers:
     # Nodes
 
     def _node_added(self, new: nodes.Node) -> None:
-        self._devices.node_changed(self._cluster.put_node(new))
+        self._snapshot.add_node(new)
         self._queue.wake(Change(Resource.NODE, Action.ADD, None, new))
 
     def _node_updated(self, old: nodes.Node, new: nodes.Node) -> None:
-        state = self._cluster.put_node(new)
-        if old.metadata.labels != new.metadata.labels or old.status.declared_features != new.status.declared_features:
-            self._devices.node_changed(state)
+        self._snapshot.add_node(new)
         for change in changes.of_node(old, new):
             self._queue.wake(change)
 
     def _node_deleted(self, gone: nodes.Node) -> None:
-        state = self._cluster.remove_node(gone.metadata.name)
-        if state is not None:
-            self._devices.node_removed(state)
+        self._snapshot.remove_node(gone.metadata.name)
 
     # Devices
 
     def _class_added(self, new: deviceclass.DeviceClass) -> None:
-        self._devices.put_class(new)
+        self._snapshot.devices.put_class(new)
         self._queue.wake(Change(Resource.DEVICE_CLASS, Action.ADD, None, new))
 
     def _class_updated(self, old: deviceclass.DeviceClass, new: deviceclass.DeviceClass) -> None:
-        self._devices.put_class(new)
+        self._snapshot.devices.put_class(new)
         self._queue.wake(Change(Resource.DEVICE_CLASS, Action.UPDATE, old, new))
 
     def _class_deleted(self, gone: deviceclass.DeviceClass) -> None:
-        self._devices.remove_class(gone.metadata.name)
+        self._snapshot.devices.remove_class(gone.metadata.name)
 
     def _slice_added(self, new: resourceslice.ResourceSlice) -> None:
-        self._devices.put_slice(new, old=None)
+        self._snapshot.devices.put_slice(new)
         self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.ADD, None, new))
 
     def _slice_updated(self, old: resourceslice.ResourceSlice, new: resourceslice.ResourceSlice) -> None:
-        self._devices.put_slice(new, old=old)
+        self._snapshot.devices.put_slice(new)
         self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE, old, new))
 
+    def _slice_deleted(self, gone: resourceslice.ResourceSlice) -> None:
+        self._snapshot.devices.remove_slice(str(gone.metadata.name))
+
     def _rule_updated(self, _old: devicetaintrule.DeviceTaintRule, new: devicetaintrule.DeviceTaintRule) -> None:
-        self._devices.put_rule(new)
+        self._snapshot.devices.put_rule(new)
         self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE))
 
     def _rule_deleted(self, gone: devicetaintrule.DeviceTaintRule) -> None:
-        self._devices.remove_rule(gone.metadata.name)
+        self._snapshot.devices.remove_rule(gone.metadata.name)
         self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE))
 
     # Claims
@@ -119,16 +117,16 @@ class Handlers:
         return self._claims is not None and bool(self._claims.resource_version)
 
     def _claim_added(self, new: resourceclaim.ResourceClaim) -> None:
-        self._devices.claims.observe(new, is_exact=self._is_watching)
+        self._snapshot.claims.observe(new, is_exact=self._is_watching)
         self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.ADD, None, new), claim=cache.key_of(new))
 
     def _claim_updated(self, old: resourceclaim.ResourceClaim, new: resourceclaim.ResourceClaim) -> None:
-        self._devices.claims.observe(new, is_exact=self._is_watching)
+        self._snapshot.claims.observe(new, is_exact=self._is_watching)
         change = Change(Resource.RESOURCE_CLAIM, Action.UPDATE, old, new)
-        self._queue.wake(change, claim=None if wakeups.frees_devices(old, new) else cache.key_of(new))
+        self._queue.wake(change, claim=None if queueinghints.frees_devices(old, new) else cache.key_of(new))
 
     def _claim_deleted(self, gone: resourceclaim.ResourceClaim) -> None:
-        self._devices.claims.remove(gone)
+        self._snapshot.claims.remove(gone)
         if gone.status.allocation is not None:
             self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.DELETE, gone, None))
 
@@ -136,11 +134,11 @@ class Handlers:
 
     def _pod_added(self, new: pod.Pod) -> None:
         if new.spec.node_name:
-            self._cluster.put_pod(new)
+            self._snapshot.add_pod(new)
         elif self._is_ours(new):
             self._queue.add(new)
             if new.status.nominated_node_name:
-                self._nominated.put(podinfo.PodInfo(new), new.status.nominated_node_name)
+                self._snapshot.nominations.put(podinfo.PodInfo(new), new.status.nominated_node_name)
 
     def _pod_updated(self, old: pod.Pod, new: pod.Pod) -> None:
         if new.spec.node_name:
@@ -150,16 +148,16 @@ class Handlers:
             self._queue.delete(old)
             return
         if old.status.nominated_node_name != new.status.nominated_node_name:
-            self._nominated.put(podinfo.PodInfo(new), new.status.nominated_node_name)
-        if not self._cluster.is_assumed(new.metadata.uid):
+            self._snapshot.nominations.put(podinfo.PodInfo(new), new.status.nominated_node_name)
+        if not self._snapshot.nodes.is_assumed(new.metadata.uid):
             self._queue.update(old, new)
 
     def _assigned_pod_updated(self, old: pod.Pod, new: pod.Pod) -> None:
         if not old.spec.node_name:
             self._queue.delete(old)
-            self._nominated.remove(old.metadata.uid)
-        was_counted = self._cluster.node_of(new.metadata.uid) is not None
-        self._cluster.put_pod(new)
+            self._snapshot.nominations.remove(old.metadata.uid)
+        was_counted = self._snapshot.nodes.node_of(new.metadata.uid) is not None
+        self._snapshot.add_pod(new)
         if podstate.has_ended(new):
             if was_counted:
                 self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, new, None))
@@ -170,13 +168,13 @@ class Handlers:
     def _pod_deleted(self, gone: pod.Pod) -> None:
         uid = gone.metadata.uid
         if gone.spec.node_name:
-            if self._cluster.node_of(uid) is not None:
-                self._cluster.remove_pod(uid)
+            if self._snapshot.nodes.node_of(uid) is not None:
+                self._snapshot.remove_pod(uid)
                 self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, gone, None))
             return
         self._queue.delete(gone)
-        if self._nominated.node_of(uid):
-            self._nominated.remove(uid)
+        if self._snapshot.nominations.node_of(uid):
+            self._snapshot.nominations.remove(uid)
             self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, gone, None))
 
     def _is_ours(self, waiting: pod.Pod) -> bool:

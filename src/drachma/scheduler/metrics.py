@@ -9,7 +9,8 @@ import prometheus_client
 from prometheus_client import core, registry
 
 from drachma.runtime import measures
-from drachma.scheduler import cluster, queue
+from drachma.scheduler import queue
+from drachma.scheduler.snapshot import Snapshot
 
 _QUEUES: Final = (queue.Where.ACTIVE, queue.Where.BACKOFF, queue.Where.PARKED, queue.Where.GATED)
 
@@ -117,9 +118,9 @@ class Metrics:
             registry=where,
         )
 
-    def watch(self, waiting: queue.Queue, nodes: cluster.Cluster) -> None:
-        """Report the sizes of a queue and a cluster whenever somebody asks."""
-        self._registry.register(_Sizes(waiting, nodes, self._profile))
+    def watch(self, waiting: queue.Queue, snapshot: Snapshot) -> None:
+        """Report the sizes of a queue and a snapshot whenever somebody asks."""
+        self._registry.register(_Sizes(waiting, snapshot, self._profile))
 
     def attempt(self, result: str, seconds: float) -> None:
         """An attempt to schedule a pod came to an end."""
@@ -153,9 +154,9 @@ class Metrics:
 class _Sizes(registry.Collector):
     """Gauges that are read when they are asked for."""
 
-    def __init__(self, waiting: queue.Queue, nodes: cluster.Cluster, profile: str) -> None:
+    def __init__(self, waiting: queue.Queue, snapshot: Snapshot, profile: str) -> None:
         self._queue: Final = waiting
-        self._cluster: Final = nodes
+        self._snapshot: Final = snapshot
         self._profile: Final = profile
 
     def collect(self) -> Iterable[core.Metric]:
@@ -176,6 +177,6 @@ class _Sizes(registry.Collector):
         sizes = core.GaugeMetricFamily(
             "scheduler_cache_size", "Number of nodes, pods and assumed pods in the cache.", labels=("type",)
         )
-        for kind, count in self._cluster.sizes().items():
+        for kind, count in self._snapshot.nodes.sizes().items():
             sizes.add_metric((kind,), count)
         yield sizes

@@ -22,9 +22,8 @@ from drachma.accounting import ledger
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity
 from drachma.runtime import cache, clock, informers
-from drachma.scheduler import cluster
-from drachma.scheduler.dynamicresources import inventory
-from drachma.scheduler.plugins import nodeports, noderesources
+from drachma.scheduler.plugins import nodeports, noderesourcesfit
+from drachma.scheduler.snapshot import Snapshot
 
 Claim = resourceclaim.ResourceClaim
 
@@ -54,15 +53,14 @@ class Peers:
     def __init__(
         self,
         shared: informers.Informers,
-        nodes: cluster.Cluster,
-        devices: inventory.Inventory,
+        snapshot: Snapshot,
         *,
         time: clock.Clock,
     ) -> None:
         self._pods: Final = shared.of(pod.Pod)
         self._claims: Final = shared.of(Claim)
-        self._cluster: Final = nodes
-        self._devices: Final = devices
+        self._nodes: Final = snapshot.nodes
+        self._devices: Final = snapshot.devices
         self._waiters: Final[dict[tuple[type, cache.Key], list[Callable[[], None]]]] = {}
         self._time: Final = time
         self._intents: Final[dict[str, _Intent]] = {}
@@ -175,12 +173,10 @@ class Peers:
     def _blocks(self, allocation: resourceclaim.AllocationResult) -> Iterator[allocator.pool.Block]:
         """The pools of an allocation, as some node sees them."""
         pools = identity.pools_of(allocation)
-        for state in self._cluster.nodes:
+        for info in self._nodes:
             if not pools:
                 return
-            if not self._cluster.everyone & state.bit:
-                continue
-            for block in self._devices.view(state).blocks:
+            for block in self._devices.view(info).blocks:
                 if block.pool_id in pools:
                     pools.discard(block.pool_id)
                     yield block
@@ -213,18 +209,18 @@ class Peers:
         intent = self._intents.get(uid)
         if intent is None or intent.node != node or self._time.monotonic() - began > _PROMPT_SECONDS:
             raise CollisionError("the pod got taken over, bound or deleted elsewhere in the meantime")
-        state = self._cluster.find(node)
-        if state is None:
+        info = self._nodes.find(node)
+        if info is None:
             raise CollisionError(f"node {node} is gone")
-        account = state.ledger.copy()
+        account = info.ledger.copy()
         account.cancel(uid)
         for booking in self._earlier_on(node, intent.version, but=uid):
             account.book(booking)
-        for other in [each for each in account.bookings if self._cluster.is_assumed(each)]:
+        for other in [each for each in account.bookings if self._nodes.is_assumed(each)]:
             # Own plans count only from the moment on that they were written.
             if other not in self._intents or self._intents[other].version > intent.version:
                 account.cancel(other)
-        if not nodeports.fits(demand.ports, account) or noderesources.FitQuestion(demand).ask(account).reasons:
+        if not nodeports.fits(demand.ports, account) or noderesourcesfit.FitQuestion(demand).ask(account).reasons:
             raise CollisionError(f"node {node} got used up first")
 
     def _earlier_on(self, node: str, version: int, *, but: str) -> Iterator[ledger.Booking]:

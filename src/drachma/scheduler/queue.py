@@ -1,10 +1,10 @@
 """The queue of pods that want a node: active, backing off after a failed attempt, or parked until something helps.
 
 Informers add pods and report changes; the scheduler pops the most important pod, and puts it back if it did not fit.
-A parked pod is woken only by changes that a plugin which rejected it says can help (:mod:`drachma.scheduler.hints`),
-or after five minutes. Before it becomes active, PreEnqueue has a say: a pod that has to wait for its claims or gates
-never takes up the scheduler's time. A pause after a failed attempt is cut short when there is nothing else to do,
-unless the attempt failed with an error.
+A parked pod is woken only by changes that a plugin which rejected it says can help (queueing hints), or after five
+minutes. Before it becomes active, PreEnqueue has a say: a pod that has to wait for its claims or gates never takes up
+the scheduler's time. A pause after a failed attempt is cut short when there is nothing else to do, unless the attempt
+failed with an error.
 
 Time is passed in; nothing here waits.
 """
@@ -23,7 +23,9 @@ import msgspec
 from drachma.api import pod
 from drachma.claims import podclaims
 from drachma.runtime import cache
-from drachma.scheduler import changes, hints, podinfo, verdict
+from drachma.scheduler import changes
+from drachma.scheduler.framework import hints, verdict
+from drachma.scheduler.snapshot import podinfo
 
 IndexT = TypeVar("IndexT")
 

@@ -1,8 +1,8 @@
 """The scheduler: pops pods, decides, assumes, and has the rest written in the background.
 
 Deciding is one synchronous step, so between two decisions nothing moves but what informers and binders report in
-between. A pod that was decided is counted at once (:meth:`Cluster.assume`, in-flight claims) and written later; if
-that fails it is uncounted, whatever was written is taken back, and it goes back to the queue.
+between. A pod that was decided is counted in the snapshot at once and written later; if that fails it is uncounted,
+whatever was written is taken back, and it goes back to the queue.
 
 Run it as a task next to the informers; cancelling it ends it at any point, and another one takes up from what the API
 shows.
@@ -13,47 +13,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import uuid
 from collections.abc import Coroutine
 from typing import Any, Final
 
 import msgspec
 import prometheus_client
 
-from drachma.accounting import accountant, ledger
 from drachma.api import pod
 from drachma.client import protocol
 from drachma.runtime import clock, events, informers
 from drachma.scheduler import (
     binder,
-    cluster,
     custody,
     cycle,
     evictor,
     handlers,
     messages,
     metrics,
-    nominations,
     peers,
     podstatus,
-    postfilter,
-    preemption,
+    profiles,
     queue,
+    remedies,
     settings,
-    verdict,
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.dynamicresources import claimwriter, inventory, wakeups
-from drachma.scheduler.hints import Action, Change, Resource
-from drachma.scheduler.plugins import (
-    nodeaffinity,
-    nodename,
-    nodeports,
-    noderesources,
-    nodeunschedulable,
-    schedulinggates,
-    tainttoleration,
-)
+from drachma.scheduler.framework.hints import Action, Change, Resource
+from drachma.scheduler.plugins.dynamicresources import claimwriter
+from drachma.scheduler.snapshot import Snapshot, podinfo
 
 _log = logging.getLogger(__name__)
 
@@ -88,44 +75,20 @@ class Scheduler:
             profile=self._settings.name,
             claim_creates=claim_creates,
         )
-        self.cluster: Final = cluster.Cluster()
-        self.inventory: Final = inventory.Inventory(self.cluster, enabled)
-        self._nominated: Final = nominations.Nominations()
-        tools = cycle.Tools(
-            enabled=enabled,
-            filter_seconds=self._settings.filter_seconds,
-            binding_seconds=self._settings.binding_seconds,
-            monotonic=self._clock.monotonic,
-            utc=self._clock.utc,
-            chance=self._chance,
-            new_uid=lambda: str(uuid.uuid4()),
-            observe=self.metrics.point,
-        )
-        self._books: Final = accountant.Accountant(self.inventory, enabled)
-        self.cluster.demand_of = self._books.demand
+        self.snapshot: Final = Snapshot(enabled)
+        self._profile: Final = profiles.default(self._settings, time=self._clock, chance=self._chance)
         self._cycle: Final = cycle.Cycle(
-            self.cluster, self.inventory, books=self._books, nominated=self._nominated, tools=tools
+            self._profile, chance=self._chance, monotonic=self._clock.monotonic, observe=self.metrics.point
         )
-        waking = wakeups.Wakeups(self.inventory)
-        self._pre_enqueue_plugins: Final = (schedulinggates.pre_enqueue, waking.pre_enqueue)
         self.queue: Final = queue.Queue(
-            {
-                verdict.DYNAMIC_RESOURCES: waking.hints(),
-                verdict.NODE_AFFINITY: nodeaffinity.HINTS,
-                verdict.NODE_NAME: nodename.HINTS,
-                verdict.NODE_PORTS: nodeports.HINTS,
-                verdict.NODE_RESOURCES_FIT: noderesources.HINTS,
-                verdict.NODE_UNSCHEDULABLE: nodeunschedulable.HINTS,
-                verdict.SCHEDULING_GATES: schedulinggates.HINTS,
-                verdict.TAINT_TOLERATION: tainttoleration.HINTS,
-            },
-            self._pre_enqueue,
+            self._profile.hints(self.snapshot),
+            lambda waiting: self._profile.pre_enqueue(waiting, self.snapshot),
             monotonic=self._clock.monotonic,
             pauses=self._settings.pauses,
             count=self.metrics.incoming,
             wakened=self._ready.set,
         )
-        self.metrics.watch(self.queue, self.cluster)
+        self.metrics.watch(self.queue, self.snapshot)
         self._owns_recorder: Final = recorder is None
         self._recorder: Final = recorder or events.Recorder(
             client, component=self._settings.name, time=self._clock, chance=self._chance
@@ -137,12 +100,10 @@ class Scheduler:
             chance=self._chance,
             with_timestamps=enabled.binding_conditions,
         )
-        others = (
-            peers.Peers(shared, self.cluster, self.inventory, time=self._clock) if self._settings.has_peers else None
-        )
+        others = peers.Peers(shared, self.snapshot, time=self._clock) if self._settings.has_peers else None
         self._binder: Final = binder.Binder(
             client,
-            self.inventory,
+            self.snapshot.devices,
             chosen=self._settings,
             time=self._clock,
             writer=self._writer,
@@ -150,33 +111,23 @@ class Scheduler:
             measured=self.metrics,
             others=others,
         )
-        self._post_filter: Final = postfilter.PostFilter(
-            preemption.Preemption(self.cluster, self._cycle, nominated=self._nominated, chance=self._chance),
-            waiting=self.queue,
-            nominated=self._nominated,
+        self._remedies: Final = remedies.Remedies(
+            self.queue,
             writer=self._writer,
             evicting=evictor.Evictor(client, time=self._clock, recorder=self._recorder),
             measured=self.metrics,
-            chance=self._chance,
             spawn=self._spawn,
             scheduler=self._settings.name,
             holding=None if others is None else custody.Custody(client, others, time=self._clock),
         )
-        handlers.Handlers(
-            self.cluster,
-            self.inventory,
-            self.queue,
-            nominated=self._nominated,
-            scheduler_name=self._settings.name,
-            others=others,
-        ).register(shared)
+        handlers.Handlers(self.snapshot, self.queue, scheduler_name=self._settings.name, others=others).register(shared)
 
     async def run(self) -> None:
         """Schedules until cancelled; begins once the informers have everything."""
         await self._informers.wait_synced()
-        if self._books.has_policies:
-            self.cluster.recount()
-        _log.info("scheduler %s: %d nodes, %d pods wait", self._settings.name, len(self.cluster), len(self.queue))
+        self.snapshot.recount()
+        count = len(self.snapshot.nodes)
+        _log.info("scheduler %s: %d nodes, %d pods wait", self._settings.name, count, len(self.queue))
         try:
             async with asyncio.TaskGroup() as group:
                 if self._owns_recorder:
@@ -223,13 +174,6 @@ class Scheduler:
             for task in waiting:
                 task.cancel()
 
-    def _pre_enqueue(self, waiting: pod.Pod) -> verdict.Rejection | None:
-        for check in self._pre_enqueue_plugins:
-            rejection = check(waiting)
-            if rejection is not None:
-                return rejection
-        return None
-
     # One pod
 
     def _attempt(self, entry: queue.QueuedPod) -> None:
@@ -242,7 +186,7 @@ class Scheduler:
             text = "affinity and anti-affinity between pods are not applied"
             self._recorder.record(info.pod, type=events.WARNING, reason="UnsupportedSchedulingFields", message=text)
         began = self._clock.monotonic()
-        decided = self._cycle.decide(info)
+        decided = self._cycle.decide(info, self.snapshot)
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
         match decided:
             case Placed():
@@ -256,15 +200,11 @@ class Scheduler:
         """Count the pod and its devices, and have it written."""
         reserving = self._clock.monotonic()
         info = placed.info
-        demand = info.demand
-        if placed.statuses or placed.settled is not None:
-            demand = ledger.demand(info.pod, claims=placed.statuses, settled=placed.settled)
-        self.cluster.assume(ledger.Booking(info.pod, demand), placed.node)
-        for allocation in placed.allocations:
-            self.inventory.claims.reserve(allocation.claim.metadata, allocation.result)
+        self.snapshot.bind(placed.assignment)
         self.metrics.point("Reserve", self._clock.monotonic() - reserving)
-        binding = binder.Binding(placed, kept=self._nominated.kept(info.uid))
-        self._nominated.remove(info.uid)
+        nominations = self.snapshot.nominations
+        binding = binder.Binding(placed, kept=nominations.kept(info.uid))
+        nominations.remove(info.uid)
         self._spawn(self._bind(entry, binding, began=began), f"binding of {info.key}")
 
     async def _bind(self, entry: queue.QueuedPod, binding: binder.Binding, *, began: float) -> None:
@@ -288,9 +228,9 @@ class Scheduler:
         """Take back a pod that could not be bound."""
         await self._binder.undo(binding)
         info = binding.placed.info
-        if self.cluster.forget(info.uid):
+        if self.snapshot.unbind(binding.placed.assignment):
             self.queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, info.pod, None), but=info.uid)
-        for allocation in binding.placed.allocations:
+        for allocation in binding.placed.assignment.allocations:
             # Its devices are free again, and whoever waited for the very claim can have a try.
             held = msgspec.structs.replace(
                 allocation.claim,
@@ -302,17 +242,21 @@ class Scheduler:
     def _unfit(self, entry: queue.QueuedPod, unfit: Unfit, *, began: float) -> None:
         info = unfit.info
         began_after = self._clock.monotonic()
-        tried = self._post_filter.try_for(unfit)
+        tried = self._profile.post_filter(unfit.cycle, unfit.diagnosis)
+        if unfit.diagnosis.node_count:
+            self.metrics.preemption_attempts.inc()
+        for proposed in tried.remedies:
+            self._remedies.apply(proposed, info)
         self.metrics.point("PostFilter", self._clock.monotonic() - began_after)
         self.metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began)
         nominated: str | None = None
         if tried.node:
             nominated = tried.node
-            self._nominated.keep(info, nominated)
+            self._nominate(info, nominated)
         elif tried.is_hopeless:
             nominated = self._nobody
-            self._nominated.remove(info.uid)
-        text = messages.unfit(unfit.diagnosis, tried.message)
+            self.snapshot.nominations.remove(info.uid)
+        text = unfit.diagnosis.message(tried.message)
         _log.debug("pod %s: %s", info.key, text)
         self._return(
             entry,
@@ -322,10 +266,18 @@ class Scheduler:
             nominated=nominated,
         )
 
+    def _nominate(self, info: podinfo.PodInfo, node: str) -> None:
+        """Keep a node for a pod; less important pods that it was kept for have to look elsewhere."""
+        nominations = self.snapshot.nominations
+        for other in nominations.behind(info, node):
+            nominations.remove(other.uid)
+            self.queue.activate(other.key)
+        nominations.keep(info, node)
+
     def _failed(self, entry: queue.QueuedPod, message: str, *, began: float) -> None:
         self.metrics.attempt(metrics.ERROR, self._clock.monotonic() - began)
         _log.warning("pod %s: %s", entry.info.key, message)
-        self._nominated.remove(entry.info.uid)
+        self.snapshot.nominations.remove(entry.info.uid)
         self._return(
             entry,
             reason=messages.SCHEDULER_ERROR,
@@ -347,7 +299,7 @@ class Scheduler:
         key = entry.info.key
         current = self._pods.cache.get(key.name, namespace=key.namespace)
         if current is None or current.metadata.uid != entry.info.uid or current.spec.node_name:
-            self._nominated.remove(entry.info.uid)
+            self.snapshot.nominations.remove(entry.info.uid)
             return
         self.queue.put_back(entry, rejectors=rejectors, current=current)
         self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=messages.note(text))

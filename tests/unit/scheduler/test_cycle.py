@@ -1,8 +1,5 @@
 """Decisions: one question to a class of nodes gives what asking node by node would give."""
 
-import datetime as dt
-import itertools
-import random
 from typing import Any
 
 import pytest
@@ -10,66 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drachma import allocator
-from drachma.accounting import accountant, ledger
-from drachma.api import gates, resourceclaim
 from drachma.api import node as nodes
+from drachma.api import resourceclaim
 from drachma.claims import taints
-from drachma.scheduler import cluster, cycle, messages, nominations, podinfo
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.dynamicresources import inventory
-from drachma.scheduler.plugins import noderesources
-from drachma.testing import claim, device, device_class, node, resource_slice, subrequest
+from drachma.scheduler.plugins import noderesourcesfit
+from drachma.scheduler.snapshot import podinfo
+from drachma.testing import claim, device, node, resource_slice, subrequest
 from drachma.testing import pod as a_pod
+from tests.unit.scheduler.worlds import DRIVER, World
 
-DRIVER = "gpu.example.com"
 TAINT = nodes.Taint(key="dedicated", effect="NoSchedule")
-
-
-class World:
-    """A cluster without an API."""
-
-    def __init__(self, seed: int = 1) -> None:
-        self.cluster = cluster.Cluster()
-        self.devices = inventory.Inventory(self.cluster, gates.ALL)
-        self.nominated = nominations.Nominations()
-        self.now = 0.0
-        numbers = itertools.count()
-        tools = cycle.Tools(
-            enabled=gates.ALL,
-            filter_seconds=10.0,
-            binding_seconds=600.0,
-            monotonic=self._tick,
-            utc=lambda: dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
-            chance=random.Random(seed),
-            new_uid=lambda: f"new-{next(numbers)}",
-        )
-        books = accountant.Accountant(self.devices, gates.ALL)
-        self.cycle = cycle.Cycle(self.cluster, self.devices, books=books, nominated=self.nominated, tools=tools)
-        self.step = 0.0
-
-    def _tick(self) -> float:
-        self.now += self.step
-        return self.now
-
-    def put_node(self, made: Any) -> None:
-        self.devices.node_changed(self.cluster.put_node(made.build()))
-
-    def put_slice(self, made: Any) -> None:
-        self.devices.put_slice(made.build(), old=None)
-
-    def put_class(self, *expressions: str, name: str = "gpu") -> None:
-        self.devices.put_class(device_class(name, *expressions).build())
-
-    def claim(self, made: Any) -> resourceclaim.ResourceClaim:
-        built: resourceclaim.ResourceClaim = made.build()
-        self.devices.claims.observe(built)
-        return built
-
-    def assume(self, placed: Placed) -> None:
-        info = placed.info
-        self.cluster.assume(ledger.Booking(info.pod, info.demand), placed.node)
-        for entry in placed.allocations:
-            self.devices.claims.reserve(entry.claim.metadata, entry.result)
 
 
 @st.composite
@@ -123,11 +71,11 @@ def test_classes_decide_as_single_nodes_would(world: World, wanted: list[tuple[i
         want: dict[str, str] = dict(_one_by_one(world, info, claims))
         fitting = {name for name, reason in want.items() if not reason}
 
-        decided = world.cycle.decide(info)
+        decided = world.decide(info)
         if isinstance(decided, Placed):
             assert decided.node in fitting
             assert decided.feasible == len(fitting)
-            world.assume(decided)
+            world.snapshot.bind(decided.assignment)
         else:
             assert isinstance(decided, Unfit)
             assert not fitting
@@ -135,20 +83,21 @@ def test_classes_decide_as_single_nodes_would(world: World, wanted: list[tuple[i
             for reason in want.values():
                 counts[reason] = counts.get(reason, 0) + 1
             listed = ", ".join(sorted(f"{number} {reason}" for reason, number in counts.items()))
-            assert messages.unfit(decided.diagnosis) == f"0/{len(want)} nodes are available: {listed}."
+            assert decided.diagnosis.message() == f"0/{len(want)} nodes are available: {listed}."
 
 
 def _one_by_one(world: World, info: podinfo.PodInfo, claims: list[resourceclaim.ResourceClaim]) -> Any:
     """What every node says, asked alone: the first reason against it, or nothing."""
-    for state in world.cluster.nodes:
+    source = world.snapshot.devices.allocator
+    for state in world.snapshot.nodes:
         spec = info.pod.spec
         if taints.preventing(state.node.spec.taints, spec.tolerations) is not None:
             yield state.name, "node(s) had untolerated taint(s)"
         elif not spec.node_selector.items() <= state.node.metadata.labels.items():
             yield state.name, "node(s) didn't match Pod's node affinity/selector"
-        elif noderesources.FitQuestion(info.demand).ask(state.ledger).reasons:
+        elif noderesourcesfit.FitQuestion(info.demand).ask(state.ledger).reasons:
             yield state.name, "Insufficient cpu"
-        elif claims and isinstance(world.devices.allocator.allocate(state.place, claims), allocator.DoesNotFit):
+        elif claims and isinstance(source.allocate(state.place, claims), allocator.DoesNotFit):
             yield state.name, "cannot allocate all claims"
         else:
             yield state.name, ""
@@ -173,7 +122,7 @@ def test_errors_name_the_claim_that_was_asked_for() -> None:
     for name in ("first", "second"):
         world.claim(claim(name).uid(name).request("r", device_class="gpu", select=broken, mode="ExactCount", count=1))
         info = podinfo.PodInfo(a_pod(name).uid(name).claim("x", claim=name).build())
-        decided = world.cycle.decide(info)
+        decided = world.decide(info)
         assert isinstance(decided, Aborted)
         assert decided.message.startswith(
             f'running "DynamicResources" filter plugin: claim default/{name}: selector #0'
@@ -182,10 +131,8 @@ def test_errors_name_the_claim_that_was_asked_for() -> None:
 
 def test_a_node_that_takes_too_long() -> None:
     world = one_node(*(device(f"d{number}").attributes(model="a") for number in range(8)))
-    world.step = 11.0
-    decided = world.cycle.decide(
-        wanting(world, claim("c").request("r", device_class="gpu", count=1, mode="ExactCount"))
-    )
+    world.clock.step = 11.0
+    decided = world.decide(wanting(world, claim("c").request("r", device_class="gpu", count=1, mode="ExactCount")))
     assert isinstance(decided, Aborted)
     assert decided.message == (
         'running "DynamicResources" filter plugin: node n1: timed out trying to allocate devices'
@@ -209,21 +156,21 @@ def test_a_node_that_takes_too_long() -> None:
 )
 def test_before_any_node(made: Any, want: str) -> None:
     world = one_node("d")
-    decided = world.cycle.decide(wanting(world, made))
+    decided = world.decide(wanting(world, made))
     assert isinstance(decided, Unfit)
-    assert messages.unfit(decided.diagnosis) == want
+    assert decided.diagnosis.message() == want
     assert decided.diagnosis.plugins == {"DynamicResources"}
 
 
 def test_a_claim_in_flight_is_waited_for() -> None:
     world = one_node("d")
     info = wanting(world, claim("c").request("r", device_class="gpu", mode="ExactCount", count=1))
-    placed = world.cycle.decide(info)
+    placed = world.decide(info)
     assert isinstance(placed, Placed)
-    world.assume(placed)
-    decided = world.cycle.decide(info)
+    world.snapshot.bind(placed.assignment)
+    decided = world.decide(info)
     assert isinstance(decided, Unfit)
-    assert messages.unfit(decided.diagnosis) == (
+    assert decided.diagnosis.message() == (
         "0/1 nodes are available: resource claim default/c is in the process of being allocated."
     )
 
@@ -233,14 +180,14 @@ def test_invalid_pools_rule_out_only_their_node() -> None:
     world.put_node(node("n2"))
     world.put_slice(resource_slice("bad", driver=DRIVER).on_node("n2").devices("twice", "twice"))
     info = wanting(world, claim("c").request("r", device_class="gpu", mode="ExactCount", count=1))
-    decided = world.cycle.decide(info)
+    decided = world.decide(info)
     assert isinstance(decided, Placed)
     assert (decided.node, decided.feasible) == ("n1", 1)
-    world.assume(decided)
+    world.snapshot.bind(decided.assignment)
     world.claim(claim("d").uid("d").request("r", device_class="gpu", mode="ExactCount", count=1))
-    other = world.cycle.decide(podinfo.PodInfo(a_pod("q").uid("q").claim("x", claim="d").build()))
+    other = world.decide(podinfo.PodInfo(a_pod("q").uid("q").claim("x", claim="d").build()))
     assert isinstance(other, Unfit)
-    assert messages.unfit(other.diagnosis) == (
+    assert other.diagnosis.message() == (
         "0/2 nodes are available: 1 cannot allocate all claims, 1 invalid resource pools were encountered."
     )
 
@@ -248,7 +195,7 @@ def test_invalid_pools_rule_out_only_their_node() -> None:
 def test_nothing_is_changed_by_deciding() -> None:
     world = one_node("d")
     info = wanting(world, claim("c").request("r", device_class="gpu", mode="ExactCount", count=1))
-    first, second = world.cycle.decide(info), world.cycle.decide(info)
+    first, second = world.decide(info), world.decide(info)
     assert isinstance(first, Placed)
     assert isinstance(second, Placed)
-    assert first.allocations == second.allocations
+    assert first.assignment == second.assignment

@@ -7,8 +7,9 @@ from msgspec import structs
 
 from drachma.api import pod
 from drachma.runtime import cache
-from drachma.scheduler import hints, queue, verdict
-from drachma.scheduler.hints import Action, Change, Hint, Resource
+from drachma.scheduler import queue
+from drachma.scheduler.framework import hints, verdict
+from drachma.scheduler.framework.hints import Action, Change, Hint, Resource
 from drachma.scheduler.queue import Where
 from drachma.testing import node
 from drachma.testing import pod as a_pod

@@ -17,10 +17,10 @@ Scores = Mapping[int, int]
 
 def normalized(scores: Scores, *, among: int, less_is_better: bool = False) -> dict[int, int]:
     """Scores of the nodes of ``among`` scaled to 0..100, where the highest among them is 100."""
-    found = {score: nodes & among for score, nodes in scores.items() if nodes & among}
-    highest = max(found, default=0)
+    present = {score: same for score, nodes in scores.items() if (same := nodes & among)}
+    highest = max(present, default=0)
     scaled: dict[int, int] = {}
-    for score, nodes in found.items():
+    for score, nodes in present.items():
         value = MAX * score // highest if highest else 0
         value = MAX - value if less_is_better else value
         scaled[value] = scaled.get(value, 0) | nodes
@@ -29,8 +29,6 @@ def normalized(scores: Scores, *, among: int, less_is_better: bool = False) -> d
 
 def split(classes: list[tuple[int, int]], scores: Scores, *, weight: int = 1) -> list[tuple[int, int]]:
     """Classes of nodes by total score, after one more plugin."""
-    if len(scores) < 2:
-        return classes
     return [
         (total + weight * score, both)
         for total, nodes in classes
@@ -42,11 +40,11 @@ def split(classes: list[tuple[int, int]], scores: Scores, *, weight: int = 1) ->
 def best(classes: list[tuple[int, int]]) -> int:
     """The nodes with the highest total."""
     highest = max(total for total, _ in classes)
-    found = 0
+    best_nodes = 0
     for total, nodes in classes:
         if total == highest:
-            found |= nodes
-    return found
+            best_nodes |= nodes
+    return best_nodes
 
 
 def pick(nodes: int, start: int) -> int:

@@ -8,7 +8,7 @@ pause.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 
 class Rejection(NamedTuple):
@@ -22,14 +22,3 @@ class Rejection(NamedTuple):
 
 class AbortError(Exception):
     """Scheduling the pod failed for a reason that is not about fit; the text is what people see."""
-
-
-DYNAMIC_RESOURCES: Final = "DynamicResources"
-NODE_AFFINITY: Final = "NodeAffinity"
-NODE_NAME: Final = "NodeName"
-NODE_PORTS: Final = "NodePorts"
-NODE_RESOURCES_FIT: Final = "NodeResourcesFit"
-NODE_UNSCHEDULABLE: Final = "NodeUnschedulable"
-PREEMPTION: Final = "DefaultPreemption"
-SCHEDULING_GATES: Final = "SchedulingGates"
-TAINT_TOLERATION: Final = "TaintToleration"

@@ -1,116 +1,119 @@
-"""Preemption: which less important pods to evict so that a pod fits, and from which node, as DefaultPreemption does.
+"""DefaultPreemption: which less important pods to evict so that a pod fits, and from which node.
 
-Pure: it reads the cluster and answers with a :class:`Candidate` or with the words for the pod's condition; evicting is
-up to the scheduler. Devices are not freed by evicting pods here, as upstream: what a claim holds, it holds until it is
-deallocated. Differs from upstream: disruption budgets are not looked at.
+It only decides, in forks of the snapshot; evicting is up to the scheduler. Devices are not freed by evicting pods here,
+as upstream: what a claim holds, it holds until it is deallocated. Differs from upstream: disruption budgets are not
+looked at.
 """
 
 from __future__ import annotations
 
 import random
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
+from drachma.accounting import ledger
 from drachma.api import pod
 from drachma.claims import wellknown
-from drachma.scheduler import cluster, cycle, decision, messages, nodeclass, nominations, podinfo, verdict
+from drachma.scheduler.framework import cyclestate, diagnosis, hints, plugin, remedy, verdict
+from drachma.scheduler.snapshot import Snapshot, assignment, nodeclass, nodeinfo
 
-_NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
-_NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+_NAME: Final = "DefaultPreemption"
+_NOT_HELPFUL: Final = verdict.Rejection(_NAME, ("Preemption is not helpful for scheduling",))
+_NO_VICTIMS: Final = verdict.Rejection(_NAME, ("No preemption victims found for incoming pod",))
 _LEAST_CANDIDATES: Final = 100
 _CANDIDATES_PERCENT: Final = 10
 _FAR_FUTURE: Final = datetime.max.replace(tzinfo=UTC)
 _PRIORITY_OFFSET: Final = 2**31
 
 
-class Candidate(NamedTuple):
-    """A node, and the pods that have to go from it, most important first."""
+class DefaultPreemption:
+    """The plugin."""
 
-    node: str
-    victims: tuple[pod.Pod, ...]
+    name: Final = _NAME
 
-    @property
-    def message(self) -> str:
-        """What the pod's condition says."""
-        return f"found a potential placement for pod on node {self.node}, preempting {len(self.victims)} victims"
-
-
-class Preemption:
-    """Finds candidates."""
-
-    def __init__(
-        self,
-        nodes: cluster.Cluster,
-        decisions: cycle.Cycle,
-        *,
-        nominated: nominations.Nominations,
-        chance: random.Random,
-    ) -> None:
-        self._cluster: Final = nodes
-        self._cycle: Final = decisions
-        self._nominated: Final = nominated
+    def __init__(self, chance: random.Random) -> None:
         self._chance: Final = chance
 
-    def find(self, info: podinfo.PodInfo, diagnosis: decision.Diagnosis) -> Candidate | str:
-        """The best candidate, or why there is none; AbortError as for a decision."""
-        problem = self._ineligible(info, diagnosis)
+    def post_filter(
+        self, cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis, *, filters: plugin.Filters
+    ) -> plugin.PostFilterResult:
+        """The best node to evict pods from, or why there is none."""
+        problem = _ineligible(cycle, unfit)
         if problem:
-            return problem
-        potential = list(nodeclass.slots(diagnosis.resolvable))
+            return _result(problem)
+        potential = list(nodeclass.slots(unfit.resolvable))
         rejections: list[tuple[verdict.Rejection, int]] = []
-        candidates: list[Candidate] = []
+        candidates: list[remedy.Eviction] = []
         start = self._chance.randrange(len(potential)) if potential else 0
         enough = min(max(len(potential) * _CANDIDATES_PERCENT // 100, _LEAST_CANDIDATES), len(potential))
+        trial = cycle.on(cycle.snapshot.fork()) if potential else cycle
         for slot in potential[start:] + potential[:start]:
-            found = self._on_node(info, self._cluster.nodes[slot])
-            if isinstance(found, Candidate):
-                candidates.append(found)
-                if len(candidates) >= enough:
-                    break
-            else:
-                rejections.append((found, 1 << slot))
-        if candidates:
-            return min(candidates, key=_rank)
-        count = diagnosis.node_count
-        absent = (verdict.Rejection(verdict.PREEMPTION, (_NOT_HELPFUL,)), count - len(rejections))
-        return messages.unfit(decision.Diagnosis(count, None, tuple(rejections), absent if absent[1] else None))
+            outcome = _dry_run(trial, trial.snapshot.nodes.at(slot), filters=filters)
+            trial.snapshot.revert()
+            if isinstance(outcome, verdict.Rejection):
+                rejections.append((outcome, 1 << slot))
+                continue
+            candidates.append(outcome)
+            if len(candidates) >= enough:
+                break
+        if not candidates:
+            absent = unfit.node_count - len(rejections)
+            failed = diagnosis.Diagnosis(
+                unfit.node_count, None, tuple(rejections), (_NOT_HELPFUL, absent) if absent else None
+            )
+            return _result(failed.message(), is_hopeless=True)
+        best = min(candidates, key=_rank)
+        message = f"found a potential placement for pod on node {best.node}, preempting {len(best.victims)} victims"
+        return _result(message)._replace(node=best.node, remedies=(best,))
 
-    def _ineligible(self, info: podinfo.PodInfo, diagnosis: decision.Diagnosis) -> str:
-        if info.pod.spec.preemption_policy == "Never":
-            return "not eligible due to preemptionPolicy=Never."
-        state = self._cluster.find(self._nominated.node_of(info.uid) or info.pod.status.nominated_node_name)
-        if state is None or any(
-            nodes & state.bit and not rejection.is_resolvable for rejection, nodes in diagnosis.rejections
-        ):
-            return ""
-        for booking in state.ledger.bookings.values():
-            if _priority(booking.pod) < info.priority and _is_being_preempted(booking.pod):
-                return "not eligible due to a terminating pod on the nominated node."
+    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+        """It rejects nothing by itself."""
+        return ()
+
+
+def _result(message: str, *, is_hopeless: bool = False) -> plugin.PostFilterResult:
+    return plugin.PostFilterResult(f"preemption: {message}", is_hopeless=is_hopeless)
+
+
+def _ineligible(cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis) -> str:
+    info, snapshot = cycle.pod, cycle.snapshot
+    if info.pod.spec.preemption_policy == "Never":
+        return "not eligible due to preemptionPolicy=Never."
+    node = snapshot.nodes.find(snapshot.nominations.node_of(info.uid) or info.pod.status.nominated_node_name)
+    if node is None or any(nodes & node.bit and not rejection.is_resolvable for rejection, nodes in unfit.rejections):
         return ""
-
-    def _on_node(self, info: podinfo.PodInfo, state: cluster.NodeState) -> Candidate | verdict.Rejection:
-        account = state.ledger.copy()
-        lesser = [booking for booking in account.bookings.values() if _priority(booking.pod) < info.priority]
-        if not lesser:
-            return verdict.Rejection(verdict.PREEMPTION, (_NO_VICTIMS,))
-        for booking in lesser:
-            account.cancel(booking.pod.metadata.uid)
-        obstacle = self._cycle.obstacle(info, state, account=account)
-        if obstacle is not None:
-            return obstacle
-        # As many as possible may stay, the most important first.
-        victims: list[pod.Pod] = []
-        for booking in sorted(lesser, key=lambda each: _importance(each.pod)):
-            account.book(booking)
-            if self._cycle.obstacle(info, state, account=account) is not None:
-                account.cancel(booking.pod.metadata.uid)
-                victims.append(booking.pod)
-        if not victims:
-            raise verdict.AbortError(f'expected at least one victim pod on node "{state.name}"')
-        return Candidate(state.name, tuple(victims))
+    for booking in node.ledger.bookings.values():
+        if _priority(booking.pod) < info.priority and _is_being_preempted(booking.pod):
+            return "not eligible due to a terminating pod on the nominated node."
+    return ""
 
 
-def _rank(candidate: Candidate) -> tuple[int, int, int, float]:
+def _dry_run(
+    trial: cyclestate.CycleState, node: nodeinfo.NodeInfo, *, filters: plugin.Filters
+) -> remedy.Eviction | verdict.Rejection:
+    """Who would have to go from a node, or why that would not help; the trial's snapshot is changed."""
+    fork = trial.snapshot
+    lesser = [booking for booking in node.ledger.bookings.values() if _priority(booking.pod) < trial.pod.priority]
+    if not lesser:
+        return _NO_VICTIMS
+    for booking in lesser:
+        fork.remove_pod(booking.pod.metadata.uid)
+    passing, rejections = filters.filter_with_nominated_pods(trial, node.bit)
+    if not passing:
+        return rejections[0][0]
+    # As many as possible may stay, the most important first.
+    victims: list[pod.Pod] = []
+    for booking in sorted(lesser, key=_importance):
+        fork.bind(assignment.Assignment(booking.pod, node.name, booking.demand))
+        if not filters.filter_with_nominated_pods(trial, node.bit)[0]:
+            fork.remove_pod(booking.pod.metadata.uid)
+            victims.append(booking.pod)
+    if not victims:
+        raise verdict.AbortError(f'expected at least one victim pod on node "{node.name}"')
+    return remedy.Eviction(node.name, tuple(victims))
+
+
+def _rank(candidate: remedy.Eviction) -> tuple[int, int, int, float]:
     """Candidates in order, best first: by the highest priority that has to go, their sum, their number, their age."""
     priorities = [_priority(victim) for victim in candidate.victims]
     highest = max(priorities)
@@ -123,8 +126,8 @@ def _rank(candidate: Candidate) -> tuple[int, int, int, float]:
     )
 
 
-def _importance(victim: pod.Pod) -> tuple[int, datetime]:
-    return (-_priority(victim), _started(victim))
+def _importance(booking: ledger.Booking) -> tuple[int, datetime]:
+    return (-_priority(booking.pod), _started(booking.pod))
 
 
 def _started(victim: pod.Pod) -> datetime:

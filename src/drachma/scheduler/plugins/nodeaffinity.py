@@ -8,64 +8,88 @@ from typing import Final
 from drachma import errors
 from drachma.api import node as nodes
 from drachma.api import nodeselector, pod
-from drachma.scheduler import hints, podinfo, selectors, verdict
-from drachma.scheduler.plugins.question import Preference, Question
+from drachma.scheduler.framework import cyclestate, hints, nodeselectors, plugin, scoring, verdict
+from drachma.scheduler.framework.plugin import Filtered, PreFilterResult, Scores
+from drachma.scheduler.snapshot import Snapshot, nodeinfo
 from drachma.values import nodes as matching
 
-_REJECTION: Final = verdict.Rejection(verdict.NODE_AFFINITY, ("node(s) didn't match Pod's node affinity/selector",))
-_CONFLICT: Final = verdict.Rejection(verdict.NODE_AFFINITY, ("pod affinity terms conflict",))
-_WEIGHT: Final = 2
+_NAME: Final = "NodeAffinity"
+_REJECTION: Final = verdict.Rejection(_NAME, ("node(s) didn't match Pod's node affinity/selector",))
+_CONFLICT: Final = verdict.Rejection(_NAME, ("pod affinity terms conflict",))
+
+_Labels = tuple[tuple[str, str], ...]
+_Required = tuple[_Labels, nodeselector.NodeSelector | None]
+"""What a pod requires of nodes: labels, and terms."""
+_Preferred = tuple[pod.PreferredSchedulingTerm, ...]
 
 
-def question(info: podinfo.PodInfo) -> Question | None:
-    """What nodes are asked; None if any will do."""
-    required = _required(info.pod)
-    if required is None and not info.pod.spec.node_selector:
+class NodeAffinity:
+    """The plugin."""
+
+    name: Final = _NAME
+
+    def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult | verdict.Rejection:
+        """Which nodes the pod requires by name; nothing is to be filtered where it requires nothing."""
+        spec = cycle.pod.pod.spec
+        selector = _required_terms(cycle.pod.pod)
+        if selector is None:
+            return plugin.ALL_NODES if spec.node_selector else plugin.SKIP
+        names = _names(selector)
+        if names is None:
+            return plugin.ALL_NODES
+        return PreFilterResult(names) if names else _CONFLICT
+
+    def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
+        """The nodes that are as required."""
+        required = _required(cycle.pod.pod)
+        classes = cycle.snapshot.nodes.properties.classes(
+            (_NAME, required), functools.partial(_matches_info, required), among=alive
+        )
+        return plugin.split(alive, classes.get(True, 0), rejection=_REJECTION)
+
+    def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
+        """The weights of the preferred terms that a node matches, added up: the more the better."""
+        affinity = cycle.pod.pod.spec.affinity
+        if affinity is None or affinity.node_affinity is None:
+            return {}
+        terms = affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+        if not terms:
+            return {}
+        try:
+            weighted = _weighted(terms)
+        except errors.InvalidValueError as error:
+            raise verdict.AbortError(f'running PreScore plugin "{_NAME}": {error}') from error
+        classes = cycle.snapshot.nodes.properties.classes(
+            ("preferred", terms), functools.partial(_preference, weighted), among=passing
+        )
+        return scoring.normalized(classes, among=passing)
+
+    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+        """The changes that can help."""
+        return _HINTS
+
+
+def _names(selector: nodeselector.NodeSelector) -> frozenset[str] | None:
+    """The nodes that are required by name, none where terms contradict each other; None if a term leaves it open."""
+    if not selector.node_selector_terms:
         return None
-    key = (tuple(sorted(info.pod.spec.node_selector.items())), required)
-    return Question((verdict.NODE_AFFINITY, key), lambda state: _matches(key, state.node), _REJECTION)
-
-
-def preference(info: podinfo.PodInfo) -> Preference | None:
-    """The weights of the preferred terms that a node matches, added up; None where nothing is preferred."""
-    affinity = info.pod.spec.affinity
-    if affinity is None or affinity.node_affinity is None:
-        return None
-    terms = affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
-    if not terms:
-        return None
-    try:
-        weighted = _weighted(terms)
-    except errors.InvalidValueError as error:
-        raise verdict.AbortError(f'running PreScore plugin "{verdict.NODE_AFFINITY}": {error}') from error
-    return Preference(
-        ("preferred", terms),
-        lambda state: sum(weight for weight, term in weighted if term.matches(state.node.metadata.labels, state.name)),
-        weight=_WEIGHT,
-    )
-
-
-def named_nodes(info: podinfo.PodInfo) -> frozenset[str] | verdict.Rejection | None:
-    """The nodes that the pod requires by name; None if some term leaves the name open.
-
-    A rejection where terms name nodes that contradict each other.
-    """
-    required = _required(info.pod)
-    if required is None or not required.node_selector_terms:
-        return None
-    named: set[str] = set()
-    for term in required.node_selector_terms:
+    names: set[str] = set()
+    for term in selector.node_selector_terms:
         of_term: set[str] | None = None
         for field in term.match_fields:
             if field.key == "metadata.name" and field.operator == "In":
                 of_term = set(field.values) if of_term is None else of_term & set(field.values)
         if of_term is None:
             return None
-        named |= of_term
-    return frozenset(named) or _CONFLICT
+        names |= of_term
+    return frozenset(names)
 
 
-def _required(waiting: pod.Pod) -> nodeselector.NodeSelector | None:
+def _required(waiting: pod.Pod) -> _Required:
+    return tuple(sorted(waiting.spec.node_selector.items())), _required_terms(waiting)
+
+
+def _required_terms(waiting: pod.Pod) -> nodeselector.NodeSelector | None:
     affinity = waiting.spec.affinity
     if affinity is None or affinity.node_affinity is None:
         return None
@@ -73,34 +97,43 @@ def _required(waiting: pod.Pod) -> nodeselector.NodeSelector | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _affinity(key: tuple[tuple[tuple[str, str], ...], nodeselector.NodeSelector | None]) -> matching.RequiredAffinity:
-    labels, required = key
-    terms = None if required is None else selectors.terms(required.node_selector_terms)
+def _matcher(required: _Required) -> matching.RequiredAffinity:
+    labels, selector = required
+    terms = None if selector is None else nodeselectors.terms(selector.node_selector_terms)
     return matching.RequiredAffinity(dict(labels), terms)
 
 
-def _matches(key: tuple[tuple[tuple[str, str], ...], nodeselector.NodeSelector | None], node: nodes.Node) -> bool:
+def _matches(required: _Required, node: nodes.Node) -> bool:
     try:
-        return _affinity(key).matches(node.metadata.labels, node.metadata.name)
+        return _matcher(required).matches(node.metadata.labels, node.metadata.name)
     except errors.InvalidValueError:
         # The API server does not check these terms, and upstream takes bad ones for terms that match nothing.
         return False
 
 
+def _matches_info(required: _Required, info: nodeinfo.NodeInfo) -> bool:
+    return _matches(required, info.node)
+
+
+_Weighted = tuple[tuple[int, matching.NodeSelectorMatcher], ...]
+
+
 @functools.lru_cache(maxsize=1024)
-def _weighted(
-    terms: tuple[pod.PreferredSchedulingTerm, ...],
-) -> tuple[tuple[int, matching.NodeSelectorMatcher], ...]:
+def _weighted(terms: _Preferred) -> _Weighted:
     return tuple(
-        (term.weight, matching.NodeSelectorMatcher.compile(selectors.terms((term.preference,))))
+        (term.weight, matching.NodeSelectorMatcher.compile(nodeselectors.terms((term.preference,))))
         for term in terms
         if term.weight and (term.preference.match_expressions or term.preference.match_fields)
     )
 
 
+def _preference(weighted: _Weighted, info: nodeinfo.NodeInfo) -> int:
+    return sum(weight for weight, term in weighted if term.matches(info.node.metadata.labels, info.name))
+
+
 def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
-    key = (tuple(sorted(waiting.spec.node_selector.items())), _required(waiting))
-    return _matches(key, new) and (old is None or not _matches(key, old))
+    required = _required(waiting)
+    return _matches(required, new) and (old is None or not _matches(required, old))
 
 
-HINTS: Final = (hints.Hint(hints.Resource.NODE, hints.Action.ADD | hints.Action.UPDATE_NODE_LABEL, _node_helps),)
+_HINTS: Final = (hints.Hint(hints.Resource.NODE, hints.Action.ADD | hints.Action.UPDATE_NODE_LABEL, _node_helps),)

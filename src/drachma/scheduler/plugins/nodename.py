@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from drachma.scheduler import hints, podinfo, verdict
-from drachma.scheduler.plugins.question import Question
+from drachma.scheduler.framework import cyclestate, hints, plugin, verdict
+from drachma.scheduler.framework.plugin import Filtered
+from drachma.scheduler.snapshot import Snapshot
 
-_REJECTION: Final = verdict.Rejection(verdict.NODE_NAME, ("node(s) didn't match the requested node name",))
+_NAME: Final = "NodeName"
+_REJECTION: Final = verdict.Rejection(_NAME, ("node(s) didn't match the requested node name",))
+_HINTS: Final = (hints.Hint(hints.Resource.NODE, hints.Action.ADD, hints.always),)
 
-HINTS: Final = (hints.Hint(hints.Resource.NODE, hints.Action.ADD, hints.always),)
 
+class NodeName:
+    """The plugin."""
 
-def question(info: podinfo.PodInfo) -> Question | None:
-    """What nodes are asked; None if the pod names no node."""
-    name = info.pod.spec.node_name
-    if not name:
-        return None
-    return Question((verdict.NODE_NAME, name), lambda state: state.name == name, _REJECTION)
+    name: Final = _NAME
+
+    def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
+        """The node that the pod names, or all where it names none."""
+        node = cycle.pod.pod.spec.node_name
+        if not node:
+            return alive, ()
+        return plugin.split(alive, cycle.snapshot.nodes.named(frozenset({node})), rejection=_REJECTION)
+
+    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+        """The changes that can help."""
+        return _HINTS

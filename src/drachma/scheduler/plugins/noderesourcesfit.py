@@ -1,21 +1,18 @@
-"""NodeResourcesFit: whether what is left of a node is enough, and which node has most left (least allocated).
-
-With NodeResourcesBalancedAllocation, which upstream also scores by: a node whose cpu and memory are used evenly.
-Both depend on the node's ledger alone, so one question asks for both.
-"""
+"""NodeResourcesFit: whether what is left of a node is enough, and which node has most left (least allocated)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable
 from typing import Final, NamedTuple
 
-from drachma.accounting import ledger, requests, resourcenames
-from drachma.api import deviceclass, pod
+from drachma.accounting import ledger, requests, resourcenames, shortage
+from drachma.api import deviceclass, gates, pod
 from drachma.api import node as nodes
-from drachma.scheduler import hints, verdict
+from drachma.scheduler.framework import cyclestate, hints, plugin, scoring, verdict
+from drachma.scheduler.framework.plugin import Filtered, PreFilterResult, Scores
+from drachma.scheduler.snapshot import Snapshot, delegation, nodeinfo
 
-_MAX: Final = 100
+_NAME: Final = "NodeResourcesFit"
 _TOO_MANY: Final = "Too many pods"
 
 
@@ -28,98 +25,99 @@ class Fit(NamedTuple):
 
     @property
     def rejection(self) -> verdict.Rejection:
-        return verdict.Rejection(verdict.NODE_RESOURCES_FIT, self.reasons, self.is_resolvable)
+        return verdict.Rejection(_NAME, self.reasons, self.is_resolvable)
 
 
 class FitQuestion:
     """What is asked of a node's ledger; ``delegated`` are resources that devices may stand for."""
 
-    __slots__ = ("_amounts", "_cpu", "_delegated", "_memory", "_scored_cpu", "_scored_memory", "key")
+    __slots__ = ("_amounts", "_delegated", "_scored_cpu", "_scored_memory", "key")
 
     def __init__(self, demand: ledger.Demand, delegated: frozenset[str] = frozenset()) -> None:
         self._amounts = demand.amounts
         self._delegated = delegated
-        asked = dict(demand.amounts)
-        self._cpu, self._memory = asked.get(resourcenames.CPU, 0), asked.get(resourcenames.MEMORY, 0)
         self._scored_cpu, self._scored_memory = demand.scored_cpu, demand.scored_memory
-        self.key: Hashable = (demand.amounts, demand.scored_cpu, demand.scored_memory, delegated)
+        self.key: Hashable = (_NAME, demand.amounts, demand.scored_cpu, demand.scored_memory, delegated)
         """The same only for questions that every node answers alike."""
 
     def ask(self, account: ledger.Ledger) -> Fit:
         """The answer of one node."""
-        short = shortage(self._amounts, account, delegated=self._delegated)
+        short = shortage.resources(self._amounts, account, delegated=self._delegated)
         is_full = len(account.bookings) + 1 > account.allowed_pods
         if not short and not is_full:
-            return Fit(self._score(account))
+            return Fit(self._least_allocated(account))
         reasons = tuple(f"Insufficient {name}" for name in short)
         if is_full:
             reasons = (_TOO_MANY, *reasons)
-        return Fit(0, reasons, is_resolvable=is_resolvable(short, self._amounts, account))
+        return Fit(0, reasons, shortage.is_resolvable(short, self._amounts, account=account))
 
-    def _score(self, account: ledger.Ledger) -> int:
-        least = _least_allocated(
-            (
-                (account.allocatable.get(resourcenames.CPU, 0), account.scored_cpu + self._scored_cpu),
-                (account.allocatable.get(resourcenames.MEMORY, 0), account.scored_memory + self._scored_memory),
-            )
-        )
-        if not self._cpu and not self._memory:
-            return least
-        return least + _balanced(account, cpu=self._cpu, memory=self._memory)
+    def ask_node(self, info: nodeinfo.NodeInfo) -> Fit:
+        """The same of a node of a snapshot."""
+        return self.ask(info.ledger)
 
-
-def shortage(
-    asked: resourcenames.Amounts, account: ledger.Ledger, *, delegated: frozenset[str] = frozenset()
-) -> tuple[str, ...]:
-    """The resources of which a node has too little left."""
-    allocatable, requested = account.allocatable, account.requested
-    found = []
-    for name, amount in asked:
-        has = allocatable.get(name, 0)
-        if amount > has - requested.get(name, 0) and not (has == 0 and name in delegated):
-            found.append(name)
-    return tuple(found)
+    def _least_allocated(self, account: ledger.Ledger) -> int:
+        all_cpu = account.allocatable.get(resourcenames.CPU, 0)
+        all_memory = account.allocatable.get(resourcenames.MEMORY, 0)
+        score = 0
+        if all_cpu:
+            score += max(all_cpu - account.scored_cpu - self._scored_cpu, 0) * scoring.MAX // all_cpu
+        if all_memory:
+            score += max(all_memory - account.scored_memory - self._scored_memory, 0) * scoring.MAX // all_memory
+        return score // 2 if all_cpu and all_memory else score
 
 
-def is_resolvable(short: Iterable[str], asked: resourcenames.Amounts, account: ledger.Ledger) -> bool:
-    """Whether the node would be large enough if it were empty."""
-    amounts = dict(asked)
-    return all(amounts[name] <= account.allocatable.get(name, 0) for name in short)
+_QUESTION: Final = cyclestate.Key[FitQuestion]("what nodes are asked")
+_SCORES: Final = cyclestate.Key[Scores]("scores of the nodes that fit")
 
 
-def _least_allocated(usages: Iterable[tuple[int, int]]) -> int:
-    scores = [
-        (capacity - requested) * _MAX // capacity if requested <= capacity else 0
-        for capacity, requested in usages
-        if capacity
-    ]
-    return sum(scores) // len(scores) if scores else 0
+class NodeResourcesFit:
+    """The plugin."""
 
+    name: Final = _NAME
 
-def _balanced(account: ledger.Ledger, *, cpu: int, memory: int) -> int:
-    before = _balance(account, cpu=0, memory=0)
-    after = _balance(account, cpu=cpu, memory=memory)
-    return _MAX // 2 + int((_MAX // 2 + after - before) / 2)
+    def __init__(self, enabled: gates.Gates) -> None:
+        self._has_extended: Final = enabled.on(gates.Gate.EXTENDED_RESOURCE)
 
+    def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult:
+        """Works out what nodes are asked."""
+        demand = delegation.demand(cycle.pod, cycle.snapshot)
+        delegated = delegation.extended(cycle.pod, cycle.snapshot.devices) if self._has_extended else frozenset()
+        cycle.write(_QUESTION, FitQuestion(demand, delegated))
+        return plugin.ALL_NODES
 
-def _balance(account: ledger.Ledger, *, cpu: int, memory: int) -> int:
-    shares = [
-        min((account.requested.get(name, 0) + more) / account.allocatable[name], 1.0)
-        for name, more in ((resourcenames.CPU, cpu), (resourcenames.MEMORY, memory))
-        if account.allocatable.get(name, 0)
-    ]
-    deviation = math.fabs((shares[0] - shares[1]) / 2) if len(shares) == 2 else 0.0
-    return int((1 - deviation) * _MAX)
+    def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
+        """The nodes that have enough left."""
+        question = cycle.read(_QUESTION)
+        classes = cycle.snapshot.nodes.resources.classes(question.key, question.ask_node, among=alive)
+        passing = 0
+        rejections: list[tuple[verdict.Rejection, int]] = []
+        scores: dict[int, int] = {}
+        for fit, nodes_alike in classes.items():
+            same = nodes_alike & alive
+            if not same:
+                continue
+            if fit.reasons:
+                rejections.append((fit.rejection, same))
+            else:
+                passing |= same
+                scores[fit.score] = same
+        cycle.write(_SCORES, scores)
+        return passing, rejections
 
+    def score(self, cycle: cyclestate.CycleState, _passing: int) -> Scores:
+        """The more is left of cpu and memory, the better."""
+        return cycle.read(_SCORES)
 
-# Hints
+    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+        """The changes that can help."""
+        return _HINTS
 
 
 def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
     asked = resourcenames.amounts(requests.total(waiting))
     account = ledger.Ledger()
     account.measure(new)
-    if account.allowed_pods < 1 or shortage(tuple(_without_devices(asked)), account):
+    if account.allowed_pods < 1 or shortage.resources(tuple(_without_devices(asked)), account):
         return False
     if old is None:
         return True
@@ -143,7 +141,7 @@ def _class_helps(waiting: pod.Pod, old: deviceclass.DeviceClass | None, new: dev
     return explicit is not None and explicit in asked and (old is None or old.spec.extended_resource_name != explicit)
 
 
-HINTS: Final = (
+_HINTS: Final = (
     hints.Hint(hints.Resource.ASSIGNED_POD, hints.Action.DELETE, hints.always),
     hints.Hint(hints.Resource.ASSIGNED_POD, hints.Action.UPDATE_POD_SCALE_DOWN, hints.always),
     hints.Hint(hints.Resource.TARGET_POD, hints.Action.UPDATE_POD_SCALE_DOWN, hints.always),

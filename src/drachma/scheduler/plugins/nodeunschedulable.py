@@ -7,18 +7,30 @@ from typing import Final
 from drachma.api import node as nodes
 from drachma.api import pod
 from drachma.claims import taints
-from drachma.scheduler import hints, podinfo, verdict
-from drachma.scheduler.plugins.question import Question
+from drachma.scheduler.framework import cyclestate, hints, plugin, verdict
+from drachma.scheduler.framework.plugin import Filtered
+from drachma.scheduler.snapshot import Snapshot
 
+_NAME: Final = "NodeUnschedulable"
 _TAINT: Final = nodes.Taint(key=taints.UNSCHEDULABLE, effect=taints.NO_SCHEDULE)
-_REJECTION: Final = verdict.Rejection(verdict.NODE_UNSCHEDULABLE, ("node(s) were unschedulable",))
+_REJECTION: Final = verdict.Rejection(_NAME, ("node(s) were unschedulable",))
 
 
-def question(info: podinfo.PodInfo) -> Question | None:
-    """What nodes are asked; None if the pod does not mind."""
-    if taints.is_tolerated(_TAINT, info.pod.spec.tolerations):
-        return None
-    return Question(verdict.NODE_UNSCHEDULABLE, lambda state: not state.node.spec.unschedulable, _REJECTION)
+class NodeUnschedulable:
+    """The plugin."""
+
+    name: Final = _NAME
+
+    def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
+        """The nodes that are not cordoned, or all where the pod does not mind."""
+        cordoned = cycle.snapshot.nodes.cordoned & alive
+        if not cordoned or taints.is_tolerated(_TAINT, cycle.pod.pod.spec.tolerations):
+            return alive, ()
+        return plugin.split(alive, ~cordoned, rejection=_REJECTION)
+
+    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+        """The changes that can help."""
+        return _HINTS
 
 
 def _node_helps(_waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
@@ -29,7 +41,7 @@ def _toleration_helps(_waiting: pod.Pod, _old: pod.Pod, new: pod.Pod) -> bool:
     return taints.is_tolerated(_TAINT, new.spec.tolerations)
 
 
-HINTS: Final = (
+_HINTS: Final = (
     hints.Hint(hints.Resource.NODE, hints.Action.ADD | hints.Action.UPDATE_NODE_TAINT, _node_helps),
     hints.Hint(hints.Resource.TARGET_POD, hints.Action.UPDATE_POD_TOLERATION, _toleration_helps),
 )

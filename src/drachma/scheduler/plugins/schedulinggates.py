@@ -5,15 +5,25 @@ from __future__ import annotations
 from typing import Final
 
 from drachma.api import pod
-from drachma.scheduler import hints, verdict
+from drachma.scheduler.framework import hints, verdict
+from drachma.scheduler.snapshot import Snapshot
 
-HINTS: Final = (hints.Hint(hints.Resource.TARGET_POD, hints.Action.UPDATE_POD_GATES, hints.always),)
+_HINTS: Final = (hints.Hint(hints.Resource.TARGET_POD, hints.Action.UPDATE_POD_GATES, hints.always),)
 
 
-def pre_enqueue(waiting: pod.Pod) -> verdict.Rejection | None:
-    """Why the pod does not even come into the queue, if that is so."""
-    gates = waiting.spec.scheduling_gates
-    if not gates:
-        return None
-    listed = " ".join(gate.name for gate in gates)
-    return verdict.Rejection(verdict.SCHEDULING_GATES, (f"waiting for scheduling gates: [{listed}]",))
+class SchedulingGates:
+    """The plugin."""
+
+    name: Final = "SchedulingGates"
+
+    def pre_enqueue(self, waiting: pod.Pod, _snapshot: Snapshot) -> verdict.Rejection | None:
+        """Why the pod is not even tried, if that is so."""
+        gates = waiting.spec.scheduling_gates
+        if not gates:
+            return None
+        listed = " ".join(gate.name for gate in gates)
+        return verdict.Rejection(self.name, (f"waiting for scheduling gates: [{listed}]",))
+
+    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+        """The changes that can help."""
+        return _HINTS

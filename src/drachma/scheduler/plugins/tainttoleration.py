@@ -2,40 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Final
+import functools
+from typing import Final, NamedTuple
 
 from drachma.api import node as nodes
 from drachma.api import pod
 from drachma.claims import taints
-from drachma.scheduler import hints, podinfo, verdict
-from drachma.scheduler.plugins.question import Preference, Question
+from drachma.scheduler.framework import cyclestate, hints, plugin, scoring, verdict
+from drachma.scheduler.framework.plugin import Filtered, Scores
+from drachma.scheduler.snapshot import Snapshot, nodeinfo
 
-_REJECTION: Final = verdict.Rejection(verdict.TAINT_TOLERATION, ("node(s) had untolerated taint(s)",))
-_WEIGHT: Final = 3
+_NAME: Final = "TaintToleration"
+_REJECTION: Final = verdict.Rejection(_NAME, ("node(s) had untolerated taint(s)",))
+
+_Tolerations = tuple[pod.Toleration, ...]
 
 
-def question(info: podinfo.PodInfo) -> Question:
-    """What nodes are asked."""
-    tolerations = info.pod.spec.tolerations
-    return Question(
-        (verdict.TAINT_TOLERATION, tolerations),
-        lambda state: taints.preventing(state.node.spec.taints, tolerations) is None,
-        _REJECTION,
+class _Taints(NamedTuple):
+    """What a node's taints mean for a pod."""
+
+    is_welcome: bool
+    discouraging: int = 0
+    """Taints that only discourage, and are not tolerated."""
+
+
+_DISCOURAGING: Final = cyclestate.Key[Scores]("nodes by taints that discourage")
+
+
+class TaintToleration:
+    """The plugin."""
+
+    name: Final = _NAME
+
+    def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
+        """The nodes without a taint that keeps the pod away."""
+        nodes = cycle.snapshot.nodes
+        tainted = nodes.tainted & alive
+        if not tainted:
+            return alive, ()
+        tolerations = cycle.pod.pod.spec.tolerations
+        classes = nodes.properties.classes((_NAME, tolerations), functools.partial(_judge, tolerations), among=tainted)
+        discouraging = {0: alive & ~tainted}
+        for meaning, nodes_alike in classes.items():
+            same = nodes_alike & tainted
+            if meaning.is_welcome and same:
+                discouraging[meaning.discouraging] = discouraging.get(meaning.discouraging, 0) | same
+        cycle.write(_DISCOURAGING, discouraging)
+        return plugin.split(alive, functools.reduce(int.__or__, discouraging.values()), rejection=_REJECTION)
+
+    def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
+        """The fewer taints that only discourage are not tolerated, the better."""
+        discouraging = cycle.find(_DISCOURAGING)
+        if discouraging is None or len(discouraging) < 2:
+            return {}
+        return scoring.normalized(discouraging, among=passing, less_is_better=True)
+
+    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+        """The changes that can help."""
+        return _HINTS
+
+
+def _judge(tolerations: _Tolerations, info: nodeinfo.NodeInfo) -> _Taints:
+    if taints.preventing(info.node.spec.taints, tolerations) is not None:
+        return _Taints(is_welcome=False)
+    discouraging = sum(
+        taint.effect == taints.PREFER_NO_SCHEDULE and not taints.is_tolerated(taint, tolerations)
+        for taint in info.node.spec.taints
     )
-
-
-def preference(info: podinfo.PodInfo) -> Preference:
-    """How many taints that only discourage are not tolerated: the fewer the better."""
-    tolerations = tuple(entry for entry in info.pod.spec.tolerations if entry.effect in ("", taints.PREFER_NO_SCHEDULE))
-    return Preference(
-        ("discouraging", tolerations),
-        lambda state: sum(
-            taint.effect == taints.PREFER_NO_SCHEDULE and not taints.is_tolerated(taint, tolerations)
-            for taint in state.node.spec.taints
-        ),
-        weight=_WEIGHT,
-        less_is_better=True,
-    )
+    return _Taints(is_welcome=True, discouraging=discouraging)
 
 
 def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
@@ -44,7 +78,7 @@ def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bo
     return was_prevented and taints.preventing(new.spec.taints, tolerations) is None
 
 
-HINTS: Final = (
+_HINTS: Final = (
     hints.Hint(hints.Resource.NODE, hints.Action.ADD | hints.Action.UPDATE_NODE_TAINT, _node_helps),
     hints.Hint(hints.Resource.TARGET_POD, hints.Action.UPDATE_POD_TOLERATION, hints.always),
 )

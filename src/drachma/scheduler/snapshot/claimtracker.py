@@ -3,7 +3,7 @@
 An allocation that was decided is *in flight* until it is written: its devices are taken for every other pod, and a
 second pod that wants the same claim has to wait. After the write the claim is *assumed* until the informer shows it.
 Whatever holds devices is counted in the allocated state, exactly once per claim. Informers and binders call this; all
-of it is lost with the process, and then in-flight allocations never happened.
+of it is lost with the process, and then in-flight allocations never happened. A fork is told nothing any more.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from drachma.allocator import allocated
 from drachma.api import meta, resourceclaim
 from drachma.claims import identity, wellknown
 from drachma.runtime import cache
+from drachma.values import forkmap
 
 
 class _InFlight(NamedTuple):
@@ -25,16 +26,36 @@ class _InFlight(NamedTuple):
 class ClaimTracker:
     """All claims of the cluster."""
 
-    def __init__(self, state: allocated.AllocatedState, touched: Callable[[set[identity.PoolID]], None]) -> None:
-        """``touched`` hears of the pools in which something was taken or given back."""
+    def __init__(
+        self,
+        state: allocated.AllocatedState,
+        touched: Callable[[set[identity.PoolID]], None],
+        *,
+        parent: ClaimTracker | None = None,
+    ) -> None:
+        """``touched`` hears of the pools in which something was taken or given back.
+
+        With a ``parent`` this is a fork of it, and ``state`` a fork of its state.
+        """
         self._state: Final = state
         self._touched: Final = touched
-        self._claims: Final[dict[cache.Key, resourceclaim.ResourceClaim]] = {}
-        self._in_flight: Final[dict[str, _InFlight]] = {}
-        self._counted: Final[dict[cache.Key, resourceclaim.AllocationResult]] = {}
-        self._special: Final[dict[str, cache.Key]] = {}
-        self._since: Final[dict[cache.Key, int]] = {}
         self._watchers: Final[dict[str, list[Callable[[], None]]]] = {}
+        if parent is None:
+            self._claims = forkmap.ForkMap[cache.Key, resourceclaim.ResourceClaim]()
+            self._in_flight = forkmap.ForkMap[str, _InFlight]()
+            self._counted = forkmap.ForkMap[cache.Key, resourceclaim.AllocationResult]()
+            self._special = forkmap.ForkMap[str, cache.Key]()
+            self._since = forkmap.ForkMap[cache.Key, int]()
+        else:
+            self._claims = parent._claims.fork()
+            self._in_flight = parent._in_flight.fork()
+            self._counted = parent._counted.fork()
+            self._special = parent._special.fork()
+            self._since = parent._since.fork()
+
+    def fork(self, state: allocated.AllocatedState, touched: Callable[[set[identity.PoolID]], None]) -> ClaimTracker:
+        """The same claims, to be changed apart, with a fork of the state."""
+        return ClaimTracker(state, touched, parent=self)
 
     def __iter__(self) -> Iterator[resourceclaim.ResourceClaim]:
         return iter(self._claims.values())
@@ -60,18 +81,18 @@ class ClaimTracker:
         Not ``is_exact``: there may have been states in between that nobody told of.
         """
         key = cache.key_of(claim)
-        known = self._claims.get(key)
-        if known is not None and known.metadata.uid != claim.metadata.uid:
-            known = None
+        stored = self._claims.get(key)
+        if stored is not None and stored.metadata.uid != claim.metadata.uid:
+            stored = None
         # An own write is known before the informer shows it.
-        if known is not None and _is_newer(known.metadata.resource_version, claim.metadata.resource_version):
+        if stored is not None and _is_newer(stored.metadata.resource_version, claim.metadata.resource_version):
             return
         self._claims[key] = claim
         if claim.status.allocation is None:
             if key in self._since:
                 del self._since[key]
-        elif known is None or known.status.allocation is None:
-            self._since[key] = int(claim.metadata.resource_version or 0) if is_exact and known is not None else 0
+        elif stored is None or stored.status.allocation is None:
+            self._since[key] = int(claim.metadata.resource_version or 0) if is_exact and stored is not None else 0
         if (
             claim.metadata.annotations
             and claim.metadata.annotations.get(wellknown.EXTENDED_RESOURCE_ANNOTATION) == "true"
@@ -85,11 +106,11 @@ class ClaimTracker:
     def remove(self, claim: resourceclaim.ResourceClaim) -> None:
         """Forget a claim that is gone; an allocation of it that is in flight stays until its writer gives up."""
         key = cache.key_of(claim)
-        known = self._claims.get(key)
-        if known is None or known.metadata.uid != claim.metadata.uid:
+        stored = self._claims.get(key)
+        if stored is None or stored.metadata.uid != claim.metadata.uid:
             return
         del self._claims[key]
-        self._since.pop(key, None)
+        self._since.pop(key)
         for owner in claim.metadata.owner_references:
             if self._special.get(owner.uid) == key:
                 del self._special[owner.uid]
@@ -117,8 +138,8 @@ class ClaimTracker:
 
     def pending(self, uid: str) -> resourceclaim.AllocationResult | None:
         """The allocation of a claim that is about to be written."""
-        found = self._in_flight.get(uid)
-        return None if found is None else found.allocation
+        in_flight = self._in_flight.get(uid)
+        return None if in_flight is None else in_flight.allocation
 
     def reserve(self, owner: meta.ObjectMeta, allocation: resourceclaim.AllocationResult) -> None:
         """Note that an allocation of a claim is about to be written."""
@@ -127,9 +148,10 @@ class ClaimTracker:
 
     def settle(self, uid: str) -> None:
         """Note that an allocation is no longer in flight: it was written, or it will not be."""
-        found = self._in_flight.pop(uid, None)
-        if found is not None:
-            self._count(cache.Key(found.owner.namespace, found.owner.name), found.owner)
+        in_flight = self._in_flight.pop(uid)
+        if in_flight is not None:
+            owner = in_flight.owner
+            self._count(cache.Key(owner.namespace, owner.name), owner)
 
     def _count(self, key: cache.Key, owner: meta.ObjectMeta) -> None:
         claim = self._claims.get(key)
@@ -152,6 +174,6 @@ class ClaimTracker:
         self._touched(pools)
 
 
-def _is_newer(known: str, told: str) -> bool:
+def _is_newer(version: str, other: str) -> bool:
     """Whether a resource version is as new as another one or newer; without versions nothing is."""
-    return known == told != "" or int(known or 0) > int(told or 0)
+    return version == other != "" or int(version or 0) > int(other or 0)

@@ -1,44 +1,57 @@
-"""The inventory: all that is known about devices (slices, classes, taint rules, claims), and what nodes see of it.
+"""The devices of a snapshot: all that is known about them (slices, classes, taint rules, claims), and who sees what.
 
-Informers put objects in; the device filter asks questions. Changes are logged as the sets of nodes that they concern:
-a slice for one node concerns that node, devices taken in a pool concern the nodes that see the pool. A device class
-concerns everything.
+Informers put objects in; plugins ask. Changes are noted as the sets of nodes that they concern: a slice for one node
+concerns that node, devices taken in a pool concern the nodes that see the pool. A device class concerns everything.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import uuid
 from collections.abc import Callable
-from typing import Final
+from typing import NamedTuple
 
 from drachma import allocator
 from drachma.accounting import extendedresources
 from drachma.allocator import selectors
-from drachma.allocator import view as views
+from drachma.allocator import view as allocatorview
 from drachma.api import deviceclass, devicetaintrule, gates, nodeallocatable, resourceclaim, resourceslice
 from drachma.claims import identity
-from drachma.scheduler import changelog, cluster
-from drachma.scheduler.dynamicresources import sights, tracker, viewkey
+from drachma.scheduler.snapshot import claimtracker, nodechanges, nodeclass, nodeinfo, nodeviews
+from drachma.scheduler.snapshot import nodes as snapshotnodes
 
 
-class Inventory:
+class NodeDevices(NamedTuple):
+    """A node, and where it gets devices from."""
+
+    info: nodeinfo.NodeInfo
+    views: nodeviews.NodeViews
+    allocator: allocator.Allocator
+
+    @property
+    def view(self) -> allocatorview.View:
+        """The devices that it sees; raises AllocationError for a selector that does not compile."""
+        return self.views.view(self.info)
+
+
+class Devices:
     """The devices of a cluster and the claims on them."""
 
     def __init__(
         self,
-        nodes: cluster.Cluster,
+        nodes: snapshotnodes.Nodes,
         enabled: gates.Gates,
         *,
         share_ids: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
-        self._nodes: Final = nodes
-        self.features: Final = allocator.Features.of(enabled)
-        self.catalog: Final = allocator.Catalog()
-        self.classes: Final = allocator.Classes()
-        self.names: Final = extendedresources.ExtendedResources()
-        self.state: Final = allocator.AllocatedState(consumable_capacity=self.features.consumable_capacity)
-        self.claims: Final = tracker.ClaimTracker(self.state, self._pools_touched)
-        self.allocator: Final = allocator.Allocator(
+        self._nodes = nodes
+        self.features = allocator.Features.of(enabled)
+        self.catalog = allocator.Catalog()
+        self.classes = allocator.Classes()
+        self.names = extendedresources.ExtendedResources()
+        self.state = allocator.AllocatedState(consumable_capacity=self.features.consumable_capacity)
+        self.allocator = allocator.Allocator(
             self.catalog,
             classes=self.classes,
             allocated=self.state,
@@ -46,29 +59,55 @@ class Inventory:
             features=self.features,
             share_ids=share_ids,
         )
-        self.changes: Final = changelog.ChangeLog()
-        """Changes of the devices that nodes see."""
-        self.sights: Final = sights.Sights(nodes, self.view)
-        self.keys: Final = viewkey.ViewKeys(self.state)
-        self.class_changes = 0
-        """Grows with every change of a class, after which no answer about devices holds any more."""
-        self._onlookers: Final[dict[identity.PoolID, int]] = {}
-        self._mapping_slices: Final[set[str]] = set()
+        self.views = nodeviews.NodeViews(nodes.at, self.catalog, self.features)
+        self.claims = claimtracker.ClaimTracker(self.state, self.views.touched)
+        self.class_revision = 0
+        """Another one after every change of a class, in whatever fork: no answer about devices holds then."""
+        self._revisions = itertools.count(1)
+        self._has_own_classes = True
+        self._mapping_slices = 0
+        self.availability = nodeclass.ClassMemory(
+            functools.partial(_node_devices, nodes.at, self.views, self.allocator),
+            changes=self.views.availability,
+            groups=self.views.groups,
+        )
+        """Answers about the devices that nodes see and what is left of them."""
+
+    def fork(self, nodes: snapshotnodes.Nodes) -> Devices:
+        """The same devices and claims, to be changed apart; ``nodes`` are a fork of the nodes."""
+        other = Devices.__new__(Devices)
+        other._nodes = nodes
+        other.features = self.features
+        other.catalog = self.catalog.fork()
+        other.classes, other.names = self.classes, self.names
+        other._has_own_classes = self._has_own_classes = False
+        other.state = self.state.fork()
+        other.allocator = self.allocator.fork(other.catalog, classes=other.classes, allocated=other.state)
+        other.views = nodeviews.NodeViews(nodes.at, other.catalog, other.features, parent=self.views)
+        other.claims = self.claims.fork(other.state, other.views.touched)
+        other.class_revision = self.class_revision
+        other._revisions = self._revisions
+        other._mapping_slices = self._mapping_slices
+        other.availability = nodeclass.ClassMemory(
+            functools.partial(_node_devices, nodes.at, other.views, other.allocator),
+            changes=other.views.availability,
+            groups=other.views.groups,
+            parent=self.availability,
+        )
+        return other
 
     @property
     def has_mappings(self) -> bool:
         """Whether any device means something for node-allocatable resources."""
-        return bool(self._mapping_slices)
+        return self._mapping_slices > 0
 
-    def view(self, state: cluster.NodeState) -> views.View:
+    def at(self, info: nodeinfo.NodeInfo) -> NodeDevices:
+        """A node, and where it gets devices from."""
+        return NodeDevices(info, self.views, self.allocator)
+
+    def view(self, info: nodeinfo.NodeInfo) -> allocatorview.View:
         """The devices that a node sees; raises AllocationError for a selector that does not compile."""
-        shown = self.catalog.view(state.place, self.features)
-        bit = state.bit
-        for gathered in shown.pools:
-            before = self._onlookers.get(gathered.pool_id, 0)
-            if not before & bit:
-                self._onlookers[gathered.pool_id] = before | bit
-        return shown
+        return self.views.view(info)
 
     def find(self, result: resourceclaim.DeviceRequestAllocationResult) -> resourceslice.Device | None:
         """An allocated device, as the newest generation of its pool has it, whatever nodes it is for."""
@@ -84,70 +123,75 @@ class Inventory:
 
     # What informers tell
 
-    def put_slice(self, published: resourceslice.ResourceSlice, *, old: resourceslice.ResourceSlice | None) -> None:
+    def put_slice(self, published: resourceslice.ResourceSlice) -> None:
         """Take in a slice, new or changed."""
+        before = self.catalog.get(str(published.metadata.name))
         self.catalog.put(published)
-        name = str(published.metadata.name)
-        if any(nodeallocatable.resources_of(device) for device in published.spec.devices):
-            self._mapping_slices.add(name)
-        else:
-            self._mapping_slices.discard(name)
+        self._mapping_slices += _has_mappings(published) - _has_mappings(before)
         self._slice_changed(published)
-        if old is not None:
-            self._slice_changed(old)
+        if before is not None:
+            self._slice_changed(before)
 
-    def remove_slice(self, gone: resourceslice.ResourceSlice) -> None:
-        """Forget a slice."""
-        self.catalog.remove(str(gone.metadata.name))
-        self._mapping_slices.discard(str(gone.metadata.name))
-        self._slice_changed(gone)
+    def remove_slice(self, name: str) -> None:
+        """Forget a slice; nothing happens if there is none."""
+        before = self.catalog.get(name)
+        if before is not None:
+            self.catalog.remove(name)
+            self._mapping_slices -= _has_mappings(before)
+            self._slice_changed(before)
 
     def put_rule(self, rule: devicetaintrule.DeviceTaintRule) -> None:
         """Apply a taint rule."""
         self.catalog.put_rule(rule)
-        self._views_changed(changelog.EVERYTHING)
+        self.views.changed(nodechanges.EVERYTHING)
 
     def remove_rule(self, name: str) -> None:
         """Take the taints of a rule away."""
         self.catalog.remove_rule(name)
-        self._views_changed(changelog.EVERYTHING)
+        self.views.changed(nodechanges.EVERYTHING)
 
     def put_class(self, entry: deviceclass.DeviceClass) -> None:
         """Take in a class."""
+        self._own_classes()
         self.classes.put(entry)
         self.names.put(entry)
-        self.class_changes += 1
 
     def remove_class(self, name: str) -> None:
         """Forget a class."""
+        self._own_classes()
         self.classes.remove(name)
         self.names.remove(name)
-        self.class_changes += 1
 
-    def node_changed(self, state: cluster.NodeState) -> None:
+    def node_changed(self, info: nodeinfo.NodeInfo) -> None:
         """Note that a node is new, or has other labels or features."""
-        self._views_changed(state.bit)
+        self.views.changed(info.bit)
 
-    def node_removed(self, state: cluster.NodeState) -> None:
+    def node_removed(self, info: nodeinfo.NodeInfo) -> None:
         """Note that a node is gone."""
-        self.catalog.forget_node(state.name)
-        self._views_changed(state.bit)
+        self.catalog.forget_node(info.name)
+        self.views.changed(info.bit)
+
+    def _own_classes(self) -> None:
+        self.class_revision = next(self._revisions)
+        self.views.availability.append(nodechanges.EVERYTHING)
+        if not self._has_own_classes:
+            self._has_own_classes = True
+            self.classes, self.names = self.classes.fork(), self.names.fork()
+            self.allocator.classes = self.classes
 
     def _slice_changed(self, published: resourceslice.ResourceSlice) -> None:
-        concerned = self._onlookers.get(identity.PoolID(published.spec.driver, published.spec.pool.name), 0)
+        nodes = nodechanges.EVERYTHING
         if published.spec.node_name:
-            state = self._nodes.find(published.spec.node_name)
-            concerned |= 0 if state is None else state.bit
-        else:
-            concerned = changelog.EVERYTHING
-        self._views_changed(concerned)
+            info = self._nodes.find(published.spec.node_name)
+            nodes = 0 if info is None else info.bit
+        self.views.pool_changed(identity.PoolID(published.spec.driver, published.spec.pool.name), nodes)
 
-    def _views_changed(self, nodes: int) -> None:
-        self.sights.forget(nodes)
-        self.changes.append(nodes)
 
-    def _pools_touched(self, pools: set[identity.PoolID]) -> None:
-        concerned = 0
-        for pool_id in pools:
-            concerned |= self._onlookers.get(pool_id, 0)
-        self.changes.append(concerned)
+def _node_devices(
+    node_at: Callable[[int], nodeinfo.NodeInfo], seen: nodeviews.NodeViews, source: allocator.Allocator, slot: int
+) -> NodeDevices:
+    return NodeDevices(node_at(slot), seen, source)
+
+
+def _has_mappings(published: resourceslice.ResourceSlice | None) -> bool:
+    return published is not None and any(map(nodeallocatable.resources_of, published.spec.devices))

@@ -1,22 +1,27 @@
 """Node classes: nodes that give the same answer to a question of a pod, so that it is answered once for all of them.
 
 A question is something like "do these tolerations put up with the node's taints" or "how does this much fit", and its
-answer depends on one node's state alone. :class:`NodeClasses` keeps the answers of all nodes as sets of nodes by
-answer and asks again only the nodes that changed since; the next pod with the same question finds the sets ready.
-:class:`Questions` holds the classes of the questions asked lately.
+answer follows from one node's state alone. :class:`ClassMemory` keeps, for the questions asked lately about one aspect
+of nodes, the sets of nodes by answer; only nodes that changed since are asked again. The next pod with the same
+question finds the sets ready.
+
+A fork asks only the nodes that are not as in what it was forked from, and takes the answers of all others from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
-from drachma.scheduler import changelog
+from drachma.scheduler.snapshot import nodechanges
 
 AnswerT = TypeVar("AnswerT", bound=Hashable)
 NodeT = TypeVar("NodeT")
 
 _QUESTIONS_REMEMBERED: Final = 512
+
+Groups = Callable[[int], Iterable[tuple[int, int]]]
+"""Splits a set of nodes into sets that answer alike for a known reason, each with the slot of one of them."""
 
 
 def slots(nodes: int) -> Iterator[int]:
@@ -27,44 +32,33 @@ def slots(nodes: int) -> Iterator[int]:
         nodes ^= low
 
 
-Alike = Callable[[int], Iterator[tuple[NodeT, int]]]
-"""Splits a set of nodes into sets that answer alike for a known reason, each with one node to ask."""
+def one_by_one(nodes: int) -> Iterator[tuple[int, int]]:
+    """The members of a set of nodes, lowest first, each also as a set of its own."""
+    while nodes:
+        low = nodes & -nodes
+        yield low.bit_length() - 1, low
+        nodes ^= low
 
 
-class NodeClasses(Generic[NodeT, AnswerT]):
-    """The nodes by their answer to one question."""
+class _Classes(Generic[AnswerT]):
+    """What is known of the answers to one question."""
 
-    __slots__ = ("_alike", "_ask", "_log", "_pending", "_position", "masks")
+    __slots__ = ("is_recent", "masks", "pending", "position")
 
-    def __init__(
-        self, ask: Callable[[NodeT], AnswerT], log: changelog.ChangeLog, *, alike: Alike[NodeT] | None = None
-    ) -> None:
-        self._ask = ask
-        self._log = log
-        self._alike = alike
-        self._position = log.position
-        self._pending = changelog.EVERYTHING
+    def __init__(self, position: int) -> None:
+        self.is_recent = False
+        """Whether the question was asked again since others were last forgotten."""
         self.masks: dict[AnswerT, int] = {}
-        """For each answer the nodes that gave it; of those asked for in the last :meth:`settle` it is complete."""
+        """For each answer the nodes that gave it."""
+        self.pending = nodechanges.EVERYTHING
+        """The nodes that were not asked since they last changed."""
+        self.position = position
+        """How far changes are taken into account."""
 
-    def settle(self, nodes: Sequence[NodeT], among: int) -> dict[AnswerT, int]:
-        """The classes, brought up to date for the nodes of ``among``; ``nodes`` are all nodes by slot."""
-        if self._position != self._log.position:
-            self._forget(self._log.since(self._position))
-            self._position = self._log.position
-        todo = self._pending & among
-        if todo:
-            groups = self._alike(todo) if self._alike is not None else ((nodes[s], 1 << s) for s in slots(todo))
-            for node, same in groups:
-                answer = self._ask(node)
-                self.masks[answer] = self.masks.get(answer, 0) | same
-                self._pending &= ~same
-        return self.masks
-
-    def _forget(self, changed: int) -> None:
+    def forget(self, changed: int) -> None:
         if not changed:
             return
-        self._pending |= changed
+        self.pending |= changed
         for answer, nodes in tuple(self.masks.items()):
             left = nodes & ~changed
             if left:
@@ -73,24 +67,76 @@ class NodeClasses(Generic[NodeT, AnswerT]):
                 del self.masks[answer]
 
 
-class Questions(Generic[NodeT]):
-    """The questions asked lately about one aspect of nodes, each with its classes."""
+class ClassMemory(Generic[NodeT]):
+    """What the nodes of one snapshot answered lately to questions about one aspect of them."""
 
-    __slots__ = ("_classes", "_log")
+    __slots__ = ("_by_question", "_groups", "_node_at", "_parent", "changes")
 
-    def __init__(self, log: changelog.ChangeLog) -> None:
-        self._log = log
-        self._classes: dict[Hashable, NodeClasses[NodeT, Any]] = {}
+    def __init__(
+        self,
+        node_at: Callable[[int], NodeT],
+        *,
+        changes: nodechanges.NodeChanges | None = None,
+        groups: Groups = one_by_one,
+        parent: ClassMemory[NodeT] | None = None,
+    ) -> None:
+        """``node_at`` gives what is asked, by slot; ``parent`` is the memory of what the snapshot is a fork of."""
+        self._node_at: Final = node_at
+        self._groups: Final = groups
+        self._parent: Final = parent
+        self.changes: Final[nodechanges.NodeChanges] = changes or nodechanges.NodeChanges(
+            None if parent is None else parent.changes
+        )
+        """What changed in this aspect."""
+        self._by_question: dict[Hashable, _Classes[Any]] = {}
 
-    def of(self, key: Hashable, ask: Callable[[NodeT], AnswerT]) -> NodeClasses[NodeT, AnswerT]:
-        """The classes of a question; ``key`` must be the same only for the same question."""
-        found = self._classes.pop(key, None) or NodeClasses(ask, self._log)
-        # What was not asked for the longest time is at the front.
-        if len(self._classes) >= _QUESTIONS_REMEMBERED:
-            del self._classes[next(iter(self._classes))]
-        self._classes[key] = found
-        return found
+    def classes(self, key: Hashable, ask: Callable[[NodeT], AnswerT], *, among: int) -> dict[AnswerT, int]:
+        """For each answer to a question the nodes that give it: all those of ``among``; others may be there too.
 
-    def clear(self) -> None:
-        """Forget everything, because the answers depend on something that changed for all nodes."""
-        self._classes.clear()
+        ``key`` must be the same only for the same question, and ``ask`` may look at nothing but the node and what the
+        key tells: the answers are kept for pods and snapshots to come. The result is to be read only, and at once.
+        """
+        classes = self._by_question.get(key)
+        if classes is None:
+            classes = self._by_question[key] = self._new_classes()
+        else:
+            classes.is_recent = True
+        changes, parent = self.changes, self._parent
+        if classes.position != changes.position:
+            classes.forget(changes.since(classes.position))
+            classes.position = changes.position
+        if parent is None:
+            unanswered = classes.pending & among
+            if unanswered:
+                self._settle(classes, ask, unanswered=unanswered)
+            return classes.masks
+        here = among & changes.differing()
+        if classes.pending & here:
+            self._settle(classes, ask, unanswered=classes.pending & here)
+        elsewhere = among & ~here
+        if not elsewhere:
+            return classes.masks
+        merged: dict[AnswerT, int] = dict(classes.masks)
+        for answer, nodes in parent.classes(key, ask, among=elsewhere).items():
+            same = nodes & elsewhere
+            if same:
+                merged[answer] = merged.get(answer, 0) | same
+        return merged
+
+    def _settle(self, classes: _Classes[AnswerT], ask: Callable[[NodeT], AnswerT], *, unanswered: int) -> None:
+        masks = classes.masks
+        # After most changes there is one node to ask.
+        is_one = not unanswered & (unanswered - 1)
+        for slot, same in ((unanswered.bit_length() - 1, unanswered),) if is_one else self._groups(unanswered):
+            answer = ask(self._node_at(slot))
+            masks[answer] = masks.get(answer, 0) | same
+            classes.pending &= ~same
+
+    def _new_classes(self) -> _Classes[Any]:
+        if len(self._by_question) >= _QUESTIONS_REMEMBERED:
+            # What was asked again since others were last forgotten may stay, at most half of all.
+            recent = [entry for entry in self._by_question.items() if entry[1].is_recent]
+            self._by_question = dict(recent[-_QUESTIONS_REMEMBERED // 2 :])
+            for classes in self._by_question.values():
+                classes.is_recent = False
+        return _Classes(self.changes.position)

@@ -1,215 +1,246 @@
-"""The cluster as the scheduler sees it: nodes with their ledgers, and pods on them, bound or assumed.
+"""The nodes of a snapshot with their ledgers, and the pods on them, bound or assumed.
 
-Informers put objects in; decisions read it; :meth:`Cluster.assume` counts a pod on its node before that is written
+Informers put objects in; decisions read; :meth:`Nodes.assume` counts a pod on its node before that is written
 anywhere, so that the next pod can be decided at once. All state comes from the API, so after a restart it is simply
 there again: what was assumed and not written is forgotten, and so are its claims.
 
-Every node has a slot, a small number, so that sets of nodes are integers. Changes are logged by aspect, which is how
+Every node has a slot, a small number, so that sets of nodes are integers. Changes are noted by aspect, which is how
 answers that were worked out for nodes are kept up to date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from drachma.accounting import ledger
 from drachma.allocator import placement
 from drachma.api import node as nodes
 from drachma.api import pod
 from drachma.claims import podstate
-from drachma.scheduler import changelog, nodeclass
+from drachma.scheduler.snapshot import nodeclass, nodeinfo
+from drachma.values import forkmap
+
+DemandOf = Callable[[pod.Pod], ledger.Demand]
+"""What a pod on a node takes of it."""
 
 
-class NodeState:
-    """One node and its ledger."""
-
-    __slots__ = ("bit", "ledger", "name", "node", "place", "slot")
-
-    def __init__(self, name: str, slot: int, account: ledger.Ledger) -> None:
-        self.name = name
-        self.slot = slot
-        self.bit = 1 << slot
-        """The set of this node alone."""
-        self.ledger = account
-        self.node = nodes.Node()
-        self.place = placement.Node(name)
-        """The node as the allocator sees it."""
+class _Home(NamedTuple):
+    node: str
+    is_assumed: bool
 
 
-class Cluster:
+class Nodes:
     """All nodes and all pods that are on one."""
 
-    def __init__(self) -> None:
-        self.demand_of: Callable[[pod.Pod], ledger.Demand] = _plain_demand
-        """What a pod on a node takes of it."""
-        self.nodes: Final[list[NodeState]] = []
-        """All nodes by slot; slots of nodes that are gone keep their last state and are in no set of nodes."""
-        self.everyone = 0
-        """The set of all nodes."""
-        self.shapes: Final = changelog.ChangeLog()
-        """Changes of what nodes are: labels, taints, features."""
-        self.accounts: Final = changelog.ChangeLog()
-        """Changes of what nodes have and what is taken of it."""
-        self.by_shape: Final = nodeclass.Questions[NodeState](self.shapes)
-        self.by_account: Final = nodeclass.Questions[NodeState](self.accounts)
-        self._by_name: Final[dict[str, NodeState]] = {}
-        self._vacant: Final[list[int]] = []
-        self._homeless: Final[dict[str, ledger.Ledger]] = {}
-        self._homes: Final[dict[str, str]] = {}
-        self._assumed: Final[set[str]] = set()
-        self.with_ports = 0
-        """The nodes on which any host port is in use."""
+    def __init__(self, parent: Nodes | None = None) -> None:
+        """``parent`` is what this is a fork of."""
+        if parent is None:
+            self._infos = forkmap.ForkMap[int, nodeinfo.NodeInfo](copy=nodeinfo.NodeInfo.copy)
+            self.at = self._infos.__getitem__
+            """The node of a slot."""
+            self._slots = forkmap.ForkMap[str, int]()
+            self._homes = forkmap.ForkMap[str, _Home]()
+            self._homeless = forkmap.ForkMap[str, ledger.Ledger](copy=ledger.Ledger.copy)
+            self._vacant: list[int] = []
+            self._size = 0
+            self.everyone = 0
+            """The set of all nodes."""
+            self.cordoned = 0
+            """The nodes that are marked as unschedulable."""
+            self.tainted = 0
+            """The nodes that have any taint."""
+            self.with_ports = 0
+            """The nodes on which any host port is in use."""
+            self.properties = nodeclass.ClassMemory[nodeinfo.NodeInfo](self.at)
+            """Answers about what nodes are: names, labels, taints, features."""
+            self.resources = nodeclass.ClassMemory[nodeinfo.NodeInfo](self.at)
+            """Answers about what nodes have and what is taken of it, ports included."""
+        else:
+            self._infos = parent._infos.fork()
+            self.at = self._infos.__getitem__
+            self._slots = parent._slots.fork()
+            self._homes = parent._homes.fork()
+            self._homeless = parent._homeless.fork()
+            self._vacant = parent._vacant.copy()
+            self._size = parent._size
+            self.everyone = parent.everyone
+            self.cordoned = parent.cordoned
+            self.tainted = parent.tainted
+            self.with_ports = parent.with_ports
+            self.properties = nodeclass.ClassMemory(self.at, parent=parent.properties)
+            self.resources = nodeclass.ClassMemory(self.at, parent=parent.resources)
+
+    def fork(self) -> Nodes:
+        """The same nodes and pods, to be changed apart."""
+        return Nodes(self)
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return self.everyone.bit_count()
+
+    def __iter__(self) -> Iterator[nodeinfo.NodeInfo]:
+        """All nodes, by slot."""
+        return map(self.at, nodeclass.slots(self.everyone))
 
     def sizes(self) -> dict[str, int]:
         """How many nodes, pods on them, and pods that are assumed there are."""
-        return {"nodes": len(self._by_name), "pods": len(self._homes), "assumed_pods": len(self._assumed)}
+        homes = list(self._homes.values())
+        return {"nodes": len(self), "pods": len(homes), "assumed_pods": sum(home.is_assumed for home in homes)}
 
-    def find(self, name: str) -> NodeState | None:
+    def find(self, name: str) -> nodeinfo.NodeInfo | None:
         """The node of this name."""
-        return self._by_name.get(name)
+        slot = self._slots.get(name)
+        return None if slot is None else self._infos[slot]
+
+    def named(self, names: frozenset[str]) -> int:
+        """The set of the nodes of these names, as far as there are any."""
+        found = 0
+        for name in names:
+            slot = self._slots.get(name)
+            if slot is not None:
+                found |= 1 << slot
+        return found
 
     # Nodes
 
-    def put_node(self, node: nodes.Node) -> NodeState:
+    def put_node(self, node: nodes.Node) -> nodeinfo.NodeInfo:
         """Take in a node, new or changed."""
         name = str(node.metadata.name)
-        state = self._by_name.get(name)
-        if state is None:
-            state = self._settle_in(name)
-        before = state.node
-        state.node = node
+        info = self._infos.mutable(self._slots[name]) if name in self._slots else self._new(name)
+        before = info.node
+        info.node = node
         if before.status.allocatable != node.status.allocatable:
-            state.ledger.measure(node)
-            self.accounts.append(state.bit)
+            info.ledger.measure(node)
+            self.resources.changes.append(info.bit)
         place = placement.Node(name, node.metadata.labels, node.status.declared_features)
-        if state.place != place or before.spec != node.spec or not self.everyone & state.bit:
-            state.place = place
-            self.everyone |= state.bit
-            self.shapes.append(state.bit)
-        return state
+        is_moved = info.place != place
+        if is_moved:
+            info.place = place
+        if is_moved or before.spec != node.spec or not self.everyone & info.bit:
+            self.everyone |= info.bit
+            self.cordoned = self.cordoned | info.bit if node.spec.unschedulable else self.cordoned & ~info.bit
+            self.tainted = self.tainted | info.bit if node.spec.taints else self.tainted & ~info.bit
+            self.properties.changes.append(info.bit)
+        return info
 
-    def remove_node(self, name: str) -> NodeState | None:
+    def remove_node(self, name: str) -> nodeinfo.NodeInfo | None:
         """Forget a node; its pods are remembered in case it comes back."""
-        state = self._by_name.pop(name, None)
-        if state is None:
+        slot = self._slots.pop(name)
+        if slot is None:
             return None
-        self.everyone &= ~state.bit
-        self.with_ports &= ~state.bit
-        if state.ledger.bookings:
-            self._homeless[name] = state.ledger
-        self._vacant.append(state.slot)
-        self.shapes.append(state.bit)
-        self.accounts.append(state.bit)
-        return state
+        info = self._infos.mutable(slot)
+        del self._infos[slot]
+        self.everyone &= ~info.bit
+        self.cordoned &= ~info.bit
+        self.tainted &= ~info.bit
+        self.with_ports &= ~info.bit
+        if info.ledger.bookings:
+            self._homeless[name] = info.ledger
+        self._vacant.append(slot)
+        self.properties.changes.append(info.bit)
+        self.resources.changes.append(info.bit)
+        return info
 
-    def _settle_in(self, name: str) -> NodeState:
-        account = self._homeless.pop(name, None) or ledger.Ledger()
-        slot = self._vacant.pop() if self._vacant else len(self.nodes)
-        state = NodeState(name, slot, account)
-        if slot == len(self.nodes):
-            self.nodes.append(state)
-        else:
-            self.nodes[slot] = state
-        self._by_name[name] = state
+    def _new(self, name: str) -> nodeinfo.NodeInfo:
+        account = ledger.Ledger()
+        if name in self._homeless:
+            account = self._homeless.mutable(name)
+            del self._homeless[name]
+        slot = self._vacant.pop() if self._vacant else self._size
+        self._size = max(self._size, slot + 1)
+        info = self._infos[slot] = nodeinfo.NodeInfo(name, slot, account)
+        self._slots[name] = slot
         if account.used_ports:
-            self.with_ports |= state.bit
-        self.accounts.append(state.bit)
-        return state
+            self.with_ports |= info.bit
+        self.resources.changes.append(info.bit)
+        return info
 
     # Pods
 
-    def put_pod(self, bound: pod.Pod) -> None:
+    def put_pod(self, bound: pod.Pod, demand_of: DemandOf) -> None:
         """Count a pod on the node that its spec names, or no longer once it has finished."""
         uid = bound.metadata.uid
         if not bound.spec.node_name or podstate.has_ended(bound):
             self.remove_pod(uid)
             return
-        self._assumed.discard(uid)
-        known = self._by_name.get(bound.spec.node_name)
-        before = None if known is None else known.ledger.bookings.get(uid)
-        is_known = before is not None and _asks_the_same(before.pod, bound)
-        demand = before.demand if before is not None and is_known else self.demand_of(bound)
-        self._book(bound.spec.node_name, ledger.Booking(bound, demand))
+        info = self.find(bound.spec.node_name)
+        before = None if info is None else info.ledger.bookings.get(uid)
+        is_same = before is not None and _asks_the_same(before.pod, bound)
+        demand = before.demand if before is not None and is_same else demand_of(bound)
+        self._book(ledger.Booking(bound, demand), _Home(bound.spec.node_name, is_assumed=False))
 
-    def recount(self) -> None:
+    def recount(self, demand_of: DemandOf) -> None:
         """Work out anew what pods take, now that more is known than when they came."""
-        for state in self._by_name.values():
-            for booking in tuple(state.ledger.bookings.values()):
-                if booking.pod.metadata.uid not in self._assumed:
-                    self._book(state.name, ledger.Booking(booking.pod, self.demand_of(booking.pod)))
+        for info in tuple(self):
+            for uid, booking in tuple(info.ledger.bookings.items()):
+                home = self._homes[uid]
+                if not home.is_assumed:
+                    self._book(ledger.Booking(booking.pod, demand_of(booking.pod)), home)
 
     def assume(self, booking: ledger.Booking, node: str) -> None:
         """Count a pod on a node that it is about to be bound to."""
-        self._assumed.add(booking.pod.metadata.uid)
-        self._book(node, booking)
+        self._book(booking, _Home(node, is_assumed=True))
 
     def forget(self, uid: str) -> bool:
         """Take back an assumption; False if the pod was bound meanwhile, or is not there at all."""
-        if uid not in self._assumed:
+        if not self.is_assumed(uid):
             return False
         self.remove_pod(uid)
         return True
 
     def is_assumed(self, uid: str) -> bool:
         """Whether a pod is counted on a node that the API does not show yet."""
-        return uid in self._assumed
+        home = self._homes.get(uid)
+        return home is not None and home.is_assumed
 
     def remove_pod(self, uid: str) -> None:
         """Count a pod nowhere any more."""
-        self._assumed.discard(uid)
-        home = self._homes.pop(uid, None)
+        home = self._homes.pop(uid)
         if home is None:
             return
-        state = self._by_name.get(home)
-        if state is None:
-            account = self._homeless[home]
+        slot = self._slots.get(home.node)
+        if slot is None:
+            account = self._homeless.mutable(home.node)
             account.cancel(uid)
             if not account.bookings:
-                del self._homeless[home]
+                del self._homeless[home.node]
             return
-        state.ledger.cancel(uid)
-        self._note(state)
+        info = self._infos.mutable(slot)
+        info.ledger.cancel(uid)
+        self._note(info)
 
     def node_of(self, uid: str) -> str | None:
         """The node that a pod is counted on."""
-        return self._homes.get(uid)
-
-    def _book(self, node: str, booking: ledger.Booking) -> None:
-        uid = booking.pod.metadata.uid
         home = self._homes.get(uid)
-        state = self._by_name.get(node)
-        if home == node and state is not None:
-            before = state.ledger.bookings[uid]
-            if before.demand == booking.demand:
-                # Most changes of a pod are of no account.
-                state.ledger.bookings[uid] = booking
-                return
-        elif home is not None:
-            assumed = uid in self._assumed
+        return None if home is None else home.node
+
+    def _book(self, booking: ledger.Booking, home: _Home) -> None:
+        uid = booking.pod.metadata.uid
+        before = self._homes.get(uid)
+        if before is not None and before.node != home.node:
             self.remove_pod(uid)
-            if assumed:
-                self._assumed.add(uid)
-        self._homes[uid] = node
-        if state is None:
-            self._homeless.setdefault(node, ledger.Ledger()).book(booking)
+            before = None
+        self._homes[uid] = home
+        slot = self._slots.get(home.node)
+        if slot is None:
+            if home.node not in self._homeless:
+                self._homeless[home.node] = ledger.Ledger()
+            self._homeless.mutable(home.node).book(booking)
             return
-        state.ledger.book(booking)
-        self._note(state)
+        info = self._infos.mutable(slot)
+        if before is not None and info.ledger.bookings[uid].demand == booking.demand:
+            # Most changes of a pod are of no account.
+            info.ledger.bookings[uid] = booking
+            return
+        info.ledger.book(booking)
+        self._note(info)
 
-    def _note(self, state: NodeState) -> None:
-        self.accounts.append(state.bit)
-        if state.ledger.used_ports:
-            self.with_ports |= state.bit
+    def _note(self, info: nodeinfo.NodeInfo) -> None:
+        self.resources.changes.append(info.bit)
+        if info.ledger.used_ports:
+            self.with_ports |= info.bit
         else:
-            self.with_ports &= ~state.bit
-
-
-def _plain_demand(bound: pod.Pod) -> ledger.Demand:
-    return ledger.demand(bound, claims=bound.status.node_allocatable_resource_claim_statuses)
+            self.with_ports &= ~info.bit
 
 
 def _asks_the_same(old: pod.Pod, new: pod.Pod) -> bool:

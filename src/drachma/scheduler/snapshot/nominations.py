@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
 
-from drachma.scheduler import podinfo
+from drachma.scheduler.snapshot import podinfo
+from drachma.values import forkmap
+
+_Pods = dict[str, podinfo.PodInfo]
 
 
 class Nominations:
     """Which pod waits for which node."""
 
-    def __init__(self) -> None:
-        self._node_of: Final[dict[str, str]] = {}
-        self._by_node: Final[dict[str, dict[str, podinfo.PodInfo]]] = {}
-        self._own: Final[dict[str, str]] = {}
+    def __init__(self, parent: Nominations | None = None) -> None:
+        """``parent`` is what this is a fork of."""
+        if parent is None:
+            self._node_of = forkmap.ForkMap[str, str]()
+            self._by_node = forkmap.ForkMap[str, _Pods](copy=dict)
+            self._own = forkmap.ForkMap[str, str]()
+        else:
+            self._node_of = parent._node_of.fork()
+            self._by_node = parent._by_node.fork()
+            self._own = parent._own.fork()
+
+    def fork(self) -> Nominations:
+        """The same nominations, to be changed apart."""
+        return Nominations(self)
 
     def keep(self, info: podinfo.PodInfo, node: str) -> None:
         """Keep a node for a pod, because others were evicted from it here."""
@@ -32,33 +45,30 @@ class Nominations:
             self._own[info.uid] = own
         if node:
             self._node_of[info.uid] = node
-            self._by_node.setdefault(node, {})[info.uid] = info
+            if node not in self._by_node:
+                self._by_node[node] = {}
+            self._by_node.mutable(node)[info.uid] = info
 
     def remove(self, uid: str) -> None:
         """Keep no node for a pod any more."""
-        self._own.pop(uid, None)
-        node = self._node_of.pop(uid, None)
+        self._own.pop(uid)
+        node = self._node_of.pop(uid)
         if node is not None:
-            waiting = self._by_node[node]
+            waiting = self._by_node.mutable(node)
             del waiting[uid]
             if not waiting:
                 del self._by_node[node]
-
-    def nodes(self) -> list[str]:
-        """All nodes that are kept for somebody."""
-        return list(self._by_node)
 
     def node_of(self, uid: str) -> str:
         """The node that is kept for a pod."""
         return self._node_of.get(uid, "")
 
-    def ahead_of(self, info: podinfo.PodInfo, node: str) -> list[podinfo.PodInfo]:
-        """The pods that a node is kept for and that a pod must give way to."""
-        return [
-            other
-            for other in self._by_node.get(node, {}).values()
-            if other.priority >= info.priority and other.uid != info.uid
-        ]
+    def ahead_of(self, info: podinfo.PodInfo) -> Iterator[tuple[str, list[podinfo.PodInfo]]]:
+        """The nodes that are kept for pods that a pod must give way to, with these pods."""
+        for node, waiting in self._by_node.items():
+            ahead = [other for other in waiting.values() if other.priority >= info.priority and other.uid != info.uid]
+            if ahead:
+                yield node, ahead
 
     def behind(self, info: podinfo.PodInfo, node: str) -> list[podinfo.PodInfo]:
         """The pods that a node is kept for and that must give way to a pod."""

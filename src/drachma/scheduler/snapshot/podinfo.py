@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drachma.accounting import ledger
+from drachma.accounting import ledger, resourcenames
 from drachma.api import pod
 from drachma.runtime import cache
 
@@ -10,7 +10,7 @@ from drachma.runtime import cache
 class PodInfo:
     """A pod that wants a node."""
 
-    __slots__ = ("_demand", "key", "pod", "priority", "uid")
+    __slots__ = ("_demand", "_extended", "key", "pod", "priority", "uid")
 
     def __init__(self, waiting: pod.Pod) -> None:
         self.pod = waiting
@@ -18,6 +18,7 @@ class PodInfo:
         self.key = cache.key_of(waiting)
         self.priority = waiting.spec.priority or 0
         self._demand: ledger.Demand | None = None
+        self._extended: tuple[str, ...] | None = None
 
     @property
     def demand(self) -> ledger.Demand:
@@ -25,3 +26,10 @@ class PodInfo:
         if self._demand is None:
             self._demand = ledger.demand(self.pod)
         return self._demand
+
+    @property
+    def extended_resources(self) -> tuple[str, ...]:
+        """The resources of its demand that a device class may stand behind."""
+        if self._extended is None:
+            self._extended = tuple(name for name, _ in self.demand.amounts if resourcenames.may_be_devices(name))
+        return self._extended

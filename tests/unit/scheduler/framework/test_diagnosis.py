@@ -1,10 +1,9 @@
-"""What people read."""
+"""Why pods fit nowhere, and what people read about it."""
 
 import pytest
 
-from drachma.scheduler import messages
-from drachma.scheduler.decision import Diagnosis
-from drachma.scheduler.verdict import Rejection
+from drachma.scheduler.framework.diagnosis import Diagnosis
+from drachma.scheduler.framework.verdict import Rejection
 
 
 @pytest.mark.parametrize(
@@ -31,13 +30,8 @@ from drachma.scheduler.verdict import Rejection
         ),
     ],
 )
-def test_unfit(diagnosis: Diagnosis, after: str, want: str) -> None:
-    assert messages.unfit(diagnosis, after) == want
-
-
-def test_events_are_cut() -> None:
-    assert messages.note("x" * 1024) == "x" * 1024
-    assert messages.note("x" * 1025) == "x" * 1020 + " ..."
+def test_message(diagnosis: Diagnosis, after: str, want: str) -> None:
+    assert diagnosis.message(after) == want
 
 
 def test_plugins_of_a_diagnosis() -> None:

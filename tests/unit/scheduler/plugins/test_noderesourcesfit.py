@@ -1,11 +1,11 @@
-"""Fit and scores by resources."""
+"""Fit, and scores by what is left."""
 
 from typing import Any
 
 import pytest
 
 from drachma.accounting import ledger
-from drachma.scheduler.plugins import noderesources
+from drachma.scheduler.plugins import noderesourcesfit
 from drachma.testing import node
 from drachma.testing import pod as a_pod
 
@@ -19,9 +19,9 @@ def account(used: Any = None, **allocatable: str) -> ledger.Ledger:
     return made
 
 
-def ask(requests: dict[str, str], on: ledger.Ledger, *delegated: str) -> noderesources.Fit:
+def ask(requests: dict[str, str], on: ledger.Ledger, *delegated: str) -> noderesourcesfit.Fit:
     waiting = a_pod("p").container("c", requests=requests).build()
-    return noderesources.FitQuestion(ledger.demand(waiting), frozenset(delegated)).ask(on)
+    return noderesourcesfit.FitQuestion(ledger.demand(waiting), frozenset(delegated)).ask(on)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,11 @@ def test_devices_stand_for_what_a_node_does_not_have() -> None:
 @pytest.mark.parametrize(
     ("requests", "on", "want"),
     [
-        # Least allocated: (cpu (10000 - 3000) * 100 / 10000 + memory (20000 - 5000) * 100 / 20000) / 2 = 72,
-        # balanced: shares 0.3 and 0.25 deviate by 0.025, before by 0: 50 + (50 + 97 - 100) / 2 = 73.
-        pytest.param({"cpu": "3", "memory": "5000"}, account(cpu="10", memory="20000"), 72 + 73, id="with-requests"),
-        # Defaults of 100m and 200MB count when nodes are compared, but say nothing about balance.
-        pytest.param({}, account(cpu="1", memory="2000Mi"), 90, id="best-effort"),
-        pytest.param({"cpu": "1"}, account({"cpu": "9"}, cpu="10"), 0 + 75, id="only-cpu-known"),
+        # (cpu (10000 - 3000) * 100 / 10000 + memory (20000 - 5000) * 100 / 20000) / 2
+        pytest.param({"cpu": "3", "memory": "5000"}, account(cpu="10", memory="20000"), 72, id="with-requests"),
+        pytest.param({}, account(cpu="1", memory="2000Mi"), 90, id="defaults-of-100m-and-200mb"),
+        pytest.param({"cpu": "1"}, account({"cpu": "9"}, cpu="10"), 0, id="only-cpu-known"),
     ],
 )
-def test_scores(requests: dict[str, str], on: ledger.Ledger, want: int) -> None:
+def test_the_least_allocated_is_best(requests: dict[str, str], on: ledger.Ledger, want: int) -> None:
     assert ask(requests, on).score == want

@@ -7,7 +7,7 @@ from msgspec import structs
 from drachma.allocator import AllocatedState, DeviceID
 from drachma.api import resourceclaim
 from drachma.claims import wellknown
-from drachma.scheduler.dynamicresources import tracker
+from drachma.scheduler.snapshot import claimtracker
 from drachma.testing import claim
 
 DEVICE = DeviceID("d", "pool", "x")
@@ -17,8 +17,8 @@ def made(version: int, *, allocated: bool = False, uid: str = "u") -> resourcecl
     built = claim("c").uid(uid)
     if allocated:
         built = built.allocated(("r", "d", "pool", "x"))
-    known = built.build()
-    return structs.replace(known, metadata=structs.replace(known.metadata, resource_version=str(version)))
+    stored = built.build()
+    return structs.replace(stored, metadata=structs.replace(stored.metadata, resource_version=str(version)))
 
 
 def result() -> resourceclaim.AllocationResult:
@@ -31,7 +31,7 @@ class World:
     def __init__(self) -> None:
         self.state = AllocatedState(consumable_capacity=True)
         self.touched: list[Any] = []
-        self.claims = tracker.ClaimTracker(self.state, self.touched.append)
+        self.claims = claimtracker.ClaimTracker(self.state, self.touched.append)
 
     def owners(self) -> tuple[str, ...]:
         return self.state.owners(DEVICE)

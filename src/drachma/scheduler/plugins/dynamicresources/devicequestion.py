@@ -1,27 +1,31 @@
 """Device questions: can these claims be allocated on a node, with which alternatives, and what does that mean for it.
 
-Asked of every node that passed the other filters, answered once for all nodes that look alike (:mod:`.viewkey`). The
-answers hold until devices of a node change hands; the allocation itself is made anew for the node that is chosen.
+Asked of every node that passed the other filters, answered once for all nodes that look alike (:mod:`.viewsignature`).
+The answers hold until devices of a node change hands; the allocation itself is made anew for the node that is chosen.
+A question is asked in any snapshot; :class:`DeviceQuestions` has one for all pods whose claims ask for the same.
 """
 
 from __future__ import annotations
 
-import contextlib
 import enum
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import functools
+from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from drachma import allocator, errors
 from drachma.accounting import accountant, footprint
-from drachma.allocator import budget
 from drachma.api import hooks, resourceclaim
-from drachma.scheduler import cluster, nodeclass, verdict
-from drachma.scheduler.dynamicresources import inventory, preference
+from drachma.scheduler.plugins.dynamicresources import options, preference, verdicts, viewsignature
+from drachma.scheduler.snapshot import Snapshot
+from drachma.scheduler.snapshot import devices as snapshotdevices
 
 _encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
 _ANSWERS_REMEMBERED: Final = 8192
+_QUESTIONS_REMEMBERED: Final = 256
+
+Claims = Sequence[resourceclaim.ResourceClaim]
 
 
 class Outcome(enum.IntEnum):
@@ -44,114 +48,110 @@ _DOES_NOT_FIT: Final = Answer(Outcome.DOES_NOT_FIT)
 _INVALID_POOLS: Final = Answer(Outcome.INVALID_POOLS)
 
 
-class Patience(NamedTuple):
-    """How long one node may take; no time at all stands for as long as it takes."""
-
-    seconds: float | None
-    clock: Callable[[], float]
-
-    def limits(self) -> budget.Limits:
-        if self.seconds is None:
-            return budget.Limits(steps=2**62)
-        return budget.Limits(deadline=self.clock() + self.seconds, clock=self.clock)
-
-
 class DeviceQuestion:
-    """Whether claims with the same specs can be allocated."""
+    """Whether claims with the same specs can be allocated. Made by :class:`DeviceQuestions`."""
 
-    __slots__ = ("_answers", "_books", "_inventory", "_patience", "_samples", "claims", "classes")
+    __slots__ = ("_answers", "_patience", "_samples", "_signatures", "_with_footprints")
 
     def __init__(
         self,
-        devices: inventory.Inventory,
-        patience: Patience,
+        samples: Claims,
+        patience: options.Patience,
         *,
-        claims: Sequence[resourceclaim.ResourceClaim],
-        books: accountant.Accountant | None,
+        signatures: viewsignature.ViewSignatures,
+        with_footprints: bool,
     ) -> None:
-        """With ``books`` answers say what the devices mean for the node."""
-        self._inventory = devices
+        """``samples`` are the first claims that ask for this; with footprints, answers say what devices mean."""
+        self._samples = samples
         self._patience = patience
+        self._signatures = signatures
+        self._with_footprints = with_footprints
         self._answers: dict[Hashable, Answer] = {}
-        self._books = books
-        self.classes: Final = nodeclass.NodeClasses(self.ask, devices.changes, alike=devices.sights.split)
-        """The nodes by their answers."""
-        self.claims = claims
-        """Those asked about at the moment; errors name them."""
-        self._samples = claims
 
-    def ask(self, state: cluster.NodeState) -> Answer:
-        """The answer of one node; AbortError for what makes scheduling the pod pointless."""
-        try:
-            shown = self._inventory.view(state)
-        except errors.AllocationError as error:
-            raise failure(error) from error
-        key = self._inventory.keys.of(shown)
-        if key is None:
-            return self._allocate(state)
-        known = self._answers.get(key)
-        if known is None:
-            if len(self._answers) >= _ANSWERS_REMEMBERED:
-                self._answers.clear()
-            known = self._answers[key] = self._allocate(state)
-        return known
+    def classes(self, claims: Claims, snapshot: Snapshot, *, among: int) -> dict[Answer, int]:
+        """The nodes by their answers; AbortError for what makes scheduling the pod pointless, naming these claims."""
+        ask = functools.partial(self._ask, claims, snapshot.accountant)
+        return snapshot.devices.availability.classes(self, ask, among=among)
 
-    def allocate(self, state: cluster.NodeState) -> tuple[resourceclaim.AllocationResult, ...] | Answer:
+    def allocate(
+        self, claims: Claims, node: snapshotdevices.NodeDevices
+    ) -> tuple[resourceclaim.AllocationResult, ...] | Answer:
         """Allocations for all claims on a node, or the answer that says why not."""
         try:
-            outcome = self._outcome(state)
+            outcome = self._outcome(claims, node)
         except errors.InvalidPoolError:
             return _INVALID_POOLS
         except errors.AllocationError as error:
-            raise failure(error) from error
+            raise verdicts.failure(error) from error
         match outcome:
             case allocator.Allocated(results=results):
                 return results
             case allocator.DoesNotFit():
                 return _DOES_NOT_FIT
             case allocator.GaveUp():
-                raise failure(f"node {state.name}: timed out trying to allocate devices")
+                raise verdicts.failure(f"node {node.info.name}: timed out trying to allocate devices")
 
-    def _outcome(self, state: cluster.NodeState) -> allocator.Outcome:
+    def _ask(self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices) -> Answer:
+        try:
+            shown = node.view
+        except errors.AllocationError as error:
+            raise verdicts.failure(error) from error
+        signature = self._signatures.of(shown, node.allocator.allocated)
+        if signature is None:
+            return self._answer(claims, books, node)
+        answer = self._answers.get(signature)
+        if answer is None:
+            if len(self._answers) >= _ANSWERS_REMEMBERED:
+                self._answers.clear()
+            answer = self._answers[signature] = self._answer(claims, books, node)
+        return answer
+
+    def _answer(self, claims: Claims, books: accountant.Accountant, node: snapshotdevices.NodeDevices) -> Answer:
+        results = self.allocate(claims, node)
+        if isinstance(results, Answer):
+            return results
+        score = sum(map(preference.score, claims, results))
+        if not self._with_footprints:
+            return Answer(Outcome.FITS, score)
+        find = node.view.find
+        with verdicts.aborting():
+            footprints = tuple(
+                books.meaning(claim, result, find=find) for claim, result in zip(claims, results, strict=True)
+            )
+        return Answer(Outcome.FITS, score, footprints if any(footprints) else ())
+
+    def _outcome(self, claims: Claims, node: snapshotdevices.NodeDevices) -> allocator.Outcome:
         """What allocating comes to, with the very first claims that asked: the allocator remembers what it compiled.
 
         Nothing of a claim but its spec decides, and their specs are the same; only errors name claims.
         """
+        place = node.info.place
         try:
-            return self._inventory.allocator.allocate(state.place, self._samples, limits=self._patience.limits())
+            return node.allocator.allocate(place, self._samples, limits=self._patience.limits())
         except errors.AllocationError:
-            return self._inventory.allocator.allocate(state.place, self.claims, limits=self._patience.limits())
+            return node.allocator.allocate(place, claims, limits=self._patience.limits())
 
-    def _allocate(self, state: cluster.NodeState) -> Answer:
-        results = self.allocate(state)
-        if isinstance(results, Answer):
-            return results
-        score = sum(map(preference.score, self.claims, results))
-        if self._books is None:
-            return Answer(Outcome.FITS, score)
-        find = self._inventory.view(state).find
-        with aborting():
-            footprints = tuple(
-                self._books.meaning(claim, result, find=find)
-                for claim, result in zip(self.claims, results, strict=True)
+
+class DeviceQuestions:
+    """The questions asked lately."""
+
+    def __init__(self, chosen: options.Options) -> None:
+        self._options: Final = chosen
+        self._signatures: Final = viewsignature.ViewSignatures()
+        self._questions: Final[dict[Hashable, DeviceQuestion]] = {}
+
+    def of(self, claims: Claims, devices: snapshotdevices.Devices) -> DeviceQuestion:
+        """The question about these claims."""
+        with_footprints = devices.has_mappings and self._options.has_node_allocatable
+        # No answer holds once a class changed.
+        key = (with_footprints, devices.class_revision, *[_encode(claim.spec) for claim in claims])
+        question = self._questions.pop(key, None)
+        if question is None:
+            if len(self._questions) >= _QUESTIONS_REMEMBERED:
+                # What was not asked for the longest time is at the front.
+                del self._questions[next(iter(self._questions))]
+            question = DeviceQuestion(
+                claims, self._options.patience, signatures=self._signatures, with_footprints=with_footprints
             )
-        return Answer(Outcome.FITS, score, footprints if any(footprints) else ())
-
-
-def failure(error: object) -> verdict.AbortError:
-    """What people see of an error in the device filter."""
-    return verdict.AbortError(f'running "{verdict.DYNAMIC_RESOURCES}" filter plugin: {error}')
-
-
-@contextlib.contextmanager
-def aborting() -> Iterator[None]:
-    """For what is asked about devices that a pod has, or would have: where that cannot be told, scheduling ends."""
-    try:
-        yield
-    except errors.AllocationError as error:
-        raise verdict.AbortError(str(error)) from error
-
-
-def spec_key(claim: resourceclaim.ResourceClaim) -> bytes:
-    """Equal for claims that ask for the same."""
-    return _encode(claim.spec)
+        self._questions[key] = question
+        return question

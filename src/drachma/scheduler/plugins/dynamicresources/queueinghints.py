@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from drachma.api import pod, resourceclaim
 from drachma.claims import podclaims
-from drachma.scheduler import hints, verdict
-from drachma.scheduler.dynamicresources import inventory
+from drachma.scheduler.framework import hints, verdict
+from drachma.scheduler.plugins.dynamicresources import verdicts
+from drachma.scheduler.snapshot import Snapshot
 
 Claim = resourceclaim.ResourceClaim
 
 
-class Wakeups:
-    """The hints, and PreEnqueue, of DynamicResources."""
-
-    def __init__(self, devices: inventory.Inventory) -> None:
-        self._devices: Final = devices
-        self._claims: Final = devices.claims
-
-    def pre_enqueue(self, waiting: pod.Pod) -> verdict.Rejection | None:
-        """Why the pod does not even come into the queue: a claim of it is not there."""
-        if not waiting.spec.resource_claims:
-            return None
-        try:
-            podclaims.resolve(waiting, self._claims)
-        except podclaims.MissingError as error:
-            return verdict.Rejection(verdict.DYNAMIC_RESOURCES, (str(error),))
+def pre_enqueue(waiting: pod.Pod, snapshot: Snapshot) -> verdict.Rejection | None:
+    """Why the pod does not even come into the queue: a claim of it is not there."""
+    if not waiting.spec.resource_claims:
         return None
+    try:
+        podclaims.resolve(waiting, snapshot.claims)
+    except podclaims.MissingError as error:
+        return verdicts.rejection(str(error))
+    return None
 
-    def hints(self) -> Sequence[hints.Hint]:
+
+class QueueingHints:
+    """The tests of changes."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot: Final = snapshot
+
+    def all(self) -> tuple[hints.Hint, ...]:
         """All hints of the plugin."""
         action, resource = hints.Action, hints.Resource
         node_actions = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
@@ -46,13 +46,13 @@ class Wakeups:
         )
 
     def _room_helps(self, _waiting: pod.Pod, _old: pod.Pod, _new: pod.Pod | None) -> bool:
-        return self._devices.has_mappings
+        return self._snapshot.devices.has_mappings
 
     def _claim_helps(self, waiting: pod.Pod, old: Claim | None, new: Claim | None) -> bool:
         if new is None:
             return old is not None and old.status.allocation is not None
         try:
-            used = podclaims.resolve(waiting, self._claims)
+            used = podclaims.resolve(waiting, self._snapshot.claims)
         except podclaims.MissingError:
             return False
         if frees_devices(old, new):
@@ -62,7 +62,7 @@ class Wakeups:
         return old is None or old.status != new.status
 
     def _own_update_helps(self, _waiting: pod.Pod, _old: pod.Pod, new: pod.Pod) -> bool:
-        return self.pre_enqueue(new) is None
+        return pre_enqueue(new, self._snapshot) is None
 
 
 def frees_devices(old: Claim | None, new: Claim | None) -> bool:

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import functools
-from typing import Final
+from typing import NamedTuple
 
-from drachma.accounting import accountant, ledger, policies, requests, resourcenames
-from drachma.scheduler import cluster, podinfo
-from drachma.scheduler.plugins import noderesources
-from drachma.values import names
-
-_SHARED: Final = frozenset({resourcenames.CPU, resourcenames.MEMORY, resourcenames.EPHEMERAL_STORAGE})
+from drachma.accounting import accountant, ledger, policies, requests, resourcenames, shortage
+from drachma.scheduler.snapshot import delegation, nodeinfo, podinfo
 
 
-def is_shared(name: str) -> bool:
-    """Whether devices can stand for a resource of the node itself."""
-    return name in _SHARED or names.is_huge_page_resource(name)
+class SharedFit(NamedTuple):
+    """What a node has too little of; nothing where there is enough."""
+
+    reasons: tuple[str, ...]
+    is_resolvable: bool
 
 
-def question(info: podinfo.PodInfo, account: accountant.Account) -> functools.partial[noderesources.Fit]:
+def question(info: podinfo.PodInfo, account: accountant.Account) -> functools.partial[SharedFit]:
     """The question whether a node has enough left; its arguments tell it from others."""
     exact = ledger.without(requests.total(info.pod, claims=account.statuses), account.settled)
-    asked = tuple((name, amount) for name, amount in resourcenames.amounts(exact) if is_shared(name))
+    asked = tuple((name, amount) for name, amount in resourcenames.amounts(exact) if delegation.is_shared(name))
     return functools.partial(_fit, asked, () if account.settled is None else account.settled.pools)
 
 
-def _fit(
-    asked: resourcenames.Amounts, pools: tuple[policies.PoolUse, ...], state: cluster.NodeState
-) -> noderesources.Fit:
-    account = state.ledger
+def _fit(asked: resourcenames.Amounts, pools: tuple[policies.PoolUse, ...], info: nodeinfo.NodeInfo) -> SharedFit:
+    account = info.ledger
     reasons: list[str] = []
     needed = dict(asked)
     for use in pools:
@@ -42,7 +38,7 @@ def _fit(
             for name, amount in use.taken
             if amount > left.get(name, 0)
         )
-    wanted = tuple(sorted(needed.items()))
-    short = noderesources.shortage(wanted, account)
+    amounts = tuple(sorted(needed.items()))
+    short = shortage.resources(amounts, account)
     reasons += (f"Insufficient {name}" for name in short)
-    return noderesources.Fit(0, tuple(reasons), bool(reasons) and noderesources.is_resolvable(short, wanted, account))
+    return SharedFit(tuple(reasons), bool(reasons) and shortage.is_resolvable(short, amounts, account=account))

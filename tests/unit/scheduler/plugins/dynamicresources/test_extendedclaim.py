@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.accounting import extendedresources
-from drachma.scheduler.dynamicresources import extendedclaim
+from drachma.scheduler.plugins.dynamicresources import extendedclaim
 from drachma.testing import device_class
 from drachma.testing import pod as a_pod
 

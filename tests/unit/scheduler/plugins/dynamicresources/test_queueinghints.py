@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from drachma.api import gates
-from drachma.scheduler import cluster
-from drachma.scheduler.dynamicresources import inventory, wakeups
+from drachma.scheduler.plugins.dynamicresources import queueinghints
+from drachma.scheduler.snapshot import Snapshot
 from drachma.testing import claim
 from drachma.testing import pod as a_pod
 
@@ -32,8 +32,8 @@ OTHER = claim("other").uid("other").build()
     ],
 )
 def test_what_changes_of_claims_help(old: Any, new: Any, want: bool) -> None:
-    devices = inventory.Inventory(cluster.Cluster(), gates.ALL)
-    devices.claims.observe(FREE)
+    snapshot = Snapshot(gates.ALL)
+    snapshot.claims.observe(FREE)
     waiting = a_pod("p").claim("x", claim="c").build()
-    hint = next(each for each in wakeups.Wakeups(devices).hints() if each.resource == "ResourceClaim")
+    hint = next(each for each in queueinghints.QueueingHints(snapshot).all() if each.resource == "ResourceClaim")
     assert hint.helps(waiting, old, new) is want

@@ -1,0 +1,72 @@
+"""Claims that are allocated already: on which nodes a pod can use them, and what rules that out."""
+
+from __future__ import annotations
+
+import functools
+
+from drachma.accounting import footprint
+from drachma.api import gates, pod, resourceclaim
+from drachma.claims import reservation
+from drachma.scheduler.framework import nodeselectors
+from drachma.scheduler.plugins.dynamicresources import bindingconditions, options, verdicts
+from drachma.scheduler.snapshot import Snapshot, nodeinfo
+from drachma.scheduler.snapshot import nodes as snapshotnodes
+from drachma.values import nodes as matching
+
+_Allocation = resourceclaim.AllocationResult
+
+
+def usable_on(allocation: _Allocation, nodes: snapshotnodes.Nodes, *, among: int) -> int:
+    """The nodes on which an allocation can be used."""
+    here = among & _available_on(allocation, nodes, among=among)
+    if here and any(result.skip_node_operations for result in allocation.devices.results):
+        feature = gates.Gate.OPTIONAL_NODE_OPERATIONS
+        ask = functools.partial(_declares, feature)
+        here &= nodes.properties.classes(("declares", feature), ask, among=here).get(True, 0)
+    return here
+
+
+def is_hopeless(claim: resourceclaim.ResourceClaim, chosen: options.Options) -> bool:
+    """Whether the devices of an allocated claim will not become ready any more."""
+    if not chosen.has_binding_conditions:
+        return False
+    readiness = bindingconditions.judge(claim).readiness
+    if readiness is bindingconditions.Readiness.WAITING:
+        return bindingconditions.is_late(claim, now=chosen.now(), timeout=chosen.binding_seconds)
+    return readiness is bindingconditions.Readiness.FAILED
+
+
+def is_unshareable(
+    claim: resourceclaim.ResourceClaim,
+    allocation: _Allocation,
+    *,
+    user: pod.Pod,
+    snapshot: Snapshot,
+) -> bool:
+    """Whether a claim is in use by another pod and its devices are a node's own resources."""
+    if not claim.status.reserved_for or reservation.is_reserved_for(claim, user):
+        return False
+    if not footprint.has_mapping(allocation, snapshot.devices.find):
+        return False
+    with verdicts.aborting():
+        return not snapshot.accountant.may_be_shared(claim, allocation)
+
+
+def _available_on(allocation: _Allocation, nodes: snapshotnodes.Nodes, *, among: int) -> int:
+    selector = allocation.node_selector
+    if selector is None:
+        return among
+    name = nodeselectors.only_name(selector)
+    if name is not None:
+        info = nodes.find(name)
+        return 0 if info is None else info.bit
+    ask = functools.partial(_matches, nodeselectors.strict(selector))
+    return nodes.properties.classes(("selector", selector), ask, among=among).get(True, 0)
+
+
+def _matches(matcher: matching.NodeSelectorMatcher, info: nodeinfo.NodeInfo) -> bool:
+    return matcher.matches(info.node.metadata.labels, info.name)
+
+
+def _declares(feature: str, info: nodeinfo.NodeInfo) -> bool:
+    return feature in info.place.declared_features

@@ -1,0 +1,55 @@
+"""The default profile: which plugins take part, in upstream's order and with upstream's weights.
+
+A plugin is added with its module and one line here.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+
+from drachma.api import gates
+from drachma.runtime import clock
+from drachma.scheduler import settings
+from drachma.scheduler.framework.profile import Entry, Profile
+from drachma.scheduler.plugins import (
+    balancedallocation,
+    defaultpreemption,
+    nodeaffinity,
+    nodename,
+    nodeports,
+    noderesourcesfit,
+    nodeunschedulable,
+    schedulinggates,
+    tainttoleration,
+)
+from drachma.scheduler.plugins.dynamicresources import options
+from drachma.scheduler.plugins.dynamicresources.plugin import DynamicResources
+
+
+def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Random) -> Profile:
+    """The profile of a scheduler with these settings."""
+    enabled = chosen.gates
+    seconds = chosen.filter_seconds if enabled.on(gates.Gate.SCHEDULER_FILTER_TIMEOUT) else None
+    devices = options.Options(
+        enabled=enabled,
+        patience=options.Patience(seconds, time.monotonic),
+        binding_seconds=chosen.binding_seconds,
+        now=time.utc,
+        new_uid=lambda: str(uuid.uuid4()),
+        chance=chance,
+    )
+    return Profile(
+        (
+            Entry(schedulinggates.SchedulingGates()),
+            Entry(nodeunschedulable.NodeUnschedulable()),
+            Entry(nodename.NodeName()),
+            Entry(tainttoleration.TaintToleration(), weight=3),
+            Entry(nodeaffinity.NodeAffinity(), weight=2),
+            Entry(nodeports.NodePorts()),
+            Entry(noderesourcesfit.NodeResourcesFit(enabled), weight=1),
+            Entry(DynamicResources(devices), weight=2),
+            Entry(defaultpreemption.DefaultPreemption(chance)),
+            Entry(balancedallocation.NodeResourcesBalancedAllocation(), weight=1),
+        )
+    )

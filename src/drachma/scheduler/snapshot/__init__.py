@@ -1,0 +1,8 @@
+"""The cluster as decisions see it: nodes, pods on them, devices, claims, nominations; kept up to date, and forked.
+
+:class:`Snapshot` is all of it. It knows no plugin.
+"""
+
+from drachma.scheduler.snapshot.snapshot import Snapshot
+
+__all__ = ["Snapshot"]

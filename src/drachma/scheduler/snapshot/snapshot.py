@@ -1,0 +1,98 @@
+"""Snapshots: the cluster that a decision is about. One is live; forks of it are for "what if".
+
+Informers keep the live one up to date, and the scheduler counts in it what it decided. :meth:`Snapshot.fork` costs
+microseconds, however large the cluster: from then on neither of the two sees what becomes of the other, and
+:meth:`Snapshot.revert` takes a fork back to the moment when it was made. A fork of a fork is as good as any.
+"""
+
+from __future__ import annotations
+
+from drachma.accounting import accountant, ledger
+from drachma.api import gates, pod
+from drachma.api import node as nodes
+from drachma.scheduler.snapshot import assignment, claimtracker, nominations
+from drachma.scheduler.snapshot import devices as snapshotdevices
+from drachma.scheduler.snapshot import nodes as snapshotnodes
+
+
+class Snapshot:
+    """Nodes, pods on them, devices, claims and nominations."""
+
+    def __init__(self, enabled: gates.Gates, *, origin: Snapshot | None = None) -> None:
+        """With an ``origin`` this is a fork of it."""
+        self._gates = enabled
+        self._origin: Snapshot | None = None
+        if origin is None:
+            self.nodes = snapshotnodes.Nodes()
+            self.devices = snapshotdevices.Devices(self.nodes, enabled)
+            self.nominations = nominations.Nominations()
+            self.accountant = accountant.Accountant(self.devices, enabled)
+        else:
+            self._take_over(origin)
+
+    def fork(self) -> Snapshot:
+        """The same cluster, to be changed apart."""
+        other = Snapshot(self._gates, origin=self)
+        # What nobody touches is what the fork can go back to.
+        other._origin = Snapshot(self._gates, origin=self)
+        return other
+
+    def revert(self) -> None:
+        """Undo everything that was done to a fork since it was made; ValueError for what is not a fork."""
+        if self._origin is None:
+            raise ValueError("a snapshot that is not a fork cannot be reverted")
+        self._take_over(self._origin)
+
+    def _take_over(self, origin: Snapshot) -> None:
+        self.nodes = origin.nodes.fork()
+        self.devices = origin.devices.fork(self.nodes)
+        self.nominations = origin.nominations.fork()
+        self.accountant = accountant.Accountant(self.devices, self._gates)
+
+    @property
+    def claims(self) -> claimtracker.ClaimTracker:
+        """The claims, with those that are being allocated."""
+        return self.devices.claims
+
+    # Nodes
+
+    def add_node(self, node: nodes.Node) -> None:
+        """Take in a node, new or changed."""
+        info = self.nodes.find(str(node.metadata.name))
+        place = None if info is None else info.place
+        info = self.nodes.put_node(node)
+        if info.place is not place:
+            self.devices.node_changed(info)
+
+    def remove_node(self, name: str) -> None:
+        """Forget a node; its slices and pods are remembered in case it comes back. Nothing happens if there is none."""
+        info = self.nodes.remove_node(name)
+        if info is not None:
+            self.devices.node_removed(info)
+
+    # Pods
+
+    def add_pod(self, bound: pod.Pod) -> None:
+        """Count a pod on the node that its spec names, or no longer once it has finished."""
+        self.nodes.put_pod(bound, self.accountant.demand)
+
+    def remove_pod(self, uid: str) -> None:
+        """Count a pod nowhere any more; its claims stay as they are."""
+        self.nodes.remove_pod(uid)
+
+    def recount(self) -> None:
+        """Work out anew what pods take of nodes, once all claims and devices are known."""
+        if self.accountant.has_policies:
+            self.nodes.recount(self.accountant.demand)
+
+    def bind(self, made: assignment.Assignment) -> None:
+        """Count a pod on the node that it is about to be bound to, and its devices as taken."""
+        self.nodes.assume(ledger.Booking(made.pod, made.demand), made.node)
+        for allocation in made.allocations:
+            self.claims.reserve(allocation.claim.metadata, allocation.result)
+
+    def unbind(self, made: assignment.Assignment) -> bool:
+        """Undo :meth:`bind`; False if the pod turned out to be bound, or is gone. What was written of claims stays."""
+        for allocation in made.allocations:
+            self.claims.settle(allocation.claim.metadata.uid)
+        return self.nodes.forget(made.pod.metadata.uid)

@@ -1,0 +1,8 @@
+"""What events say."""
+
+from drachma.scheduler import messages
+
+
+def test_events_are_cut() -> None:
+    assert messages.note("x" * 1024) == "x" * 1024
+    assert messages.note("x" * 1025) == "x" * 1020 + " ..."
