@@ -49,7 +49,7 @@ class NodeViews:
             self._seen = parent._seen
             self._onlookers = parent._onlookers.fork()
         # What the nodes that were looked at here see, and which nodes see it.
-        self._sight_of: Final[dict[int, Hashable]] = {}
+        self._content_of: Final[dict[int, Hashable]] = {}
         self._alike: Final[dict[Hashable, int]] = {}
         self._sorted = 0
 
@@ -70,7 +70,7 @@ class NodeViews:
             self._sort_in(slot)
         while here:
             slot = (here & -here).bit_length() - 1
-            same = self._alike[self._sight_of[slot]] & here
+            same = self._alike[self._content_of[slot]] & here
             yield slot, same
             here &= ~same
         if elsewhere and self._parent is not None:
@@ -81,8 +81,13 @@ class NodeViews:
     def changed(self, nodes: int) -> None:
         """Note that these nodes see something else."""
         self._seen &= ~nodes
-        for slot in nodeclass.slots(nodes & self._sorted):
-            self._sort_out(slot)
+        if self._sorted & ~nodes:
+            for slot in nodeclass.slots(nodes & self._sorted):
+                self._sort_out(slot)
+        else:
+            self._content_of.clear()
+            self._alike.clear()
+            self._sorted = 0
         self._changes.append(nodes)
         self.availability.append(nodes)
 
@@ -105,18 +110,18 @@ class NodeViews:
     # What nodes see
 
     def _sort_in(self, slot: int) -> None:
-        sight = self._sight_of[slot] = self._sight(slot)
-        self._alike[sight] = self._alike.get(sight, 0) | 1 << slot
+        content = self._content_of[slot] = self._content(slot)
+        self._alike[content] = self._alike.get(content, 0) | 1 << slot
         self._sorted |= 1 << slot
 
     def _sort_out(self, slot: int) -> None:
-        sight = self._sight_of.pop(slot)
-        left = self._alike.pop(sight) & ~(1 << slot)
+        content = self._content_of.pop(slot)
+        left = self._alike.pop(content) & ~(1 << slot)
         if left:
-            self._alike[sight] = left
+            self._alike[content] = left
         self._sorted &= ~(1 << slot)
 
-    def _sight(self, slot: int) -> Hashable:
+    def _content(self, slot: int) -> Hashable:
         try:
             shown = self.view(self._node_at(slot))
         except errors.AllocationError:
