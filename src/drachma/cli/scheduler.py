@@ -1,6 +1,7 @@
 """``drachma scheduler``: the scheduler on its own, on any Kubernetes API server."""
 
 import functools
+import random
 from typing import Annotated
 
 import typer
@@ -9,8 +10,8 @@ from drachma.api import gates
 from drachma.cli import options
 from drachma.client import http
 from drachma.process import components, logs, standalone
-from drachma.runtime import lease
-from drachma.scheduler import Settings
+from drachma.runtime import clock, lease
+from drachma.scheduler import Settings, profiles
 from drachma.scheduler.settings import DEFAULT_NAME
 
 
@@ -28,6 +29,9 @@ def scheduler(
     filter_timeout: Annotated[float, typer.Option(help="Seconds that allocating on one node may take.")] = 10.0,
     binding_timeout: Annotated[float, typer.Option(help="Seconds that devices may take to become ready.")] = 600.0,
     metrics_port: options.MetricsPort = 0,
+    show_profile: Annotated[
+        bool, typer.Option("--show-profile", help="Print the plugins in their order, and do nothing else.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what becomes of every pod.")] = False,
 ) -> None:
     """Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind."""
@@ -39,6 +43,9 @@ def scheduler(
         binding_seconds=binding_timeout,
         has_peers=peers or not leader_elect,
     )
+    if show_profile:
+        typer.echo(str(profiles.default(settings, time=clock.SystemClock(), chance=random.Random())))
+        return
     standalone.run(
         functools.partial(components.scheduler, settings=settings),
         standalone.Options(

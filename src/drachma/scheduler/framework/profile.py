@@ -22,6 +22,7 @@ _POINTS: Final[tuple[tuple[str, type], ...]] = (
     ("Reserve", plugin.ReservePlugin),
     ("EnqueueExtensions", plugin.EnqueueExtensions),
 )
+_REJECTING: Final = frozenset({"PreEnqueue", "PreFilter", "Filter"})
 _ANY_CHANGE: Final = tuple(hints.Hint(resource, ~hints.Action(0), hints.always) for resource in hints.Resource)
 
 
@@ -92,13 +93,14 @@ class Profile:
         return None
 
     def hints(self, snapshot: Snapshot) -> dict[str, Sequence[hints.Hint]]:
-        """By plugin, the changes that can help pods which it rejected."""
-        return {
-            entry.plugin.name: entry.plugin.hints(snapshot)
-            if isinstance(entry.plugin, plugin.EnqueueExtensions)
-            else _ANY_CHANGE
-            for entry in self.entries
-        }
+        """By plugin, the changes that can help pods which it rejected: any, where a plugin does not say."""
+        by_plugin: dict[str, Sequence[hints.Hint]] = {}
+        for entry in self.entries:
+            if isinstance(entry.plugin, plugin.EnqueueExtensions):
+                by_plugin[entry.plugin.name] = entry.plugin.hints(snapshot)
+            elif not _REJECTING.isdisjoint(entry.extension_points):
+                by_plugin[entry.plugin.name] = _ANY_CHANGE
+        return by_plugin
 
     # For one pod
 

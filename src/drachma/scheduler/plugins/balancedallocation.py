@@ -7,9 +7,9 @@ import math
 from typing import Final
 
 from drachma.accounting import ledger, resourcenames
-from drachma.scheduler.framework import cyclestate, hints, scoring
+from drachma.scheduler.framework import cyclestate, scoring
 from drachma.scheduler.framework.plugin import Scores
-from drachma.scheduler.snapshot import Snapshot, delegation, nodeinfo
+from drachma.scheduler.snapshot import delegation, nodeinfo
 
 _NAME: Final = "NodeResourcesBalancedAllocation"
 
@@ -29,10 +29,6 @@ class NodeResourcesBalancedAllocation:
             (_NAME, cpu, memory), functools.partial(_balanced, cpu, memory), among=passing
         )
         return {score: same for score, nodes in classes.items() if (same := nodes & passing)}
-
-    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """It rejects nothing."""
-        return ()
 
 
 def _balanced(cpu: int, memory: int, info: nodeinfo.NodeInfo) -> int:

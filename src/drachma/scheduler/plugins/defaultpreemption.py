@@ -14,8 +14,8 @@ from typing import Final
 from drachma.accounting import ledger
 from drachma.api import pod
 from drachma.claims import wellknown
-from drachma.scheduler.framework import cyclestate, diagnosis, hints, plugin, remedy, verdict
-from drachma.scheduler.snapshot import Snapshot, assignment, nodeclass, nodeinfo
+from drachma.scheduler.framework import cyclestate, diagnosis, plugin, remedy, verdict
+from drachma.scheduler.snapshot import assignment, nodeclass, nodeinfo
 
 _NAME: Final = "DefaultPreemption"
 _NOT_HELPFUL: Final = verdict.Rejection(_NAME, ("Preemption is not helpful for scheduling",))
@@ -65,10 +65,6 @@ class DefaultPreemption:
         best = min(candidates, key=_rank)
         message = f"found a potential placement for pod on node {best.node}, preempting {len(best.victims)} victims"
         return _result(message)._replace(node=best.node, remedies=(best,))
-
-    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
-        """It rejects nothing by itself."""
-        return ()
 
 
 def _result(message: str, *, is_hopeless: bool = False) -> plugin.PostFilterResult:
