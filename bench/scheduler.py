@@ -1,7 +1,8 @@
 """Scheduling decisions without an API: how long it takes to decide where a pod goes and which devices it gets.
 
 Every pod is decided and assumed before the next one, as the scheduler does it; nothing is written. The first decision
-of a kind looks at every node, all others only at those that changed.
+of a kind looks at every node, all others only at those that changed. And what-if questions: forking a snapshot, and
+deciding in a fork that differs from the live one in a node.
 """
 
 from __future__ import annotations
@@ -40,13 +41,44 @@ class _Workload(NamedTuple):
     claim: Callable[[str], ClaimBuilder] | None
 
 
+class _Cluster:
+    """Nodes with devices, and somebody to decide about pods."""
+
+    def __init__(self, workload: _Workload, count: int) -> None:
+        self._workload = workload
+        self.snapshot = Snapshot(gates.ALL)
+        self.snapshot.devices.put_class(device_class("gpu", f'device.driver == "{_DRIVER}"').build())
+        for number in range(count):
+            name = f"n{number}"
+            self.snapshot.add_node(node(name, labels={"kubernetes.io/hostname": name}).build())
+            for published in workload.slices(name):
+                self.snapshot.devices.put_slice(_built(published))
+        chance = random.Random(1)
+        profile = profiles.default(settings.Settings(), time=clock.SystemClock(), chance=chance)
+        self.cycle = cycle.Cycle(profile, chance=chance, monotonic=time.monotonic)
+
+    def pod(self, number: int) -> podinfo.PodInfo:
+        """A pod, with its claim in the snapshot."""
+        waiting = pod(f"p{number}").uid(f"p{number}").container("c")
+        if self._workload.claim is not None:
+            made: resourceclaim.ResourceClaim = self._workload.claim(f"c{number}").uid(f"c{number}").build()
+            self.snapshot.claims.observe(made)
+            waiting = waiting.claim("x", claim=f"c{number}")
+        return podinfo.PodInfo(waiting.build())
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     rows = [_row(workload, nodes) for workload in _workloads() for nodes in (500, 5000)]
     timing.table(
         "scheduler: decisions, with devices assumed and nothing written",
         ("workload", "nodes", "pods", "first, ms", "p50, us", "p99, us", "pods/s"),
         rows,
+    )
+    timing.table(
+        "scheduler: what-if questions, one device of ten, us",
+        ("nodes", "fork", "fork, add a node", "fork, bind a pod", "revert", "decide in a fork"),
+        [_what_if(nodes) for nodes in (500, 5000)],
     )
 
 
@@ -68,30 +100,15 @@ def _workloads() -> list[_Workload]:
 
 
 def _row(workload: _Workload, count: int) -> tuple[str, ...]:
-    snapshot = Snapshot(gates.ALL)
-    devices = snapshot.devices
-    devices.put_class(device_class("gpu", f'device.driver == "{_DRIVER}"').build())
-    for number in range(count):
-        name = f"n{number}"
-        snapshot.add_node(node(name, labels={"kubernetes.io/hostname": name}).build())
-        for published in workload.slices(name):
-            devices.put_slice(_built(published))
-    chance = random.Random(1)
-    profile = profiles.default(settings.Settings(), time=clock.SystemClock(), chance=chance)
-    decisions = cycle.Cycle(profile, chance=chance, monotonic=time.monotonic)
+    made = _Cluster(workload, count)
     took: list[float] = []
     for number in range(1000):
-        waiting = pod(f"p{number}").uid(f"p{number}").container("c")
-        if workload.claim is not None:
-            built: resourceclaim.ResourceClaim = workload.claim(f"c{number}").uid(f"c{number}").build()
-            devices.claims.observe(built)
-            waiting = waiting.claim("x", claim=f"c{number}")
-        info = podinfo.PodInfo(waiting.build())
+        info = made.pod(number)
         began = time.perf_counter()
-        decided = decisions.decide(info, snapshot)
+        decided = made.cycle.decide(info, made.snapshot)
         if not isinstance(decided, Placed):
             break
-        snapshot.bind(decided.assignment)
+        made.snapshot.bind(decided.assignment)
         took.append(time.perf_counter() - began)
     first, others = took[0], sorted(took[1:])
     return (
@@ -103,6 +120,31 @@ def _row(workload: _Workload, count: int) -> tuple[str, ...]:
         f"{others[len(others) * 99 // 100] * 1e6:.0f}",
         f"{len(took) / sum(took):.0f}",
     )
+
+
+def _what_if(count: int) -> tuple[str, ...]:
+    made = _Cluster(_workloads()[1], count)
+    snapshot = made.snapshot
+    for number in range(100):
+        decided = made.cycle.decide(made.pod(number), snapshot)
+        if isinstance(decided, Placed):
+            snapshot.bind(decided.assignment)
+    info = made.pod(100)
+    placed = made.cycle.decide(info, snapshot)
+    if not isinstance(placed, Placed):
+        raise TypeError(f"no device left on {count} nodes")
+    another = node("another").build()
+    waiting = made.pod(101)
+    fork = snapshot.fork()
+    fork.bind(placed.assignment)
+    calls: list[Callable[[], object]] = [
+        snapshot.fork,
+        lambda: snapshot.fork().add_node(another),
+        lambda: snapshot.fork().bind(placed.assignment),
+        snapshot.fork().revert,
+        lambda: made.cycle.decide(waiting, fork),
+    ]
+    return (str(count), *(f"{timing.per_call(call, repeat=100) * 1e6:.0f}" for call in calls))
 
 
 def _built(made: SliceBuilder) -> resourceslice.ResourceSlice:
