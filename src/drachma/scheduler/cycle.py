@@ -82,6 +82,6 @@ class Cycle:
         best = self._profile.best(cycle, passing)
         self._observe("Score", self._monotonic() - began)
         nodes = cycle.snapshot.nodes
-        chosen = nodes.at(scoring.pick(best, self._chance.randrange(nodes.everyone.bit_length())))
-        planned = self._profile.reserve(cycle, chosen.name)
-        return Placed(cycle.pod, planned, cycle, passing.bit_count())
+        node = nodes.at(scoring.pick(best, self._chance.randrange(nodes.everyone.bit_length())))
+        assignment = self._profile.reserve(cycle, node.name)
+        return Placed(cycle.pod, assignment, cycle, passing.bit_count())

@@ -49,6 +49,5 @@ def best(classes: list[tuple[int, int]]) -> int:
 
 def pick(nodes: int, start: int) -> int:
     """The first node of a set at or after a slot, going round; the slot of the node."""
-    later = nodes >> start << start
-    chosen = later or nodes
-    return (chosen & -chosen).bit_length() - 1
+    candidates = nodes >> start << start or nodes
+    return (candidates & -candidates).bit_length() - 1

@@ -188,9 +188,9 @@ class Devices:
 
 
 def _node_devices(
-    node_at: Callable[[int], nodeinfo.NodeInfo], seen: nodeviews.NodeViews, source: allocator.Allocator, slot: int
+    node_at: Callable[[int], nodeinfo.NodeInfo], views: nodeviews.NodeViews, source: allocator.Allocator, slot: int
 ) -> NodeDevices:
-    return NodeDevices(node_at(slot), seen, source)
+    return NodeDevices(node_at(slot), views, source)
 
 
 def _has_mappings(published: resourceslice.ResourceSlice | None) -> bool:

@@ -94,12 +94,12 @@ class Nodes:
 
     def named(self, names: frozenset[str]) -> int:
         """The set of the nodes of these names, as far as there are any."""
-        found = 0
+        members = 0
         for name in names:
             slot = self._slots.get(name)
             if slot is not None:
-                found |= 1 << slot
-        return found
+                members |= 1 << slot
+        return members
 
     # Nodes
 

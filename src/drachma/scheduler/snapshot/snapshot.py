@@ -85,14 +85,14 @@ class Snapshot:
         if self.accountant.has_policies:
             self.nodes.recount(self.accountant.demand)
 
-    def bind(self, made: assignment.Assignment) -> None:
+    def bind(self, assigned: assignment.Assignment) -> None:
         """Count a pod on the node that it is about to be bound to, and its devices as taken."""
-        self.nodes.assume(ledger.Booking(made.pod, made.demand), made.node)
-        for allocation in made.allocations:
+        self.nodes.assume(ledger.Booking(assigned.pod, assigned.demand), assigned.node)
+        for allocation in assigned.allocations:
             self.claims.reserve(allocation.claim.metadata, allocation.result)
 
-    def unbind(self, made: assignment.Assignment) -> bool:
+    def unbind(self, assigned: assignment.Assignment) -> bool:
         """Undo :meth:`bind`; False if the pod turned out to be bound, or is gone. What was written of claims stays."""
-        for allocation in made.allocations:
+        for allocation in assigned.allocations:
             self.claims.settle(allocation.claim.metadata.uid)
-        return self.nodes.forget(made.pod.metadata.uid)
+        return self.nodes.forget(assigned.pod.metadata.uid)

@@ -28,9 +28,9 @@ NOTHING: Final = ClaimAssignment()
 _KEY: Final = cyclestate.Key[ClaimAssignment](verdicts.NAME)
 
 
-def leave(cycle: cyclestate.CycleState, made: ClaimAssignment) -> None:
+def leave(cycle: cyclestate.CycleState, outcome: ClaimAssignment) -> None:
     """Note what a pod's claims come to."""
-    cycle.write(_KEY, made)
+    cycle.write(_KEY, outcome)
 
 
 def of(cycle: cyclestate.CycleState) -> ClaimAssignment:

@@ -52,7 +52,7 @@ def requested(
     short_lived = [
         number for number, container in enumerate(spec.init_containers) if not requests.is_sidecar(container)
     ]
-    found: list[resourceclaim.DeviceRequest] = []
+    device_requests: list[resourceclaim.DeviceRequest] = []
     mappings: list[pod.PodExtendedResourceRequest] = []
     for resource in sorted(by_devices):
         device_class = names.get(resource)
@@ -61,28 +61,28 @@ def requested(
         long_lived: list[resourceclaim.DeviceRequest | None] = [None] * len(containers)
         for number, container in enumerate(containers):
             if number not in short_lived:
-                made, used = _request(number, container, resource, device_class=device_class.metadata.name)
-                long_lived[number] = made
+                own, used = _request(number, container, resource, device_class=device_class.metadata.name)
+                long_lived[number] = own
                 mappings += _mappings(container, resource, used)
         extra: list[resourceclaim.DeviceRequest] = []
         uses: list[tuple[pod.Container, tuple[str, ...]]] = []
         for number in short_lived:
             reusable = tuple(entry for entry in long_lived[number:] if entry is not None)
-            made, used = _request(
+            own, used = _request(
                 number, containers[number], resource, device_class=device_class.metadata.name, reusable=reusable
             )
-            extra += () if made is None else (made,)
+            extra += () if own is None else (own,)
             uses.append((containers[number], used))
         largest = max(extra, key=_count, default=None)
         if largest is not None:
-            found.append(largest)
+            device_requests.append(largest)
         replaced = {entry.name for entry in extra}
         for container, used in uses:
             shared = tuple(largest.name if largest is not None and name in replaced else name for name in used)
             mappings += _mappings(container, resource, shared)
-        found += filter(None, long_lived)
-    found.sort(key=lambda entry: entry.name)
-    return ExtendedRequests(tuple(found), tuple(mappings))
+        device_requests += filter(None, long_lived)
+    device_requests.sort(key=lambda entry: entry.name)
+    return ExtendedRequests(tuple(device_requests), tuple(mappings))
 
 
 def _request(
@@ -96,18 +96,18 @@ def _request(
     """A container's own request, if it needs one, and the names of all requests that it uses."""
     stated: Mapping[str, object] = container.resources.requests
     amount = container.resources.requests.get(resource)
-    wanted = None if amount is None else amount.exact_int64()
-    if not wanted:
+    missing = None if amount is None else amount.exact_int64()
+    if not missing:
         return None, ()
     used: list[str] = []
     for entry in reusable:
         used.append(entry.name)
-        wanted -= _count(entry)
-        if wanted <= 0:
+        missing -= _count(entry)
+        if missing <= 0:
             return None, tuple(used)
     name = f"container-{number}-request-{sorted(stated).index(resource)}"
     exactly = resourceclaim.ExactDeviceRequest(
-        device_class_name=device_class, allocation_mode="ExactCount", count=wanted
+        device_class_name=device_class, allocation_mode="ExactCount", count=missing
     )
     return resourceclaim.DeviceRequest(name=name, exactly=exactly), (*used, name)
 
@@ -123,7 +123,7 @@ def _mappings(container: pod.Container, resource: str, used: tuple[str, ...]) ->
     )
 
 
-def named(draft: resourceclaim.ResourceClaim, wanted: ExtendedRequests) -> resourceclaim.ResourceClaim:
+def named(draft: resourceclaim.ResourceClaim, asked: ExtendedRequests) -> resourceclaim.ResourceClaim:
     """The claim with its requests."""
-    spec = resourceclaim.ResourceClaimSpec(devices=resourceclaim.DeviceClaim(requests=wanted.requests))
+    spec = resourceclaim.ResourceClaimSpec(devices=resourceclaim.DeviceClaim(requests=asked.requests))
     return msgspec.structs.replace(draft, spec=spec)

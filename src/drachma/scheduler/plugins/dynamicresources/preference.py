@@ -12,14 +12,14 @@ _MOST_ALTERNATIVES: Final = 8
 
 def score(claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> int:
     """How good an allocation is for a claim; 0 where the claim leaves no choice."""
-    found = 0
-    chosen: set[str] | None = None
+    total = 0
+    requests: set[str] | None = None
     for request in claim.spec.devices.requests:
         if not request.first_available:
             continue
-        if chosen is None:
-            chosen = {result.request for result in allocation.devices.results}
+        if requests is None:
+            requests = {result.request for result in allocation.devices.results}
         for place, alternative in enumerate(request.first_available):
-            if f"{request.name}/{alternative.name}" in chosen:
-                found += _MOST_ALTERNATIVES - place
-    return found
+            if f"{request.name}/{alternative.name}" in requests:
+                total += _MOST_ALTERNATIVES - place
+    return total
