@@ -63,3 +63,22 @@ def test_the_readme_names_the_test_command_that_ci_runs() -> None:
     ci = (PROJECT / ".ci" / "run").read_text(encoding="utf-8")
     assert "make test" in ci
     assert "make test" in (PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+WALKS = (
+    (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Walks")[2].partition("\n## ")[0]
+)
+ROOMS = ("drachma", "drachma.server", "drachma.scheduler")
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`([a-z]+(?:\.[a-z]+)+)(?:\.[A-Z]\w+|\.\*)?`", WALKS))))
+def test_walks_name_modules_that_exist(name: str) -> None:
+    paths = [PROJECT / "src" / Path(*f"{room}.{name}".split(".")) for room in ROOMS]
+    assert any(path.is_dir() or path.with_suffix(".py").is_file() for path in paths)
+
+
+@pytest.mark.parametrize(("title", "most"), [("kubectl", 15), ("A pod", 15), ("A selector", 8)])
+def test_walks_are_short(title: str, most: int) -> None:
+    walk = re.search(rf"^### {title}.*?(?=^### |\Z)", WALKS, re.MULTILINE | re.DOTALL)
+    assert walk is not None
+    assert 1 < len(re.findall(r"^\d+\. ", walk[0], re.MULTILINE)) <= most
