@@ -3,7 +3,7 @@
 Whoever keeps the state of a whole cluster and wants to ask "what if" holds it in these: :meth:`ForkMap.fork` gives a
 second map with the same content, and from then on neither sees what becomes of the other. A fork holds only what
 differs from the map that it was forked from: what was written to it, and what was there before the other was written
-to. Reading a map that is not a fork is as quick as reading a dictionary.
+to. A map that is not a fork, and has none at the moment, is as quick as a dictionary.
 
 Values that are changed in place need a ``copy``: :meth:`ForkMap.mutable` sees to it that no fork notices. The order of
 entries is that of insertion only in maps that are not forks.
@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
-OtherT = TypeVar("OtherT")
 
 _ABSENT: Final[Any] = object()
 _MANY: Final = 16
@@ -39,6 +38,8 @@ class ForkMap(dict[KeyT, ValueT]):
             self._forks = [reference for reference in self._forks if reference() is not None]
         other = _Fork(self)
         self._forks.append(weakref.ref(other))
+        if type(self) is ForkMap:
+            self.__class__ = _Forked
         return other
 
     def mutable(self, key: KeyT) -> ValueT:
@@ -50,26 +51,6 @@ class ForkMap(dict[KeyT, ValueT]):
             value = self._copy(value)
             dict.__setitem__(self, key, value)
         return value
-
-    def __setitem__(self, key: KeyT, value: ValueT) -> None:
-        if self._forks:
-            self._preserve(key)
-        dict.__setitem__(self, key, value)
-
-    def __delitem__(self, key: KeyT) -> None:
-        if self._forks:
-            self._preserve(key)
-        dict.__delitem__(self, key)
-
-    @overload  # type: ignore[override]
-    def pop(self, key: KeyT) -> ValueT | None: ...
-    @overload
-    def pop(self, key: KeyT, default: OtherT) -> ValueT | OtherT: ...
-    def pop(self, key: KeyT, default: Any = None) -> Any:
-        """Take an entry out; the default if there is none. The value may be one that a fork still has."""
-        if self._forks:
-            self._preserve(key)
-        return dict.pop(self, key, default)
 
     def _preserve(self, key: KeyT) -> bool:
         """Give the value of a key to the forks that look for it here, before it changes; whether there are any."""
@@ -86,6 +67,31 @@ class ForkMap(dict[KeyT, ValueT]):
         raise TypeError("a map that can be forked is changed entry by entry")
 
     clear = copy = popitem = setdefault = update = __ior__ = _unsupported
+
+
+class _Forked(ForkMap[KeyT, ValueT]):
+    """A map while it has forks: they are told what was there before it changes."""
+
+    __slots__ = ()
+
+    def __setitem__(self, key: KeyT, value: ValueT) -> None:
+        self._preserve(key)
+        dict.__setitem__(self, key, value)
+
+    def __delitem__(self, key: KeyT) -> None:
+        self._preserve(key)
+        dict.__delitem__(self, key)
+
+    def pop(self, key: KeyT, default: Any) -> Any:  # type: ignore[override]
+        """Take an entry out. The value may be one that a fork still has."""
+        self._preserve(key)
+        return dict.pop(self, key, default)
+
+    def _preserve(self, key: KeyT) -> bool:
+        is_seen = super()._preserve(key)
+        if not self._forks:
+            self.__class__ = ForkMap  # type: ignore[assignment]
+        return is_seen
 
 
 class _Fork(ForkMap[KeyT, ValueT]):
@@ -127,7 +133,9 @@ class _Fork(ForkMap[KeyT, ValueT]):
         return value
 
     def __setitem__(self, key: KeyT, value: ValueT) -> None:
-        super().__setitem__(key, value)
+        if self._forks:
+            self._preserve(key)
+        dict.__setitem__(self, key, value)
         self._own.add(key)
 
     def __delitem__(self, key: KeyT) -> None:
@@ -135,8 +143,8 @@ class _Fork(ForkMap[KeyT, ValueT]):
             raise KeyError(key)
         self[key] = _ABSENT
 
-    def pop(self, key: KeyT, default: Any = None) -> Any:
-        """Take an entry out; the default if there is none. The value may be one that another map still has."""
+    def pop(self, key: KeyT, default: Any) -> Any:  # type: ignore[override]
+        """Take an entry out. The value may be one that another map still has."""
         value = self.get(key, _ABSENT)
         if value is _ABSENT:
             return default

@@ -32,7 +32,7 @@ def test_forks_are_as_deep_copies_are(operations: list[tuple[str, int, int]]) ->
             case "delete" if key in model:
                 del subject[key], model[key]
             case "pop":
-                assert subject.pop(key) == model.pop(key, None)
+                assert subject.pop(key, None) == model.pop(key, None)
             case "mutate" if key in model:
                 subject.mutable(key).append(number)
                 model[key].append(number)

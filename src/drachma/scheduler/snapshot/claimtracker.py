@@ -110,7 +110,7 @@ class ClaimTracker:
         if stored is None or stored.metadata.uid != claim.metadata.uid:
             return
         del self._claims[key]
-        self._since.pop(key)
+        self._since.pop(key, None)
         for owner in claim.metadata.owner_references:
             if self._special.get(owner.uid) == key:
                 del self._special[owner.uid]
@@ -148,7 +148,7 @@ class ClaimTracker:
 
     def settle(self, uid: str) -> None:
         """Note that an allocation is no longer in flight: it was written, or it will not be."""
-        in_flight = self._in_flight.pop(uid)
+        in_flight = self._in_flight.pop(uid, None)
         if in_flight is not None:
             owner = in_flight.owner
             self._count(cache.Key(owner.namespace, owner.name), owner)

@@ -125,7 +125,7 @@ class Nodes:
 
     def remove_node(self, name: str) -> nodeinfo.NodeInfo | None:
         """Forget a node; its pods are remembered in case it comes back."""
-        slot = self._slots.pop(name)
+        slot = self._slots.pop(name, None)
         if slot is None:
             return None
         info = self._infos.mutable(slot)
@@ -195,7 +195,7 @@ class Nodes:
 
     def remove_pod(self, uid: str) -> None:
         """Count a pod nowhere any more."""
-        home = self._homes.pop(uid)
+        home = self._homes.pop(uid, None)
         if home is None:
             return
         slot = self._slots.get(home.node)

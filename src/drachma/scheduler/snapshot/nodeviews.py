@@ -95,7 +95,7 @@ class NodeViews:
         """Note that a pool has other slices: for those that see it, and for some more nodes."""
         self.changed(nodes | self._concerned(pool_id))
         if next(iter(self._catalog.in_pool(pool_id)), None) is None:
-            self._onlookers.pop(pool_id)
+            self._onlookers.pop(pool_id, None)
 
     def touched(self, pools: set[identity.PoolID]) -> None:
         """Note that devices of these pools were taken or given back."""

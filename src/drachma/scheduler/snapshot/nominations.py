@@ -51,8 +51,8 @@ class Nominations:
 
     def remove(self, uid: str) -> None:
         """Keep no node for a pod any more."""
-        self._own.pop(uid)
-        node = self._node_of.pop(uid)
+        self._own.pop(uid, None)
+        node = self._node_of.pop(uid, None)
         if node is not None:
             waiting = self._by_node.mutable(node)
             del waiting[uid]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from drachma.accounting import accountant, ledger
 from drachma.api import gates, pod
 from drachma.api import node as nodes
-from drachma.scheduler.snapshot import assignment, claimtracker, nominations
+from drachma.scheduler.snapshot import assignment, nominations
 from drachma.scheduler.snapshot import devices as snapshotdevices
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 
@@ -25,6 +25,8 @@ class Snapshot:
         if origin is None:
             self.nodes = snapshotnodes.Nodes()
             self.devices = snapshotdevices.Devices(self.nodes, enabled)
+            self.claims = self.devices.claims
+            """The claims, with those that are being allocated."""
             self.nominations = nominations.Nominations()
             self.accountant = accountant.Accountant(self.devices, enabled)
         else:
@@ -46,13 +48,9 @@ class Snapshot:
     def _take_over(self, origin: Snapshot) -> None:
         self.nodes = origin.nodes.fork()
         self.devices = origin.devices.fork(self.nodes)
+        self.claims = self.devices.claims
         self.nominations = origin.nominations.fork()
         self.accountant = accountant.Accountant(self.devices, self._gates)
-
-    @property
-    def claims(self) -> claimtracker.ClaimTracker:
-        """The claims, with those that are being allocated."""
-        return self.devices.claims
 
     # Nodes
 
