@@ -1,21 +1,23 @@
 """The one place that writes to the store, and the one place that tries again.
 
 Every write of every verb ends here as an intent, whichever way it came. A client only hears of a conflict when it
-named the version that it wants to change; other writes that come first just make the intent decide anew.
+named the version that it wants to change; other writes that come first just make the intent decide anew. Intents that
+belong together are decided together, on the same state, and are one commit: all of them happen, or none.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, assert_never
 
 import msgspec
 
 from drachma import errors
 from drachma.server import objectmeta, status
+from drachma.server.pipeline import group
 from drachma.server.pipeline import intent as intents
-from drachma.store import protocol, record
+from drachma.store import protocol, record, write
 
 ATTEMPTS: Final = 100
-"""How often an intent is decided anew because another write came first; each time one of them succeeds."""
+"""How often intents are decided anew because another write came first; each time one of them succeeds."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -35,33 +37,68 @@ class Committer:
             if intent.is_dry_run:
                 return _outcome(decision, None)
             try:
-                return _outcome(decision, await self._carry_out(decision))
+                (stored,) = await self._store.commit((_write(decision),))
+                return _outcome(decision, stored)
             except errors.NotFoundError:
+                # Several clients may take the last finalizer at once.
                 if isinstance(decision, intents.Remove) and decision.answer is not None:
                     return _outcome(decision, None)
             except (errors.AlreadyExistsError, errors.ConflictError):
                 pass
         raise status.conflict(intent.write.resource, intent.write.name, detail=status.MODIFIED)
 
-    # A plain function: a commit resumes every coroutine between the caller and the store.
+    async def commit_all(self, several: Sequence[intents.Intent]) -> Sequence[intents.Outcome]:
+        """What each of the intents left behind. If one is refused, nothing has been written.
 
-    def _carry_out(self, decision: intents.Make | intents.Replace | intents.Remove) -> Awaitable[record.Record]:
-        match decision:
-            case intents.Make(key, document, uid):
-                return self._store.create(key, _stamped(document), uid=uid)
-            case intents.Replace(stored, document):
-                return self._store.update(stored.key, _stamped(document), revision=stored.revision)
-            case intents.Remove(stored, last):
-                stamp = _stamped(last)
-                return self._store.delete(
-                    stored.key, revision=stored.revision, draft=lambda _stored, revision: stamp(revision)
-                )
-        assert_never(decision)
+        Each is decided as if those before it had happened. What concerns the same object is one version of it.
+
+        Raises:
+            group.RefusedIntentError: one of them may not be done; it says which.
+        """
+        is_dry_run = several[0].is_dry_run
+        assert all(each.is_dry_run is is_dry_run for each in several), "one cannot happen without the others"
+        for _ in range(ATTEMPTS):
+            together = group.Group(self._store.get)
+            decisions = together.decide(several)
+            changes = together.changes
+            if is_dry_run or not changes:
+                return _outcomes(decisions, {})
+            try:
+                records = await self._store.commit([_write(change) for change in changes.values()])
+                return _outcomes(decisions, dict(zip(changes, records, strict=True)))
+            except errors.PreconditionError:
+                pass
+        first = several[0].write
+        raise status.conflict(first.resource, first.name, detail=status.MODIFIED)
 
 
-def _outcome(
-    decision: intents.Make | intents.Replace | intents.Remove, stored: record.Record | None
-) -> intents.Outcome:
+def _write(change: group.Change) -> write.Write:
+    match change:
+        case intents.Make(key, document, uid):
+            return write.Create(key, _stamped(document), uid)
+        case intents.Replace(stored, document):
+            return write.Update(stored.key, _stamped(document), stored.revision)
+        case intents.Remove(stored, last):
+            stamp = _stamped(last)
+            return write.Delete(stored.key, stored.revision, draft=lambda _stored, revision: stamp(revision))
+    assert_never(change)
+
+
+def _outcomes(
+    decisions: Sequence[intents.Decision], records: Mapping[record.Key, record.Record]
+) -> Sequence[intents.Outcome]:
+    """``records`` has what was written, where something was."""
+    outcomes = []
+    for decision in decisions:
+        if isinstance(decision, intents.Leave):
+            stored = records.get(decision.stored.key, decision.stored)
+            outcomes.append(intents.Outcome(decision.stored.value, stored if stored.data else None))
+        else:
+            outcomes.append(_outcome(decision, records.get(decision.key)))
+    return outcomes
+
+
+def _outcome(decision: group.Change, stored: record.Record | None) -> intents.Outcome:
     match decision:
         case intents.Make():
             return intents.Outcome(decision.document, stored, is_created=True)

@@ -12,7 +12,7 @@ from drachma.server.surface.strategy import Write
 from drachma.store import record
 
 Get: TypeAlias = Callable[[record.Key], record.Record | None]
-"""The committed object under a key."""
+"""The object under a key: the committed one, or what intents before in the same group leave of it."""
 
 
 class Make(NamedTuple):
@@ -29,6 +29,10 @@ class Replace(NamedTuple):
     stored: record.Record
     document: dict[str, Any]
 
+    @property
+    def key(self) -> record.Key:
+        return self.stored.key
+
 
 class Remove(NamedTuple):
     """No object any more, if it is still as it is here; ``last`` is the content that watchers see it go with.
@@ -40,6 +44,10 @@ class Remove(NamedTuple):
     stored: record.Record
     last: Mapping[str, Any]
     answer: Mapping[str, Any] | None = None
+
+    @property
+    def key(self) -> record.Key:
+        return self.stored.key
 
 
 class Leave(NamedTuple):
