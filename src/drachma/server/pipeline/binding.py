@@ -11,6 +11,7 @@ from drachma.server.calls.call import Call
 from drachma.server.pipeline import intent, podcalls, preconditions
 from drachma.server.pipeline.answer import Answer, Verbatim
 from drachma.server.pipeline.phases import Operation
+from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services
 from drachma.server.presentation import negotiation
 from drachma.server.surface.strategy import Write
@@ -31,7 +32,7 @@ class Assignment(struct.Struct, frozen=True, kw_only=True):
     target: _Node = _Node()
 
 
-async def bind(services: Services, call: Call) -> Answer:
+def plan(services: Services, call: Call) -> Plan:
     """Assigns a pod that has no node yet to one."""
     media_type = negotiation.body_type(call.body.media_type)
     wanted = options.for_write(call.query, "CreateOptions")
@@ -39,8 +40,8 @@ async def bind(services: Services, call: Call) -> Answer:
     if assignment.metadata.name != call.target.name:
         raise status.bad_request("name in URL does not match name in Binding object")
     _check_node(assignment.target)
-    await services.committer.commit(Binding(services, assignment, services.write(call), wanted=wanted))
-    return Answer(201, Verbatim(status.success(201)))
+    binding = Binding(services, assignment, services.write(call), wanted=wanted)
+    return Plan(binding, lambda _outcome: Answer(201, Verbatim(status.success(201))))
 
 
 class Binding:

@@ -9,22 +9,22 @@ from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies
 from drachma.server.pipeline import intent
-from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.phases import Operation
+from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services
 from drachma.server.presentation import negotiation
 from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
 
-async def create(services: Services, call: Call) -> Answer:
+def plan(services: Services, call: Call) -> Plan:
     """A new object, with a generated name where it asks for one."""
     media_type = negotiation.body_type(call.body.media_type)
     wanted = options.for_write(call.query, "CreateOptions")
     write = services.write(call)
     subject = decode(call, write, wanted=wanted, media_type=media_type)
     creation = Creation(services, subject, write, wanted=wanted)
-    return services.answer(201, await services.committer.commit(creation), call)
+    return Plan(creation, lambda outcome: services.answer(201, outcome, call))
 
 
 def decode(call: Call, write: Write, *, wanted: options.WriteOptions, media_type: str) -> Subject:

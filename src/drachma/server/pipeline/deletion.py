@@ -10,6 +10,7 @@ from drachma.server.calls.call import Call
 from drachma.server.decoding import deletebody
 from drachma.server.pipeline import deletionplan, intent
 from drachma.server.pipeline.answer import Answer, Verbatim
+from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name, scope
 from drachma.server.presentation import negotiation
 from drachma.server.reads import listing
@@ -26,17 +27,20 @@ _ORPHANED: Final = (
 )
 
 
-async def delete(services: Services, call: Call) -> Answer:
+def plan(services: Services, call: Call) -> Plan:
     """One object; answered with a Status or the object, as upstream does for its kind."""
     check_name(call.target)
     deletion = Deletion(services, services.write(call), _options(call))
-    outcome = await services.committer.commit(deletion)
     resource = call.target.resource
-    if outcome.is_gone and not resource.traits.returns_deleted:
-        return Answer(200, Verbatim(_gone(resource, outcome)))
-    # Upstream's only sign that an object is still there, for clients that ask in the old way.
-    code = 202 if not outcome.is_gone and deletion.options.orphan_dependents is False else 200
-    return services.answer(code, outcome, call)
+
+    def answer(outcome: intent.Outcome) -> Answer:
+        if outcome.is_gone and not resource.traits.returns_deleted:
+            return Answer(200, Verbatim(_gone(resource, outcome)))
+        # Upstream's only sign that an object is still there, for clients that ask in the old way.
+        code = 202 if not outcome.is_gone and deletion.options.orphan_dependents is False else 200
+        return services.answer(code, outcome, call)
+
+    return Plan(deletion, answer)
 
 
 async def delete_collection(services: Services, call: Call) -> Answer:

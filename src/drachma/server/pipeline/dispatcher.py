@@ -5,14 +5,15 @@ have looked that up. Whatever refuses a call raises a Status, which both doors h
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from drachma import errors
 from drachma.server import status
 from drachma.server.calls.call import BODY_LIMIT, Call
-from drachma.server.pipeline import binding, creation, deletion, eviction, patches, reading, scale, update
+from drachma.server.pipeline import binding, creation, deletion, eviction, group, patches, reading, scale, update
 from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.plan import Plan, Planner
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import apisurface, verbs
 
@@ -20,24 +21,33 @@ _log = logging.getLogger(__name__)
 
 Operation: TypeAlias = Callable[[Services, Call], Awaitable[Answer]]
 
+WRITES: Final[Mapping[str, Planner]] = {
+    verbs.CREATE: creation.plan,
+    verbs.DELETE: deletion.plan,
+    verbs.PATCH: patches.plan,
+    verbs.UPDATE: update.plan,
+}
+"""Writes to one object, also through subresources that carry the object's own kind."""
+
+WRITES_BELOW: Final[Mapping[str, Mapping[str, Planner]]] = {
+    "binding": {verbs.CREATE: binding.plan},
+    "scale": {verbs.PATCH: scale.plan_patch, verbs.UPDATE: scale.plan_update},
+}
+"""Those through subresources that have a kind of their own."""
+
 OBJECT: Final[Mapping[str, Operation]] = {
-    verbs.CREATE: creation.create,
-    verbs.DELETE: deletion.delete,
     verbs.DELETE_COLLECTION: deletion.delete_collection,
     verbs.GET: reading.get,
     verbs.LIST: reading.list_,
-    verbs.PATCH: patches.patch,
-    verbs.UPDATE: update.update,
     verbs.WATCH: reading.watch,
 }
-"""What is done to objects and collections, also through subresources that carry the object's own kind."""
+"""What else is done to objects and collections."""
 
-SUBRESOURCES: Final[Mapping[str, Mapping[str, Operation]]] = {
-    "binding": {verbs.CREATE: binding.bind},
+BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
     "eviction": {verbs.CREATE: eviction.evict},
-    "scale": {verbs.GET: scale.get, verbs.PATCH: scale.patch, verbs.UPDATE: scale.update},
+    "scale": {verbs.GET: scale.get},
 }
-"""What is done through subresources that have a kind of their own."""
+"""What else is done through subresources that have a kind of their own."""
 
 
 class Dispatcher:
@@ -57,29 +67,74 @@ class Dispatcher:
         Raises:
             status.StatusError: it is refused, and nothing has been written.
         """
-        chain = self.services.phases
+        services = self.services
         try:
-            for authorise in chain.authorise:
-                authorise(call)
-            if len(call.body.data) > BODY_LIMIT:
-                raise status.too_large(f"limit is {BODY_LIMIT}")
-            answer = await _operation(call)(self.services, call)
+            self._admit(call)
+            planner = _planner(call)
+            if planner is None:
+                answer = await _operation(call)(services, call)
+            else:
+                plan = planner(services, call)
+                answer = plan.answer(await services.committer.commit(plan.intent))
         except (status.StatusError, errors.StoreError) as error:
             refusal = _refusal(error)
-            for audit in chain.audit:
-                audit(call, refusal)
+            self._audit((call,), (refusal,))
             if refusal is error:
                 raise
             raise refusal from error
-        for audit in chain.audit:
-            audit(call, answer)
+        self._audit((call,), (answer,))
         return answer
+
+    async def dispatch_all(self, calls: Sequence[Call]) -> Sequence[Answer]:
+        """The answers to calls that write to one object each, and that happen together or not at all.
+
+        Raises:
+            group.RefusedIntentError: one of them is refused, and nothing has been written.
+        """
+        services = self.services
+        position = 0
+        try:
+            plans: list[Plan] = []
+            for position, call in enumerate(calls):  # noqa: B007 - which one is refused
+                self._admit(call)
+                planner = _planner(call)
+                if planner is None:
+                    raise status.method_not_allowed()
+                plans.append(planner(services, call))
+            outcomes = await services.committer.commit_all([plan.intent for plan in plans])
+        except (status.StatusError, errors.StoreError) as error:
+            if isinstance(error, group.RefusedIntentError):
+                position = error.position
+            refusal = _refusal(error)
+            self._audit(calls, [refusal] * len(calls))
+            raise group.RefusedIntentError(refusal.document, position) from error
+        answers = [plan.answer(outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
+        self._audit(calls, answers)
+        return answers
+
+    def _admit(self, call: Call) -> None:
+        for authorise in self.services.phases.authorise:
+            authorise(call)
+        if len(call.body.data) > BODY_LIMIT:
+            raise status.too_large(f"limit is {BODY_LIMIT}")
+
+    def _audit(self, calls: Sequence[Call], ends: Sequence[Answer | status.StatusError]) -> None:
+        for audit in self.services.phases.audit:
+            for call, end in zip(calls, ends, strict=True):
+                audit(call, end)
+
+
+def _planner(call: Call) -> Planner | None:
+    subresource = call.target.subresource
+    if subresource is not None and subresource.kind:
+        return WRITES_BELOW.get(subresource.name, {}).get(call.verb)
+    return WRITES.get(call.verb)
 
 
 def _operation(call: Call) -> Operation:
     subresource = call.target.subresource
     if subresource is not None and subresource.kind:
-        return SUBRESOURCES[subresource.name][call.verb]
+        return BELOW[subresource.name][call.verb]
     return OBJECT[call.verb]
 
 

@@ -16,14 +16,14 @@ from drachma.server.decoding import bodies, yamlsyntax
 from drachma.server.ownership import apply, fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
 from drachma.server.pipeline import update
-from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
 from drachma.server.schema import decodeerrors, unknownfields
 from drachma.server.surface.strategy import Subject, Write
 
 
-async def patch(services: Services, call: Call) -> Answer:
+def plan(services: Services, call: Call) -> Plan:
     """The stored object with a patch applied; an apply makes one where there is none."""
     patch_type = negotiation.patch_type(call.body.media_type)
     check_name(call.target)
@@ -35,7 +35,7 @@ async def patch(services: Services, call: Call) -> Answer:
         change = _Application(_configuration(call.body.data), write, wanted=wanted)
     else:
         change = _Patch(call.body.data, patch_type, write, wanted=wanted)
-    return await update.change(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
+    return update.changing(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
 
 
 class _Patch:

@@ -15,6 +15,8 @@ from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies
 from drachma.server.patch import patching
 from drachma.server.pipeline.answer import Answer, Verbatim
+from drachma.server.pipeline.intent import Outcome
+from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.pipeline.update import Update
 from drachma.server.presentation import negotiation
@@ -41,7 +43,7 @@ async def get(services: Services, call: Call) -> Answer:
     return Answer(200, Verbatim(_scale(services.get(call.target).value)))
 
 
-async def update(services: Services, call: Call) -> Answer:
+def plan_update(services: Services, call: Call) -> Plan:
     """Gives a workload the scale in the body."""
     check_name(call.target)
     media_type = negotiation.body_type(call.body.media_type)
@@ -50,10 +52,10 @@ async def update(services: Services, call: Call) -> Answer:
     body = bodies.read(call.body.data, media_type, wanted=kind, validation=validation)
     call.warnings.extend(bodies.enforce(body, wanted=kind, validation=validation))
     size = _size(body.document, call)
-    return await _resize(services, call, lambda _workload: size, wanted=wanted)
+    return _resize(services, call, lambda _workload: size, wanted=wanted)
 
 
-async def patch(services: Services, call: Call) -> Answer:
+def plan_patch(services: Services, call: Call) -> Plan:
     """Gives a workload its scale with a patch applied to it."""
     check_name(call.target)
     patch_type = negotiation.patch_type(call.body.media_type)
@@ -75,12 +77,12 @@ async def patch(services: Services, call: Call) -> Answer:
             raise status.invalid_patch(msgspec.json.encode(patched.document).decode(), detail="not a Scale")
         return _size(patched.document, call)
 
-    return await _resize(services, call, size, wanted=wanted)
+    return _resize(services, call, size, wanted=wanted)
 
 
-async def _resize(
+def _resize(
     services: Services, call: Call, size: Callable[[Mapping[str, Any]], _Size], *, wanted: options.WriteOptions
-) -> Answer:
+) -> Plan:
     # The number of replicas is part of the spec, so this is a write to the workload itself.
     write = msgspec.structs.replace(services.write(call), subresource="")
 
@@ -92,9 +94,11 @@ async def _resize(
         subject.metadata["resourceVersion"] = asked.resource_version
         return subject
 
-    outcome = await services.committer.commit(Update(services, resized, write, wanted=wanted))
-    workload = outcome.stored.value if outcome.stored is not None else outcome.document
-    return Answer(200, Verbatim(_scale(workload)))
+    def answer(outcome: Outcome) -> Answer:
+        workload = outcome.stored.value if outcome.stored is not None else outcome.document
+        return Answer(200, Verbatim(_scale(workload)))
+
+    return Plan(Update(services, resized, write, wanted=wanted), answer)
 
 
 def _target(call: Call) -> bodies.Target:

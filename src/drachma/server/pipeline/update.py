@@ -11,8 +11,8 @@ from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.pipeline import creation, intent
-from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.phases import Operation
+from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
 from drachma.server.surface.strategy import Subject, Write
@@ -22,7 +22,7 @@ Change: TypeAlias = Callable[[Mapping[str, Any] | None], Subject]
 """Makes the object that a call wants from the stored document, or from None; asked again for every try."""
 
 
-async def update(services: Services, call: Call) -> Answer:
+def plan(services: Services, call: Call) -> Plan:
     """The object in the body in place of the stored one, or its status only."""
     check_name(call.target)
     wanted = options.for_write(call.query, "UpdateOptions")
@@ -31,13 +31,12 @@ async def update(services: Services, call: Call) -> Answer:
     subject = creation.decode(call, write, wanted=wanted, media_type=media_type)
     objectmeta.place(subject.metadata, write.namespace)
     objectmeta.check_name(subject.metadata, write.name)
-    return await change(services, call, Update(services, lambda _stored: subject.copy(), write, wanted=wanted))
+    return changing(services, call, Update(services, lambda _stored: subject.copy(), write, wanted=wanted))
 
 
-async def change(services: Services, call: Call, made: "Update") -> Answer:
-    """The answer to an intent that changes the object of a call."""
-    outcome = await services.committer.commit(made)
-    return services.answer(201 if outcome.is_created else 200, outcome, call)
+def changing(services: Services, call: Call, intended: "Update") -> Plan:
+    """The plan to change the object of a call."""
+    return Plan(intended, lambda outcome: services.answer(201 if outcome.is_created else 200, outcome, call))
 
 
 class Update:

@@ -9,7 +9,8 @@ from tests.unit.server import served
 
 @pytest.mark.parametrize("resource", [pytest.param(each, id=each.qualified) for each in served.CATALOG.resources])
 def test_every_verb_that_is_served_has_an_operation(resource: resources.Resource) -> None:
-    assert set(resource.verbs) <= dispatcher.OBJECT.keys()
+    whole = dispatcher.OBJECT.keys() | dispatcher.WRITES.keys()
+    assert set(resource.verbs) <= whole
     for below in resource.subresources:
-        table = dispatcher.SUBRESOURCES[below.name] if below.kind else dispatcher.OBJECT
-        assert set(below.verbs) <= table.keys()
+        own = dispatcher.BELOW.get(below.name, {}).keys() | dispatcher.WRITES_BELOW.get(below.name, {}).keys()
+        assert set(below.verbs) <= (own if below.kind else whole)
