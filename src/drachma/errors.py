@@ -20,6 +20,7 @@
     │       ├── InvalidObjectError   422: the object breaks rules
     │       ├── ThrottledError       429: asked for too much at once, or an eviction is not allowed yet
     │       └── ServerFaultError     5xx: the server failed, or could not answer in time
+    ├── CommitRefusedError       of several changes that belong together one is refused, and so none happens
     ├── UnreachableError         no answer from an API server: no connection, broken off, or not an API server
     ├── ReconcileError           a controller cannot bring an object to where it should be; it tries again later
     ├── AccessError              a kubeconfig or a service account does not say how to reach an API server
@@ -127,6 +128,15 @@ class ThrottledError(RefusedError):
 
 class ServerFaultError(RefusedError):
     """The server failed, cannot serve now, or did not answer in time; a write may have happened or not."""
+
+
+class CommitRefusedError(DrachmaError):
+    """Of changes that belong together the one at ``position`` is refused, because of ``refusal``; none happens."""
+
+    def __init__(self, refusal: RefusedError, position: int) -> None:
+        super().__init__(str(refusal))
+        self.refusal: Final = refusal
+        self.position: Final = position
 
 
 class UnreachableError(DrachmaError):

@@ -9,13 +9,13 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Generic, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from drachma import errors
-from drachma.api import codec, meta, pod
-from drachma.client import bodies, patches, protocol, target, wire
+from drachma.api import meta, pod
+from drachma.client import bodies, patches, protocol, target, transactions, wire
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
@@ -39,6 +39,21 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+
+
+Body: TypeAlias = bytes | meta.Object | protocol.Document
+"""What a write brings along: text, or what need not be encoded to be decoded again: an object, or a document that is
+none, such as a binding."""
+
+
+class Write(NamedTuple):
+    """A create, update, patch, delete or deletecollection; ``media_type`` is that of a text."""
+
+    verb: str
+    place: Place
+    body: Body
+    query: Query
+    media_type: str = _JSON
 
 
 class Stored(Protocol):
@@ -83,8 +98,11 @@ class Backend(Protocol):
 
     async def watch(self, place: Place, query: Query) -> Feed: ...
 
-    async def write(self, verb: str, place: Place, *, body: bytes, media_type: str, query: Query) -> Stored:
-        """What answers a create, update, patch, delete or deletecollection: the object, where one is left."""
+    async def write(self, wanted: Write) -> Stored:
+        """What answers a write: the object, where one is left."""
+
+    async def commit(self, several: Sequence[Write]) -> Sequence[Stored]:
+        """The same for several that happen together, or are refused by an ``errors.CommitRefusedError``."""
 
     def resources(self) -> Sequence[target.Target[meta.Object]]: ...
 
@@ -178,18 +196,17 @@ class LocalClient:
 
     async def create(self, made: ObjectT) -> ObjectT:
         wanted = target.of(type(made))
-        return _reader(wanted)(await self._post(wanted, made.metadata.namespace, codec.encode_json(made)))
+        return _reader(wanted)(await self._write(self._creation(wanted, made.metadata.namespace, made)))
 
     async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> protocol.Document:
         wanted = target.of(kind)
         namespace = bodies.namespace_of(document)
-        return wire.document((await self._post(wanted, namespace, bodies.encode(document))).data, wanted)
+        stored = await self._write(self._creation(wanted, namespace, bodies.encode(document)))
+        return wire.document(stored.data, wanted)
 
     async def update(self, changed: ObjectT, *, subresource: str = "") -> ObjectT:
-        wanted = target.of(type(changed))
-        bodies.check_update(wanted, changed)
-        place = self._object(wanted, changed.metadata.namespace, name=changed.metadata.name, subresource=subresource)
-        return _reader(wanted)(await self._write("update", place, codec.encode_json(changed)))
+        reader = _reader(target.of(type(changed)))
+        return reader(await self._write(self._update(changed, subresource)))
 
     async def update_document(
         self, kind: target.Of[Any], document: Mapping[str, Any], *, subresource: str = ""
@@ -197,7 +214,8 @@ class LocalClient:
         wanted = target.of(kind)
         name, namespace = bodies.name_of(document), bodies.namespace_of(document)
         place = self._object(wanted, namespace, name=name, subresource=subresource)
-        return wire.document((await self._write("update", place, bodies.encode(document))).data, wanted)
+        stored = await self._write(Write("update", place, bodies.encode(document), self._managed))
+        return wire.document(stored.data, wanted)
 
     async def patch(
         self,
@@ -208,13 +226,8 @@ class LocalClient:
         namespace: str = "",
         subresource: str = "",
     ) -> ObjectT:
-        wanted = target.of(kind)
-        query = self._managed
-        if patch.media_type == patches.APPLY:
-            patch = bodies.completed(patch, wanted, wanted.versions[0], name=name)
-            query = {**query, "force": ("true",)} if patch.is_forced else query
-        place = self._object(wanted, namespace, name=name, subresource=subresource)
-        return _reader(wanted)(await self._write("patch", place, patch.data, media_type=patch.media_type, query=query))
+        change = transactions.Patch(kind, name, patch, namespace, subresource)
+        return _reader(target.of(kind))(await self._write(self._patch(change)))
 
     async def delete(
         self,
@@ -228,7 +241,7 @@ class LocalClient:
     ) -> None:
         options = bodies.delete_options(preconditions, grace_period_seconds, propagation=propagation)
         place = self._object(target.of(kind), namespace, name=name)
-        await self._write("delete", place, bodies.encode(options), query={})
+        await self._write(Write("delete", place, bodies.encode(options), {}))
 
     async def delete_collection(
         self, kind: target.Of[Any], selection: protocol.Selection, *, propagation: protocol.Propagation | None = None
@@ -237,39 +250,63 @@ class LocalClient:
         wanted = target.of(kind)
         place = self._collection(wanted, selection.namespace)
         query = _query(bodies.selected(wanted, selection))
-        await self._write("deletecollection", place, bodies.encode(options), query=query)
+        await self._write(Write("deletecollection", place, bodies.encode(options), query))
 
     async def bind(self, bound: pod.Pod, *, node: str) -> None:
-        await self._post_below(bound, "binding", body=bodies.binding(bound, node))
+        await self._write(self._binding(bound, node))
 
     async def evict(self, evicted: pod.Pod, *, grace_period_seconds: int | None = None) -> None:
-        await self._post_below(evicted, "eviction", body=bodies.eviction(evicted, grace_period_seconds))
+        body = bodies.encode(bodies.eviction(evicted, grace_period_seconds))
+        await self._write(Write("create", self._below(evicted, "eviction"), body, self._managed))
+
+    async def commit(self, changes: Sequence[transactions.Change]) -> Sequence[Any]:
+        """See ``transactions.Transactions``."""
+        stored = await self._backend.commit([self._wanted(change) for change in changes])
+        return [_read(change, each) for change, each in zip(changes, stored, strict=True)]
+
+    def _wanted(self, change: transactions.Change) -> Write:
+        match change:
+            case transactions.Create(made):
+                return self._creation(target.of(type(made)), made.metadata.namespace, made)
+            case transactions.Update(changed, subresource):
+                return self._update(changed, subresource)
+            case transactions.Patch():
+                return self._patch(change)
+            case transactions.Bind(bound, node):
+                return self._binding(bound, node)
+
+    def _creation(self, wanted: target.Target[Any], namespace: str, body: Body) -> Write:
+        bodies.check_create(wanted, namespace)
+        return Write("create", self._place(wanted, namespace), body, self._managed)
+
+    def _update(self, changed: meta.Object, subresource: str) -> Write:
+        wanted = target.of(type(changed))
+        bodies.check_update(wanted, changed)
+        metadata = changed.metadata
+        place = self._object(wanted, metadata.namespace, name=metadata.name, subresource=subresource)
+        return Write("update", place, changed, self._managed)
+
+    def _patch(self, change: transactions.Patch) -> Write:
+        wanted, patch, query = target.of(change.kind), change.patch, self._managed
+        if patch.media_type == patches.APPLY:
+            patch = bodies.completed(patch, wanted, wanted.versions[0], name=change.name)
+            query = {**query, "force": ("true",)} if patch.is_forced else query
+        place = self._object(wanted, change.namespace, name=change.name, subresource=change.subresource)
+        return Write("patch", place, patch.data, query, patch.media_type)
+
+    def _binding(self, bound: pod.Pod, node: str) -> Write:
+        return Write("create", self._below(bound, "binding"), bodies.binding(bound, node), self._managed)
+
+    def _below(self, about: pod.Pod, subresource: str) -> Place:
+        metadata = about.metadata
+        return self._object(target.of(pod.Pod), metadata.namespace, name=metadata.name, subresource=subresource)
+
+    # Plain: a commit resumes every coroutine between the caller and the store.
+
+    def _write(self, wanted: Write) -> Awaitable[Stored]:
+        return self._backend.write(wanted)
 
     # Both
-
-    # Plain functions: a commit resumes every coroutine between the caller and the store.
-
-    def _post(self, wanted: target.Target[Any], namespace: str, body: bytes) -> Awaitable[Stored]:
-        bodies.check_create(wanted, namespace)
-        return self._write("create", self._place(wanted, namespace), body)
-
-    def _post_below(self, about: pod.Pod, subresource: str, *, body: protocol.Document) -> Awaitable[Stored]:
-        place = self._object(
-            target.of(pod.Pod), about.metadata.namespace, name=about.metadata.name, subresource=subresource
-        )
-        return self._write("create", place, bodies.encode(body))
-
-    def _write(
-        self,
-        verb: str,
-        place: Place,
-        body: bytes,
-        *,
-        media_type: str = _JSON,
-        query: Query | None = None,
-    ) -> Awaitable[Stored]:
-        options = self._managed if query is None else query
-        return self._backend.write(verb, place, body=body, media_type=media_type, query=options)
 
     def _object(self, wanted: target.Target[Any], namespace: str, *, name: str, subresource: str = "") -> Place:
         wanted.check_place(name, namespace)
@@ -294,6 +331,17 @@ class LocalClient:
 
 def _query(parameters: Mapping[str, str]) -> Query:
     return {name: (text,) for name, text in parameters.items()}
+
+
+def _read(change: transactions.Change, stored: Stored) -> meta.Object | None:
+    match change:
+        case transactions.Create(written) | transactions.Update(written, _):
+            return _reader(target.of(type(written)))(stored)
+        case transactions.Patch(kind):
+            patched: meta.Object = _reader(target.of(kind))(stored)
+            return patched
+        case transactions.Bind():
+            return None
 
 
 def _reader(wanted: target.Target[ObjectT]) -> Callable[[Stored], ObjectT]:

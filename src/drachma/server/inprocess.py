@@ -10,11 +10,13 @@ from typing import Final
 
 import msgspec
 
+from drachma import errors
 from drachma.api import meta
 from drachma.client import local, refusal, target
 from drachma.server import status
 from drachma.server.access import authentication
 from drachma.server.calls.call import Body, Call, Target
+from drachma.server.pipeline import group
 from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import encoding
@@ -40,10 +42,21 @@ class InProcess:
     async def get(self, place: local.Place) -> local.Stored:
         return _object(await self._dispatch(verbs.GET, place, Body(), query={}))
 
-    async def write(
-        self, verb: str, place: local.Place, *, body: bytes, media_type: str, query: local.Query
-    ) -> local.Stored:
-        return _object(await self._dispatch(verb, place, Body(body, media_type), query=query))
+    async def write(self, wanted: local.Write) -> local.Stored:
+        try:
+            return _object(await self._dispatcher.dispatch(self._written(wanted)))
+        except status.StatusError as error:
+            raise refusal.error(error.document) from None
+
+    async def commit(self, several: Sequence[local.Write]) -> Sequence[local.Stored]:
+        calls: list[Call] = []
+        try:
+            calls.extend(self._written(wanted) for wanted in several)
+            answers = await self._dispatcher.dispatch_all(calls)
+        except status.StatusError as error:
+            position = error.position if isinstance(error, group.RefusedIntentError) else len(calls)
+            raise errors.CommitRefusedError(refusal.error(error.document), position) from None
+        return [_object(answer) for answer in answers]
 
     async def list(self, place: local.Place, query: local.Query) -> listing.Listed:
         answer = await self._dispatch(verbs.LIST, place, Body(), query=query)
@@ -69,21 +82,28 @@ class InProcess:
         )
 
     async def _dispatch(self, verb: str, place: local.Place, body: Body, *, query: local.Query) -> Answer:
-        surface = self._dispatcher.surface
         try:
-            return await self._dispatcher.dispatch(
-                Call(
-                    user=self._user,
-                    verb=verb,
-                    surface=surface,
-                    target=_target(surface, verb, place),
-                    body=body,
-                    query=query,
-                    user_agent=self._user_agent,
-                )
-            )
+            return await self._dispatcher.dispatch(self._call(verb, place, body, query=query))
         except status.StatusError as error:
             raise refusal.error(error.document) from None
+
+    def _written(self, wanted: local.Write) -> Call:
+        verb, place, body, query, media_type = wanted
+        if isinstance(body, bytes):
+            return self._call(verb, place, Body(body, media_type), query=query)
+        return self._call(verb, place, Body(media_type=media_type, content=body), query=query)
+
+    def _call(self, verb: str, place: local.Place, body: Body, *, query: local.Query) -> Call:
+        surface = self._dispatcher.surface
+        return Call(
+            user=self._user,
+            verb=verb,
+            surface=surface,
+            target=_target(surface, verb, place),
+            body=body,
+            query=query,
+            user_agent=self._user_agent,
+        )
 
 
 class _Answer(msgspec.Struct, frozen=True, eq=False):

@@ -44,10 +44,11 @@ class _Backend:
     async def watch(self, _place: local.Place, query: local.Query) -> local.Feed:
         raise NotImplementedError
 
-    async def write(
-        self, _verb: str, _place: local.Place, *, body: bytes, media_type: str, query: local.Query
-    ) -> local.Stored:
-        return self._asked(query)
+    async def write(self, wanted: local.Write) -> local.Stored:
+        return self._asked(wanted.query)
+
+    async def commit(self, several: Sequence[local.Write]) -> Sequence[local.Stored]:
+        return [self._asked(wanted.query) for wanted in several]
 
     def resources(self) -> Sequence[target.Target[meta.Object]]:
         return ()

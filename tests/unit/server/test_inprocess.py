@@ -95,7 +95,7 @@ async def test_what_is_not_served_is_refused(server: Client, verb: str, place: l
     backend = inprocess.InProcess(server.app.dispatcher)
     for _ in range(2):
         with pytest.raises(errors.RefusedError, match=want):
-            await backend.write(verb, place, body=b"{}", media_type="application/json", query={})
+            await backend.write(local.Write(verb, place, b"{}", {}))
 
 
 async def test_bodies_have_the_limit_of_those_from_the_wire(server: Client) -> None:
@@ -103,7 +103,7 @@ async def test_bodies_have_the_limit_of_those_from_the_wire(server: Client) -> N
     place = local.Place(group="", version="v1", plural="pods", namespace="default")
     body = bytes(BODY_LIMIT + 1)
     with pytest.raises(errors.RefusedError, match=f"limit is {BODY_LIMIT}"):
-        await backend.write("create", place, body=body, media_type="application/json", query={})
+        await backend.write(local.Write("create", place, body, {}))
 
 
 DEPLOYMENT = {
@@ -140,10 +140,10 @@ async def test_a_scale_is_read_and_replaced(server: Client, inside: local.LocalC
     assert (scale["kind"], scale["spec"]) == ("Scale", {"replicas": 1})
     scale["spec"]["replicas"] = 5
     body = msgspec.json.encode(scale)
-    answer = await backend.write("update", place, body=body, media_type="application/json", query={})
+    answer = await backend.write(local.Write("update", place, body, {}))
     assert msgspec.json.decode(answer.data)["spec"] == {"replicas": 5}
     with pytest.raises(errors.ObjectConflictError):
-        await backend.write("update", place, body=body, media_type="application/json", query={})
+        await backend.write(local.Write("update", place, body, {}))
 
 
 def _without_owners(document: dict[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,15 @@
 
 The doors (:mod:`drachma.server.wire` and :mod:`drachma.server.inprocess`) make calls, and
 :mod:`drachma.server.pipeline.dispatcher` carries them out. A call says what is wanted and nothing about how it was
-sent: a body is its bytes, and its options are still the texts that the client gave.
+sent: a body is its bytes or a typed value, and its options are still the texts that the client gave.
 """
 
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from drachma.api import meta
 from drachma.server.calls import options
 from drachma.server.surface import apisurface, resources
 from drachma.server.surface.strategy import Write
@@ -44,10 +45,15 @@ class Target(NamedTuple):
 
 
 class Body(NamedTuple):
-    """What a call brings along; ``media_type`` is as the client named it, empty where it did not."""
+    """What a call brings along; ``media_type`` is as the client named it, empty where it did not.
+
+    ``content`` is what components in process hand over in place of text: the object that they want, or a document that
+    is none, such as a binding. It is of its kind and well formed, and of fields that the kind has.
+    """
 
     data: bytes = b""
     media_type: str = ""
+    content: meta.Object | dict[str, Any] | None = None
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.api import meta
+from drachma.api import codec, meta
 from drachma.server import documents, objectmeta, status
 from drachma.server.schema import decodeerrors, emptyfields, normalform
 from drachma.server.surface import resources
@@ -23,6 +23,8 @@ from drachma.validation import metadata
 from drachma.validation.fielderror import Errors, FieldError
 
 Document = dict[str, Any]
+
+_decode = msgspec.json.Decoder().decode
 
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 
@@ -116,6 +118,10 @@ class DocumentStrategy:
         content = {field: new[field] for field in document if field in new and field not in _ENVELOPE}
         self.default(content, own)
         return Subject(own, content)
+
+    def take(self, made: meta.Object, write: Write, stored: Mapping[str, Any] | None = None) -> Subject:
+        # Kinds that are kept as documents are read from documents.
+        return self.read(_decode(codec.encode_json(made, api_version=write.api_version)), write, known=stored)
 
     def _kept(self, document: Document, stored: Mapping[str, Any]) -> Document:
         """The fields that have been read before: the very ones that are stored, or what the kind knows."""

@@ -1,8 +1,10 @@
 """Creation: a new object from the body of a call."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma import errors
+from drachma.api import meta
 from drachma.server import objectmeta, status
 from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
@@ -29,6 +31,8 @@ def plan(services: Services, call: Call) -> Plan:
 
 def decode(call: Call, write: Write, *, wanted: options.WriteOptions, media_type: str) -> Subject:
     """The object in the body, with defaults; a 400 for what is none of its kind."""
+    if isinstance(call.body.content, meta.Object):
+        return take(call.body.content, call, write)
     target = bodies.target(call.surface, write.resource, version=write.version)
     body = bodies.read(call.body.data, media_type, wanted=target, validation=wanted.field_validation)
     try:
@@ -37,6 +41,14 @@ def decode(call: Call, write: Write, *, wanted: options.WriteOptions, media_type
         raise bodies.unfit(target, str(error)) from None
     write.warnings.extend(bodies.enforce(body, wanted=target, validation=wanted.field_validation))
     return subject
+
+
+def take(made: meta.Object, call: Call, write: Write, stored: Mapping[str, Any] | None = None) -> Subject:
+    """The same for an object that a component hands over as it has it, also in place of a stored one."""
+    try:
+        return write.served.strategy.take(made, write, stored)
+    except errors.DecodeError as error:
+        raise bodies.unfit(bodies.target(call.surface, write.resource, version=write.version), str(error)) from None
 
 
 class Creation:

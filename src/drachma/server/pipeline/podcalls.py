@@ -20,6 +20,8 @@ def read(
     call: Call, model: type[_StructT], wanted: options.WriteOptions, *, media_type: str, also: Sequence[str] = ()
 ) -> _StructT:
     """The body of a call to a subresource of its own kind; ``also`` are other versions of it that are read."""
+    if isinstance(call.body.content, dict):
+        return bodies.convert(call.body.content, model)
     target = call.target
     below = target.subresource
     assert below is not None, "called on a subresource"

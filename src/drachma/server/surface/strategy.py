@@ -79,6 +79,9 @@ class Strategy(Protocol):
             errors.DecodeError: a value has the wrong type; the message is Go's.
         """
 
+    def take(self, made: meta.Object, write: Write, stored: Mapping[str, Any] | None = None) -> Subject:
+        """The same for an object that a component has in its v1 form; ``stored`` is what it is to take the place of."""
+
     def load(self, document: Mapping[str, Any]) -> Subject:
         """A stored document."""
 

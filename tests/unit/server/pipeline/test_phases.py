@@ -73,7 +73,7 @@ class Act(NamedTuple):
         place = local.Place(**{"version": "v1", "namespace": "default", **self.place})
         body = msgspec.json.encode(self.body) if self.body is not None else b""
         backend = inprocess.InProcess(dispatcher)
-        return await backend.write(self.verb, place, body=body, media_type=self.media_type, query=self.query)
+        return await backend.write(local.Write(self.verb, place, body, self.query, self.media_type))
 
 
 def claims(name: str = "") -> dict[str, str]:

@@ -73,6 +73,28 @@ class DeviceStrategy:
         given = defaults.apply(bodies.decode(document, self._resource.schema(write.version)), now=write.now)
         return Subject(objectmeta.normalized(given.metadata), given)
 
+    def take(self, made: meta.Object, write: Write, stored: Mapping[str, Any] | None = None) -> Subject:
+        own = objectmeta.normalized(made.metadata)
+        if not self._is_timeless:
+            return Subject(own, defaults.apply(made, now=write.now))
+        before = {} if stored is None else self._stored_parts(stored)
+        parts = {}
+        for field in self._fields:
+            part = getattr(made, field)
+            parts[field] = before[field] if before and part == before[field] else self._taken_part(field, part)
+        return Subject(own, self._kind.model(**parts))
+
+    def _taken_part(self, field: str, part: Any) -> Any:
+        """A field of an object with its defaults: one that was written like this before, or made now."""
+        if part == getattr(self._absent, field):
+            return getattr(self._absent, field)
+        likeness = (self._api_version, codec.encode_part(part))
+        alike = self._contents[field].get(likeness)
+        if alike is None:
+            made = defaults.apply(self._kind.model(**{field: part}), now=_NEVER)
+            alike = self._intern(field, likeness, getattr(made, field))
+        return alike
+
     def load(self, document: Mapping[str, Any]) -> Subject:
         if not self._is_timeless:
             return Subject(dict(document["metadata"]), codec.decode(document))

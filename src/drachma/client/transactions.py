@@ -1,0 +1,64 @@
+"""Transactions: several changes that an API server makes together or not at all.
+
+Only drachma's own server in the same process does that, see :mod:`drachma.client.local`. A component asks for it once,
+when it is wired, by :func:`offered`. Where it is not offered, as over HTTP, the component writes one change after the
+other as upstream's components do, and whoever comes between them sees the states in between.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from drachma.api import meta, pod
+from drachma.client import patches, protocol, target
+
+
+class Create(NamedTuple):
+    """A new object, as by ``Client.create``."""
+
+    made: meta.Object
+
+
+class Update(NamedTuple):
+    """An object of a complete kind in place of the one that is there, as by ``Client.update``."""
+
+    changed: meta.Object
+    subresource: str = ""
+
+
+class Patch(NamedTuple):
+    """A change of a part of an object, as by ``Client.patch``."""
+
+    kind: target.Of[Any]
+    name: str
+    patch: patches.Patch
+    namespace: str = ""
+    subresource: str = ""
+
+
+class Bind(NamedTuple):
+    """The assignment of a pod to a node, as by ``Client.bind``."""
+
+    bound: pod.Pod
+    node: str
+
+
+Change: TypeAlias = Create | Update | Patch | Bind
+
+
+@runtime_checkable
+class Transactions(Protocol):
+    """What a client offers beside ``protocol.Client`` where its server can do it."""
+
+    async def commit(self, changes: Sequence[Change]) -> Sequence[Any]:
+        """The objects as they are then, in the order of the changes; None for bindings.
+
+        Each change is made as if those before it had happened, and those to the same object become one version of it.
+
+        Raises:
+            errors.CommitRefusedError: the server said no to one of them, and nothing has been written.
+        """
+
+
+def offered(client: protocol.Client) -> Transactions | None:
+    """The client, if it can make several changes at once."""
+    return client if isinstance(client, Transactions) else None

@@ -1,0 +1,250 @@
+"""What components hand over typed comes out as what clients write as text: stored, owned, told and refused alike."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+import hypothesis
+import msgspec
+import pytest
+from hypothesis import strategies as st
+
+from drachma import errors
+from drachma.api import codec, event, meta, node, pod, resourceclaim, resourceclaimtemplate, resourceslice
+from drachma.client import bodies, http, local, patches, transactions
+from drachma.server import inprocess
+from drachma.testing import claim
+from tests.property.test_codec import values_of
+from tests.unit.server import client
+
+Claim = resourceclaim.ResourceClaim
+FINALIZER = "resource.kubernetes.io/delete-protection"
+SETTINGS = hypothesis.settings(max_examples=25, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+
+NAMES = st.sampled_from(["a", "b", "", "Not A Name"])
+USERS = st.sampled_from(["p", "q"]).map(
+    lambda name: resourceclaim.ResourceClaimConsumerReference(resource="pods", name=name, uid=f"uid-{name}")
+)
+STATUSES = st.builds(
+    lambda is_allocated, users: resourceclaim.ResourceClaimStatus(
+        allocation=claim("x")
+        .request("gpu", device_class="gpu.example.com")
+        .allocated(("gpu", "gpu.example.com", "pool", "gpu-0"))
+        .build()
+        .status.allocation
+        if is_allocated
+        else None,
+        reserved_for=tuple(users),
+    ),
+    st.booleans(),
+    st.lists(USERS, max_size=2),
+)
+LABELS = st.dictionaries(st.sampled_from(["x", "y", "not a key!"]), st.sampled_from(["1", "2"]), max_size=2)
+FINALIZERS = st.lists(st.sampled_from([FINALIZER, "example.com/keep", "unqualified"]), max_size=2, unique=True)
+
+
+class Act(NamedTuple):
+    """A change of a claim that is there, of a version of it that may be an old one."""
+
+    subresource: str
+    labels: dict[str, str]
+    finalizers: list[str]
+    status: resourceclaim.ResourceClaimStatus
+    is_stale: bool
+
+    def on(self, known: Claim) -> Claim:
+        version = "1" if self.is_stale else known.metadata.resource_version
+        metadata = msgspec.structs.replace(
+            known.metadata, labels=self.labels, finalizers=tuple(self.finalizers), resource_version=version
+        )
+        return msgspec.structs.replace(known, metadata=metadata, status=self.status)
+
+
+ACTS = st.builds(
+    Act, st.sampled_from(["", "status"]), LABELS, FINALIZERS, STATUSES, st.sampled_from([False, False, True])
+)
+
+
+class Twin:
+    """A server, and a client in its process."""
+
+    def __init__(self, server: client.Client) -> None:
+        self.store = server.store
+        self.backend = inprocess.InProcess(server.app.dispatcher)
+        self.client = local.LocalClient(self.backend, manager="component")
+
+    def told(self) -> list[Any]:
+        """All that happened to claims and pods, but for versions."""
+        events = []
+        for resource in ("resource.k8s.io/resourceclaims", "pods", "events"):
+            with self.store.watch(resource, after=1) as watch:
+                events += [(resource, told.change, _unversioned(told.record.data)) for told in watch.ready()]
+        return events
+
+    def held(self) -> list[bytes]:
+        """What is there now."""
+        return [
+            _unversioned(stored.data)
+            for resource in ("resource.k8s.io/resourceclaims", "pods", "events")
+            for stored in self.store.list(resource).records
+        ]
+
+    async def current(self) -> Claim:
+        return await self.client.get(Claim, "c", namespace="default")
+
+    async def bind(self, bound: pod.Pod, node: str) -> None:
+        place = local.Place(
+            group="", version="v1", plural="pods", namespace="default", name=bound.metadata.name, subresource="binding"
+        )
+        query = {"fieldManager": ("component",), "fieldValidation": ("Ignore",)}
+        await self.backend.write(local.Write("create", place, bodies.encode(bodies.binding(bound, node)), query))
+
+
+def _unversioned(data: bytes) -> bytes:
+    document = msgspec.json.decode(data)
+    del document["metadata"]["resourceVersion"]
+    return msgspec.json.encode(document)
+
+
+async def twins() -> tuple[Twin, Twin]:
+    return Twin(await client.start()), Twin(await client.start())
+
+
+async def outcome(act: Awaitable[Any]) -> str:
+    try:
+        await act
+    except errors.DrachmaError as error:
+        return f"{type(error).__name__}: {error}"
+    return "done"
+
+
+def held_alike(run: Callable[[Twin, Twin], Awaitable[None]]) -> None:
+    async def both() -> None:
+        typed, plain = await twins()
+        await run(typed, plain)
+        assert typed.told() == plain.told()
+        assert typed.held() == plain.held()
+
+    asyncio.run(both())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(Claim, id="claim"),
+        pytest.param(resourceclaimtemplate.ResourceClaimTemplate, id="template"),
+        pytest.param(resourceslice.ResourceSlice, id="slice"),
+        pytest.param(event.Event, id="event"),
+        pytest.param(node.Node, id="node"),
+        pytest.param(pod.Pod, id="pod"),
+    ],
+)
+@SETTINGS
+@hypothesis.given(data=st.data())
+def test_creates_of_any_object(model: type[meta.Object], data: st.DataObject) -> None:
+    made: Any = data.draw(values_of(model))
+    is_global = model in (resourceslice.ResourceSlice, node.Node)
+    metadata = msgspec.structs.replace(made.metadata, name=data.draw(NAMES), namespace="" if is_global else "default")
+    made = msgspec.structs.replace(made, metadata=metadata)
+
+    async def run(typed: Twin, plain: Twin) -> None:
+        want = await outcome(plain.client.create_document(model, codec.encode(made)))
+        assert await outcome(typed.client.create(made)) == want
+
+    held_alike(run)
+
+
+def new(**metadata: Any) -> Claim:
+    made = claim("c").request("gpu", device_class="gpu.example.com").build()
+    return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, **metadata))
+
+
+@SETTINGS
+@hypothesis.given(labels=LABELS, acts=st.lists(ACTS, max_size=4))
+def test_updates_of_claims(labels: dict[str, str], acts: Sequence[Act]) -> None:
+    async def run(typed: Twin, plain: Twin) -> None:
+        made = new(labels=labels)
+        want = await outcome(plain.client.create_document(Claim, codec.encode(made)))
+        assert await outcome(typed.client.create(made)) == want
+        if want != "done":
+            return
+        for act in acts:
+            changed = codec.encode(act.on(await plain.current()))
+            want = await outcome(plain.client.update_document(Claim, changed, subresource=act.subresource))
+            updating = typed.client.update(act.on(await typed.current()), subresource=act.subresource)
+            assert await outcome(updating) == want
+
+    held_alike(run)
+
+
+@SETTINGS
+@hypothesis.given(first=ACTS, second=ACTS, nodes=st.lists(st.sampled_from(["n", "m"]), max_size=2))
+def test_changes_together_leave_what_they_leave_one_by_one(first: Act, second: Act, nodes: list[str]) -> None:
+    """Or, where one of them is refused, nothing at all; the refusal is that of the first that is."""
+
+    async def run() -> None:
+        typed, plain = await twins()
+        for twin in (typed, plain):
+            await twin.client.create(new())
+            await twin.client.create(pod.Pod(metadata=meta.ObjectMeta(name="p", namespace="default"), spec=SPEC))
+        before = typed.held()
+        known = await typed.current()
+        bound = await typed.client.get(pod.Pod, "p", namespace="default")
+        changes: list[transactions.Change] = [
+            transactions.Update(first.on(known), first.subresource),
+            transactions.Update(second.on(known), second.subresource),
+            *(transactions.Bind(bound, each) for each in nodes),
+        ]
+        want, position = await _one_by_one(plain, first, second, nodes)
+        if want is None:
+            await typed.client.commit(changes)
+            assert typed.held() == plain.held()
+            return
+        with pytest.raises(errors.CommitRefusedError) as caught:
+            await typed.client.commit(changes)
+        assert (f"{type(caught.value.refusal).__name__}: {caught.value}", caught.value.position) == (want, position)
+        assert typed.held() == before
+
+    asyncio.run(run())
+
+
+SPEC = pod.PodSpec(containers=(pod.Container(name="main", image="pause"),))
+
+
+async def _one_by_one(plain: Twin, first: Act, second: Act, nodes: list[str]) -> tuple[str | None, int]:
+    """How the first change that is refused is, and which it is."""
+    for position, act in enumerate((first, second)):
+        changed = codec.encode(act.on(await plain.current()))
+        said = await outcome(plain.client.update_document(Claim, changed, subresource=act.subresource))
+        if said != "done":
+            return said, position
+    bound = await plain.client.get(pod.Pod, "p", namespace="default")
+    for position, each in enumerate(nodes, start=2):
+        said = await outcome(plain.bind(bound, each))
+        if said != "done":
+            return said, position
+    return None, 0
+
+
+async def test_a_claim_and_its_name_in_the_status_of_its_pod() -> None:
+    typed, plain = await twins()
+    entry = pod.PodResourceClaim(name="gpu", resource_claim_template_name="t")
+    spec = msgspec.structs.replace(SPEC, resource_claims=(entry,))
+    for twin in (typed, plain):
+        await twin.client.create(pod.Pod(metadata=meta.ObjectMeta(name="p", namespace="default"), spec=spec))
+    made = new(name="p-gpu-x")
+    names = [pod.PodResourceClaimStatus(name="gpu", resource_claim_name="p-gpu-x")]
+    patch = patches.strategic({"status": {"resourceClaimStatuses": names}})
+    before = typed.store.revision
+    created, patched = await typed.client.commit(
+        [transactions.Create(made), transactions.Patch(pod.Pod, "p", patch, "default", "status")]
+    )
+    assert [int(each.metadata.resource_version) for each in (created, patched)] == [before + 1, before + 2]
+    await plain.client.create_document(Claim, codec.encode(made))
+    await plain.client.patch(pod.Pod, "p", patch=patch, namespace="default", subresource="status")
+    assert typed.told() == plain.told()
+
+
+def test_only_the_client_in_process_offers_it() -> None:
+    assert issubclass(local.LocalClient, transactions.Transactions)
+    assert not issubclass(http.HttpClient, transactions.Transactions)
