@@ -37,13 +37,15 @@ class Gatekeeper:
 
 
 class _Passing:
-    """A client whose writes are announced first."""
+    """A client whose writes are announced first, one at a time."""
 
     def __init__(self, client: Client, keeper: Gatekeeper) -> None:
         self._client = client
         self._keeper = keeper
 
     def __getattr__(self, name: str) -> Any:
+        if name == "commit":
+            raise AttributeError(name)
         found = getattr(self._client, name)
         if name not in _WRITES:
             return found

@@ -17,13 +17,15 @@ DRIVER = "gpu.example.com"
 
 
 class Slow:
-    """A client whose calls take a random number of turns, so that schedulers interleave in ever new ways."""
+    """A client whose calls take a random number of turns, one at a time, so that schedulers interleave in new ways."""
 
     def __init__(self, client: Client, chance: random.Random) -> None:
         self._client = client
         self._chance = chance
 
     def __getattr__(self, name: str) -> Any:
+        if name == "commit":
+            raise AttributeError(name)
         found = getattr(self._client, name)
         if name not in ("create", "patch", "delete", "get", "bind"):
             return found

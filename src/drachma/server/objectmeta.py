@@ -24,9 +24,6 @@ GENERATE_ATTEMPTS: Final = 8
 """How often a name is generated anew when it is taken."""
 
 _VERSIONS: Final = 2**64
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX_LENGTH: Final = 5
-_NAME_LENGTH: Final = 63
 _RANDOM_BITS: Final = ~(0xF << 76 | 0x3 << 62)
 _UUID_VERSION: Final = 0x4 << 76 | 0x2 << 62
 _TELLING_ZEROS: Final = frozenset({"deletionGracePeriodSeconds", "managedFields"})
@@ -97,12 +94,6 @@ def fill_system_fields(metadata: Metadata, *, uid: str, now: datetime) -> None:
     """The identity and birth of a new object."""
     metadata["uid"] = uid
     metadata["creationTimestamp"] = time_text(now)
-
-
-def generate_name(prefix: str, *, chance: random.Random) -> str:
-    """A name for ``metadata.generateName``: the prefix, shortened where it must be, and five random characters."""
-    suffix = "".join(chance.choices(_ALPHABET, k=_SUFFIX_LENGTH))
-    return prefix[: _NAME_LENGTH - _SUFFIX_LENGTH] + suffix
 
 
 def generate_uid(chance: random.Random) -> str:

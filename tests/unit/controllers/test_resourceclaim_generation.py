@@ -1,14 +1,16 @@
 """Claims from templates: made once, named in the pod's status, made again when lost, and events when it fails."""
 
+import copy
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from drachma import errors
+from drachma import errors, testing
 from drachma.api import gates, meta, namespace, pod, resourceclaim
 from drachma.controllers.resourceclaim import ResourceClaimController, generation
+from drachma.values import generatedname
 from tests.unit.controllers import builders, worlds
 
 Claim = resourceclaim.ResourceClaim
@@ -131,6 +133,29 @@ async def test_pods_that_have_ended_get_no_claims(world: worlds.World) -> None:
     await world.create(builders.a_template())
     await world.settle()
     assert await world.all_of(Claim) == ()
+
+
+async def test_claims_and_their_names_are_one_commit(world: worlds.World) -> None:
+    await world.create(builders.a_template())
+    owner = await world.create(builders.a_pod(gpu="t", nic="t").build())
+    await world.settle()
+    claims = await world.all_of(Claim)
+    versions = sorted(int(each.metadata.resource_version) for each in (*claims, await world.get(owner)))
+    assert versions == [*range(versions[0], versions[0] + 3)]
+    assert set(statuses(await world.get(owner)).values()) == {claim.metadata.name for claim in claims}
+    assert all(claim.metadata.generate_name == claim.metadata.name[:-5] for claim in claims)
+
+
+async def test_a_name_that_is_taken_is_drawn_again(world: worlds.World) -> None:
+    """Whatever the controller draws: somebody has a claim of that name."""
+    await world.create(builders.a_template())
+    drawn = generatedname.draw("p-gpu-", chance=copy.copy(world.surroundings.chance))
+    await world.create(testing.claim(drawn).request("gpu", device_class=builders.DRIVER).build())
+    owner = await world.create(builders.a_pod(gpu="t").build())
+    await world.settle()
+    (name,) = statuses(await world.get(owner)).values()
+    assert name not in (None, drawn)
+    assert len(await world.all_of(Claim)) == 2
 
 
 async def test_failure_to_write_the_status_does_not_make_a_second_claim() -> None:

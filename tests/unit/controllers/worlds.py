@@ -133,7 +133,10 @@ _VERBS = ("create", "create_document", "update", "patch", "delete", "delete_coll
 
 
 class Meddler:
-    """A client that does what another does, but calls ``before`` first and ``after`` last, with verb and arguments."""
+    """A client that does what another does, but calls ``before`` first and ``after`` last, with verb and arguments.
+
+    It makes one change at a time, as clients of servers elsewhere do.
+    """
 
     def __init__(self, client: Client, before: Callable[..., Any], after: Callable[..., Any]) -> None:
         self._client = client
@@ -141,6 +144,8 @@ class Meddler:
         self._after = after
 
     def __getattr__(self, name: str) -> Any:
+        if name == "commit":
+            raise AttributeError(name)
         found = getattr(self._client, name)
         if name not in _VERBS:
             return found

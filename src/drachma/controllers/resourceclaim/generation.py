@@ -2,18 +2,26 @@
 
 Every step is safe to repeat. A claim that was made before, by whoever and however it was interrupted, is found by its
 owner and annotation; one that was deleted or belongs to somebody else is made anew under another name.
+
+Where the server makes several changes at once, claims and their names in the pod's status are one commit: nobody ever
+sees one without the other. Where that is refused, and over HTTP always, they are made one by one.
 """
 
+import random
+from collections.abc import Mapping
 from typing import Final
+
+from msgspec import structs
 
 from drachma import errors
 from drachma.api import gates as features
 from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
 from drachma.api.struct import ABSENT_MAP
 from drachma.claims import ownership, podclaims, podstate, reservation, wellknown
-from drachma.client import Client, patches
+from drachma.client import Client, patches, transactions
 from drachma.controllers.resourceclaim import claimmetrics, recentclaims
 from drachma.runtime import Surroundings, events
+from drachma.values import generatedname
 
 FAILED: Final = "FailedResourceClaimCreation"
 
@@ -33,6 +41,8 @@ class Generator:
         metrics: claimmetrics.ClaimMetrics,
     ) -> None:
         self._client: Final[Client] = surroundings.client
+        self._transactions: Final = transactions.offered(surroundings.client)
+        self._chance: Final = surroundings.chance
         self._gates: Final = surroundings.gates
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._templates: Final = surroundings.informers.of(resourceclaimtemplate.ResourceClaimTemplate).cache
@@ -47,6 +57,42 @@ class Generator:
         # makes one, deletes it as unused, and only comes to rest because it believes the first one to be there.
         if owner is None or owner.metadata.deletion_timestamp is not None or podstate.is_done(owner):
             return
+        owner = await self._make_at_once(owner) or await self._make(owner)
+        # Before a pod has a node, reservations are the scheduler's business.
+        if owner.spec.node_name:
+            await self._reserve(owner)
+
+    async def _make_at_once(self, owner: pod.Pod) -> pod.Pod | None:
+        """The pod with all its claims made and named in one commit; None where each has to be looked at by itself."""
+        if self._transactions is None:
+            return None
+        drafts: dict[str, resourceclaim.ResourceClaim] = {}
+        for entry in owner.spec.resource_claims:
+            reference = podclaims.refer(owner, entry)
+            if isinstance(reference, podclaims.Missing) and self._find(owner, entry) is None:
+                try:
+                    drafts[entry.name] = _under_a_name(self._draft(owner, entry), chance=self._chance)
+                except errors.ReconcileError:
+                    return None
+            elif not isinstance(reference, podclaims.Named) or reference.is_generated:
+                return None
+        if not drafts:
+            return None
+        names = {entry: draft.metadata.name for entry, draft in drafts.items()}
+        metadata = owner.metadata
+        naming = transactions.Patch(pod.Pod, metadata.name, _naming(owner, names), metadata.namespace, "status")
+        try:
+            *made, owner = await self._transactions.commit([*map(transactions.Create, drafts.values()), naming])
+        except errors.CommitRefusedError:
+            # Perhaps a name is taken, or only one of them is wrong. One by one it shows, and the others are made.
+            return None
+        for claim in made:
+            self._metrics.count_create(claim, succeeded=True)
+            self._claims.remember(claim)
+        return owner
+
+    async def _make(self, owner: pod.Pod) -> pod.Pod:
+        """The pod with its claims made one by one and then named."""
         made: dict[str, str] = {}
         for entry in owner.spec.resource_claims:
             try:
@@ -57,11 +103,7 @@ class Generator:
                 raise
             if claim is not None:
                 made[entry.name] = claim.metadata.name
-        if made:
-            owner = await self._publish(owner, made)
-        # Before a pod has a node, reservations are the scheduler's business.
-        if owner.spec.node_name:
-            await self._reserve(owner)
+        return await self._publish(owner, made) if made else owner
 
     async def _ensure(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
         """The claim that the pod's status must name from now on; None if it is in order as it is."""
@@ -75,7 +117,7 @@ class Generator:
         if entry.resource_claim_template_name is None:
             # Somebody else makes claims that are referenced by name.
             return None
-        return self._find(owner, entry) or await self._create(owner, entry, entry.resource_claim_template_name)
+        return self._find(owner, entry) or await self._create(self._draft(owner, entry))
 
     async def _is_there(self, owner: pod.Pod, known: podclaims.Named) -> bool:
         namespace = owner.metadata.namespace
@@ -94,9 +136,9 @@ class Generator:
                 return claim
         return None
 
-    async def _create(
-        self, owner: pod.Pod, entry: pod.PodResourceClaim, template_name: str
-    ) -> resourceclaim.ResourceClaim:
+    def _draft(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim:
+        """The claim that is to be made for an entry that names a template."""
+        template_name = entry.resource_claim_template_name or ""
         template = self._templates.get(template_name, namespace=owner.metadata.namespace)
         if template is None:
             raise errors.ReconcileError(
@@ -104,14 +146,16 @@ class Generator:
                 f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
             )
         self._check_features(template)
-        wanted = _claim(owner, entry, template)
+        return _claim(owner, entry, template)
+
+    async def _create(self, draft: resourceclaim.ResourceClaim) -> resourceclaim.ResourceClaim:
         try:
-            made = await self._client.create(wanted)
+            made = await self._client.create(draft)
         except errors.RefusedError as error:
-            self._metrics.count_create(wanted, succeeded=False)
+            self._metrics.count_create(draft, succeeded=False)
             # The name is not known yet, and upstream's text has a gap there too.
             raise errors.ReconcileError(f"create ResourceClaim : {error}") from error
-        self._metrics.count_create(wanted, succeeded=True)
+        self._metrics.count_create(draft, succeeded=True)
         self._claims.remember(made)
         return made
 
@@ -127,17 +171,13 @@ class Generator:
             )
 
     async def _publish(self, owner: pod.Pod, made: dict[str, str]) -> pod.Pod:
-        """Names claims in the pod's status. Entries are merged by name, so those of others stay."""
-        statuses = [
-            pod.PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in sorted(made.items())
-        ]
-        content = {"status": {"resourceClaimStatuses": statuses}}
+        """Names claims in the pod's status."""
         namespace, name = owner.metadata.namespace, owner.metadata.name
         try:
             return await self._client.patch(
                 pod.Pod,
                 name,
-                patch=patches.strategic(content, patches.same(owner)),
+                patch=_naming(owner, made),
                 namespace=namespace,
                 subresource="status",
             )
@@ -162,6 +202,20 @@ class Generator:
                 namespace=claim.metadata.namespace,
                 subresource="status",
             )
+
+
+def _naming(owner: pod.Pod, claims: Mapping[str, str]) -> patches.Patch:
+    """Names claims in the pod's status. Entries are merged by name, so those of others stay."""
+    statuses = [
+        pod.PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in sorted(claims.items())
+    ]
+    return patches.strategic({"status": {"resourceClaimStatuses": statuses}}, patches.same(owner))
+
+
+def _under_a_name(draft: resourceclaim.ResourceClaim, *, chance: random.Random) -> resourceclaim.ResourceClaim:
+    """A claim with the name that the server would draw, which the same commit has to mention."""
+    metadata = structs.replace(draft.metadata, name=generatedname.draw(draft.metadata.generate_name, chance=chance))
+    return structs.replace(draft, metadata=metadata)
 
 
 def _claim(

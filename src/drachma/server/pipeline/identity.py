@@ -4,6 +4,7 @@ import random
 
 from drachma.server import objectmeta
 from drachma.server.admission.proposal import Proposal
+from drachma.values import generatedname
 
 
 def place(proposal: Proposal) -> None:
@@ -52,7 +53,7 @@ class Birth:
         metadata = proposal.subject.metadata
         prefix = metadata.get("generateName", "")
         if prefix and not metadata.get("name"):
-            metadata["name"] = objectmeta.generate_name(prefix, chance=self._chance)
+            metadata["name"] = generatedname.draw(prefix, chance=self._chance)
 
     def identify(self, proposal: Proposal) -> None:
         """Its uid, and the time of its creation."""
