@@ -3,6 +3,9 @@
 One call per placed pod, many at a time; the scheduler has counted the pod and its devices already and goes on deciding
 meanwhile. Failing is a :class:`BindingError` with the words for the pod's condition; whatever was written for the pod
 by then is undone by :meth:`Binder.undo`, so that no reservation stays behind.
+
+Where the server makes several changes at once, claims and binding are one commit, and failing leaves nothing behind.
+That is only so where nobody has to see the states in between: not with peers, and not where devices must get ready.
 """
 
 from __future__ import annotations
@@ -18,12 +21,13 @@ import msgspec
 from drachma import errors
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation
-from drachma.client import patches, protocol
+from drachma.client import patches, protocol, transactions
 from drachma.runtime import clock, events
 from drachma.scheduler import custody, decision, metrics, peers, settings
 from drachma.scheduler.plugins.dynamicresources import (
     bindingconditions,
     claimassignment,
+    claimchanges,
     claimwriter,
     extendedclaim,
     verdicts,
@@ -92,10 +96,13 @@ class Binder:
         self._metrics: Final = measured
         self._peers: Final = others
         self._custody: Final = None if others is None else custody.Custody(client, others, time=time)
+        self._transactions: Final = transactions.offered(client) if others is None else None
         self._slots: Final = asyncio.Semaphore(chosen.binders)
 
     async def bind(self, binding: Binding) -> None:
         """Writes everything, the binding last; BindingError if something stands in the way."""
+        if self._transactions is not None and await self._bind_at_once(binding, self._transactions):
+            return
         try:
             async with self._slots:
                 began = self._clock.monotonic()
@@ -119,6 +126,32 @@ class Binder:
                 if not await self._is_bound(binding, error):
                     raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
             self._metrics.point("Bind", self._clock.monotonic() - began)
+
+    async def _bind_at_once(self, binding: Binding, server: transactions.Transactions) -> bool:
+        """Writes everything in one commit; False where that is not to be done, or is refused because of claims."""
+        began = self._clock.monotonic()
+        changes = claimchanges.of(binding.pod, binding.claims, writer=self._writer)
+        if not changes:
+            return False
+        async with self._slots:
+            prepared = self._clock.monotonic()
+            try:
+                written = await server.commit([*changes, transactions.Bind(binding.pod, binding.placed.node)])
+            except errors.CommitRefusedError as error:
+                if error.position == len(changes):
+                    raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+                # One of the claims has changed. One by one it is tried again, and told what is wrong with which.
+                return False
+            except errors.DrachmaError as error:
+                raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+        self._metrics.point("PreBind", prepared - began)
+        self._metrics.point("Bind", self._clock.monotonic() - prepared)
+        for change, claim in zip(changes, written, strict=False):
+            if change.subresource:
+                binding.reserved.append(claim)
+                self._devices.claims.observe(claim)
+                self._devices.claims.settle(claim.metadata.uid)
+        return True
 
     async def _is_bound(self, binding: Binding, error: errors.DrachmaError) -> bool:
         """Whether a binding was written although nobody said so; taking its reservations away would hurt the pod."""

@@ -69,7 +69,7 @@ class ClaimWriter:
             if claim.status.allocation is not None:
                 raise ClaimError(f"claim {identity.label(claim.metadata)} got allocated elsewhere in the meantime")
             claim = await self._protected(claim)
-            status["allocation"] = self._stamped(allocation)
+            status["allocation"] = self.stamped(allocation)
         elif claim.status.allocation is None:
             raise ClaimError(f"claim {identity.label(claim.metadata)} got deallocated elsewhere in the meantime")
         if not reservation.is_reserved_for(claim, consumer):
@@ -81,7 +81,8 @@ class ClaimWriter:
         except errors.DrachmaError as error:
             raise ClaimError(f"{_doing(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
 
-    def _stamped(self, allocation: resourceclaim.AllocationResult) -> resourceclaim.AllocationResult:
+    def stamped(self, allocation: resourceclaim.AllocationResult) -> resourceclaim.AllocationResult:
+        """An allocation with the time at which it is written, where that is noted."""
         # Only with the allocation itself: once that is written, the server takes no changes of it.
         if not self._with_timestamps or allocation.allocation_timestamp is not None:
             return allocation

@@ -1,0 +1,69 @@
+"""What is written to the claims of a pod that is bound, as changes for one commit with the binding.
+
+The binder asks for them where the server makes several changes at once and nobody else schedules. They are what
+:class:`claimwriter.ClaimWriter` writes one after the other: finalizer, allocation and reservation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from drachma.claims import reservation, wellknown
+from drachma.client import transactions
+from drachma.scheduler.plugins.dynamicresources import bindingconditions
+
+if TYPE_CHECKING:
+    from drachma.api import pod, resourceclaim
+    from drachma.scheduler.plugins.dynamicresources import claimassignment, claimwriter
+
+
+def of(
+    consumer: pod.Pod, assigned: claimassignment.ClaimAssignment, *, writer: claimwriter.ClaimWriter
+) -> list[transactions.Update] | None:
+    """The last change of each claim is that of its status; None where states in between mean something.
+
+    They do where devices have to become ready first, where a claim is to be made or the pod's status to be written,
+    and where a claim is not as it was taken to be, which the writer has words for.
+    """
+    if assigned.plan is None or assigned.mappings or assigned.statuses:
+        return None
+    results = {entry.claim.metadata.uid: entry.result for entry in assigned.allocations}
+    changes: list[transactions.Update] = []
+    # A pod may refer to a claim under several names.
+    for uid, claim in {entry.claim.metadata.uid: entry.claim for entry in assigned.plan.claims}.items():
+        if bindingconditions.awaited(claim.status.allocation) or bindingconditions.awaited(results.get(uid)):
+            return None
+        if reservation.is_reserved_for(claim, consumer):
+            continue
+        written = _changes(claim, consumer, results, writer=writer)
+        if written is None:
+            return None
+        changes += written
+    return changes
+
+
+def _changes(
+    claim: resourceclaim.ResourceClaim,
+    consumer: pod.Pod,
+    results: Mapping[str, resourceclaim.AllocationResult],
+    *,
+    writer: claimwriter.ClaimWriter,
+) -> list[transactions.Update] | None:
+    allocation = results.get(claim.metadata.uid)
+    # Either it is allocated, or it is to be.
+    if claim.metadata.deletion_timestamp is not None or (allocation is None) is (claim.status.allocation is None):
+        return None
+    changes = []
+    status = claim.status
+    if allocation is not None:
+        status = structs.replace(status, allocation=writer.stamped(allocation))
+        if wellknown.CLAIM_FINALIZER not in claim.metadata.finalizers:
+            finalizers = (*claim.metadata.finalizers, wellknown.CLAIM_FINALIZER)
+            claim = structs.replace(claim, metadata=structs.replace(claim.metadata, finalizers=finalizers))
+            changes.append(transactions.Update(claim))
+    status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(consumer)))
+    changes.append(transactions.Update(structs.replace(claim, status=status), "status"))
+    return changes
