@@ -1,7 +1,7 @@
 """Names for ``metadata.generateName``: the server draws them, and components that must know a name beforehand."""
 
-import random
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from drachma.values import names
 
@@ -9,7 +9,13 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 
 
-def draw(prefix: str, *, chance: random.Random) -> str:
+class Chance(Protocol):
+    """What names are drawn with, such as a ``random.Random``."""
+
+    def choices(self, population: Sequence[str], *, k: int) -> Sequence[str]: ...
+
+
+def draw(prefix: str, *, chance: Chance) -> str:
     """The prefix, shortened where it must be, and five random characters."""
     suffix = "".join(chance.choices(_ALPHABET, k=_SUFFIX_LENGTH))
     return prefix[: names.LABEL_LENGTH - _SUFFIX_LENGTH] + suffix
