@@ -80,8 +80,8 @@ def encode_part(part: Struct) -> bytes:
     return _encoder.encode(part)
 
 
-def type_of(document: Any) -> tuple[str, scheme.Kind]:
-    """A document's apiVersion and kind; a DecodeError where they are absent, not text or not known."""
+def type_meta(document: Any) -> tuple[str, str]:
+    """A document's apiVersion and kind; a DecodeError where they are absent or not text."""
     if not isinstance(document, dict):
         raise errors.DecodeError(f"expected an object, found {shape.describe(document)}")
     for field in ("apiVersion", "kind"):
@@ -89,7 +89,13 @@ def type_of(document: Any) -> tuple[str, scheme.Kind]:
         if not isinstance(value, str) or not value:
             found = "nothing" if value is None or value == "" else shape.describe(value)
             raise errors.DecodeError(f"{field}: expected a non-empty string, found {found}")
-    return document["apiVersion"], _kind_of(document["apiVersion"], document["kind"])
+    return document["apiVersion"], document["kind"]
+
+
+def type_of(document: Any) -> tuple[str, scheme.Kind]:
+    """A document's apiVersion and kind; a DecodeError where they are absent, not text or not known."""
+    api_version, kind = type_meta(document)
+    return api_version, _kind_of(api_version, kind)
 
 
 def title(document: Any) -> str:

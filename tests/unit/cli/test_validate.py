@@ -46,7 +46,9 @@ def test_bad_objects_do_not_hide_good_ones() -> None:
     ("documents", "message"),
     [
         pytest.param([{**GOOD, "spec": {"x": 1}}], 'strict decoding error: unknown field "spec.x"', id="unknown-field"),
-        pytest.param([{**GOOD, "kind": "Claim"}], "unknown kind Claim", id="unknown-kind"),
+        pytest.param([{**GOOD, "kind": "Claim"}], "unknown kind Claim in resource.k8s.io/v1; served are", id="kind"),
+        pytest.param([{**GOOD, "kind": "Claim"}], "Deployment (apps/v1), ", id="unknown-kind-lists-what-is-served"),
+        pytest.param([["a"]], "document 1: expected an object, found ", id="no-object"),
         pytest.param([ADMIN, NAMESPACE], "Forbidden: admin access to devices requires", id="unlabelled-namespace"),
     ],
 )
@@ -87,3 +89,29 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["-f", str(tmp_path / "absent.yaml")])
     assert result.exit_code == 1
     assert "absent.yaml: No such file or directory" in result.stderr
+
+
+def test_members_of_lists_are_judged_one_by_one() -> None:
+    result = run({"apiVersion": "v1", "kind": "List", "items": [GOOD, {**GOOD, "metadata": {"name": "A"}}]})
+    assert result.exit_code == 1
+    assert result.stdout == "resourceclaim.resource.k8s.io/one is valid\n"
+    assert "document 1, items[1]: ResourceClaim.resource.k8s.io" in result.stderr
+
+
+def test_kinds_without_python_types() -> None:
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "main", "image": "web", "ports": [{"containerPort": 0}]}]},
+    }
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }
+    result = run(deployment)
+    assert result.exit_code == 1
+    assert (
+        'Deployment.apps "web" is invalid: spec.template.spec.containers[0].ports[0].containerPort: Required value'
+        in result.stderr
+    )

@@ -85,12 +85,16 @@ _ALL: Final[frozenset[str]] = frozenset()
 
 
 class Step(NamedTuple):
-    """Something that is done to an object that is to be stored; ``of`` has keys of resources, or none for all."""
+    """Something that is done to an object that is to be stored; ``of`` has keys of resources, or none for all.
+
+    A step that ``needs_cluster`` asks for other objects, and cannot say anything where nobody knows them.
+    """
 
     name: str
     run: Callable[[Proposal], None]
     on: frozenset[Operation] = _WRITES
     of: frozenset[str] = _ALL
+    needs_cluster: bool = False
 
 
 class RemovalStep(NamedTuple):
@@ -140,6 +144,14 @@ class Phases:
             )
             for operation in _STORES
         }
+
+    def without_cluster(self) -> "Phases":
+        """The same for objects of which one does not know what cluster they are for."""
+        alone = [
+            Phase(phase.name, tuple(step for step in phase.steps if isinstance(step, Step) and not step.needs_cluster))
+            for phase in self.phases
+        ]
+        return Phases(alone, authorise=self.authorise, audit=self.audit)
 
     def run(self, operation: Operation, proposal: Proposal) -> None:
         """Takes an object through all steps of an operation; the first that refuses it raises a Status."""
@@ -209,13 +221,13 @@ def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> P
             Phase(
                 "mutate",
                 (
-                    Step("NamespaceLifecycle", lifecycle.admit, on=_NEW),
+                    Step("NamespaceLifecycle", lifecycle.admit, on=_NEW, needs_cluster=True),
                     RemovalStep("NamespaceLifecycle", lifecycle.admit_removal, of=namespacelifecycle.KINDS),
                     Step("ServiceAccount", serviceaccount.ServiceAccount().admit, on=_NEW, of=podspecs.PODS),
-                    Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS),
+                    Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
                     Step("DefaultTolerationSeconds", tolerations.admit, on=_WHOLE, of=podspecs.PODS),
-                    Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS),
+                    Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("times of owners", fieldowners.keep_times, on=_CHANGES),
                 ),
             ),
@@ -239,9 +251,15 @@ def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> P
                 "check",
                 (
                     RemovalStep("preconditions", preconditions.check_removal),
-                    Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES),
-                    Step("RuntimeClass", runtimeclass.validate, on=_NEW, of=podspecs.PODS),
-                    Step("NodeDeclaredFeatureValidator", features.validate, on=_WHOLE, of=nodedeclaredfeatures.SLICES),
+                    Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES, needs_cluster=True),
+                    Step("RuntimeClass", runtimeclass.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
+                    Step(
+                        "NodeDeclaredFeatureValidator",
+                        features.validate,
+                        on=_WHOLE,
+                        of=nodedeclaredfeatures.SLICES,
+                        needs_cluster=True,
+                    ),
                 ),
             ),
             Phase("quota"),
