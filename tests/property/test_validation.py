@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from drachma import validation
 from drachma.api import codec, defaults, gates
-from drachma.validation import authorization, limits, metadata
+from drachma.validation import authorization, limits, metadata, writes
 from drachma.values import names
 
 NOW = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -171,7 +171,7 @@ def test_what_like_objects_share_is_judged_like_their_own(
         for head in heads:
             own = read(kind, head, spec)
             alike = type(own)(metadata=own.metadata, spec=shared)
-            assert validation.create(alike, context) == validation.create(own, context)
+            assert writes.create(alike, context) == writes.create(own, context)
 
 
 @hypothesis.settings(max_examples=60)

@@ -1,40 +1,16 @@
-"""Rules for the parts of a Pod that are about claims; the rest of a pod is not looked at."""
+"""Rules for what the status of a Pod says about its claims; :mod:`drachma.validation.podspec` has all others."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-import msgspec
-
-from drachma.api import pod, struct
-from drachma.validation import fielderror, formats, metadata, nodeallocatable, rendering
+from drachma.api import gates, pod
+from drachma.validation import declared, declaredrules, fielderror, formats, metadata, nodeallocatable, rendering
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import SPEC, STATUS, Path
-from drachma.validation.podspec import claims
+from drachma.validation.path import ROOT, STATUS, Path
 from drachma.values import names
 
-MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
-_NOWHERE: Final = Path("[]")
-"""How upstream prints a path without a name."""
-_UPDATABLE: Final = (
-    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
-    "`spec.tolerations` (only additions to existing tolerations),"
-    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-)
-
-
-def check(given: pod.Pod) -> Errors:
-    """A new pod: its metadata, its claims, and its containers' use of them."""
-    yield from metadata.check(given.metadata, namespaced=True, name_rule=metadata.dns_subdomain)
-    yield from metadata.check_finalizer_names(given.metadata)
-    yield from _spec(given)
-
-
-def check_update(given: pod.Pod, old: pod.Pod) -> Errors:
-    """A changed pod: which claims it uses is decided when it is created."""
-    yield from metadata.check_update(given.metadata, old.metadata)
-    yield from check(given)
-    if _claims(given.spec) != _claims(old.spec):
-        yield fielderror.forbidden(SPEC, f"pod updates may not change fields other than {_UPDATABLE}")
+_DECLARED: Final = declaredrules.find("Pod", "v1", gates=gates.ALL)
+"""The rules on the types of a pod; no gate changes them."""
 
 
 def check_status(given: pod.Pod, old: pod.Pod) -> Errors:
@@ -45,25 +21,10 @@ def check_status(given: pod.Pod, old: pod.Pod) -> Errors:
     extended = given.status.extended_resource_claim_status
     if extended is not None:
         yield from _extended(extended, given.spec, STATUS.child("extendedResourceClaimStatus"))
-    yield from _node_allocatable(given, STATUS.child("nodeAllocatableResourceClaimStatuses"))
-
-
-def _spec(given: pod.Pod) -> Errors:
-    spec = given.spec
-    if spec.resource_claims and MIRROR_ANNOTATION in given.metadata.annotations:
-        yield fielderror.forbidden(_NOWHERE, "static pods do not support resource claims")
-    else:
-        yield from claims.check(_documents(spec.resource_claims), SPEC.child("resourceClaims"))
-    known = sorted({claim.name for claim in spec.resource_claims if claim.name})
-    for wire_name, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
-        for position, container in enumerate(containers):
-            at = SPEC.child(wire_name).item(position).child("resources", "claims")
-            yield from claims.check_use(_documents(container.resources.claims), at, known=known)
-    if spec.resources is not None:
-        at = SPEC.child("resources", "claims")
-        if not struct.is_absent(spec.resources.claims):
-            yield fielderror.forbidden(at, "claims may not be set for Resources at pod-level")
-        yield from claims.check_use(_documents(spec.resources.claims), at, known=known)
+    if given.status.node_allocatable_resource_claim_statuses:
+        declared_errors = _DECLARED(declared.Values(given, old, is_update=True), ROOT)
+        written = list(_node_allocatable(given, STATUS.child("nodeAllocatableResourceClaimStatuses")))
+        yield from fielderror.merge(written, declared_errors)
 
 
 def _claim_statuses(given: pod.Pod, at: Path) -> Errors:
@@ -127,16 +88,6 @@ def _node_allocatable(given: pod.Pod, at: Path) -> Errors:
         yield from nodeallocatable.check_status(status, path)
 
 
-def _documents(parts: Sequence[struct.Struct]) -> list[dict[str, Any]]:
-    return [msgspec.to_builtins(part) for part in parts]
-
-
 def _containers(spec: pod.PodSpec) -> Iterator[pod.Container]:
     yield from spec.init_containers
     yield from spec.containers
-
-
-def _claims(spec: pod.PodSpec) -> tuple[object, ...]:
-    """All that a pod says about claims."""
-    used = tuple((container.name, container.resources.claims) for container in _containers(spec))
-    return spec.resource_claims, used

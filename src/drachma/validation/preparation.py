@@ -5,20 +5,15 @@ from typing import Final, TypeVar
 
 from msgspec import structs
 
-from drachma.api import deviceclass, devicetaintrule, meta, pod, resourceclaim, resourceclaimtemplate, resourceslice
+from drachma.api import deviceclass, devicetaintrule, meta, resourceclaim, resourceclaimtemplate, resourceslice
 from drachma.api.gates import Gate
-from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, is_absent
+from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE
 from drachma.claims import identity
 from drachma.validation import disabledfields
 from drachma.validation.context import Context
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 _ABSENT_TAINT_RULE: Final = devicetaintrule.DeviceTaintRule()
-_DRA_STATUS: Final = (
-    "resource_claim_statuses",
-    "extended_resource_claim_status",
-    "node_allocatable_resource_claim_statuses",
-)
 
 
 def for_create(given: _ObjectT, context: Context) -> _ObjectT:
@@ -42,8 +37,6 @@ def for_create(given: _ObjectT, context: Context) -> _ObjectT:
         case devicetaintrule.DeviceTaintRule():
             metadata = _generation(metadata, 1)
             prepared = structs.replace(given, metadata=metadata, status=_ABSENT_TAINT_RULE.status)
-        case pod.Pod():
-            prepared = structs.replace(given, metadata=metadata, status=pod.PodStatus())
         case _:
             prepared = structs.replace(given, metadata=metadata)
     return prepared
@@ -72,8 +65,6 @@ def for_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
             rule_spec = _taint_time(given.spec, old.spec, context)
             changed = structs.replace(given, spec=rule_spec, status=old.status)
             prepared = _counted(changed, old, is_changed=rule_spec != old.spec)
-        case pod.Pod(), pod.Pod():
-            prepared = structs.replace(given, status=old.status)
     return _kept_metadata(prepared, old)  # type: ignore[return-value]
 
 
@@ -87,8 +78,6 @@ def for_status_update(given: _ObjectT, old: _ObjectT, context: Context) -> _Obje
             prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec, status=status)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec)
-        case pod.Pod(), pod.Pod():
-            prepared = structs.replace(given, spec=old.spec, status=_known_to_old_clients(given.status, old.status))
     return _kept_metadata(prepared, old)  # type: ignore[return-value]
 
 
@@ -121,12 +110,6 @@ def _without_stale_devices(
     gone = set(_allocated(old)) - set(_allocated(new))
     kept = tuple(device for device in new.devices if identity.share_of(device) not in gone)
     return structs.replace(new, devices=kept or ABSENT_TUPLE)
-
-
-def _known_to_old_clients(new: pod.PodStatus, old: pod.PodStatus) -> pod.PodStatus:
-    """What a client that does not know DRA leaves out of a pod's status stays; :mod:`podfields` has the document."""
-    kept = {name: getattr(old, name) for name in _DRA_STATUS if is_absent(getattr(new, name))}
-    return structs.replace(new, **kept)
 
 
 def _allocated(status: resourceclaim.ResourceClaimStatus) -> Iterable[identity.SharedDeviceID]:

@@ -1,7 +1,6 @@
-"""A write from beginning to end, as far as rules decide it: prepare the object, check it, say what is wrong.
+"""A write of a kind of ``resource.k8s.io``, as far as rules decide it: prepare the object, check it, say what is wrong.
 
-The server calls this between decoding (with defaults) and storing; ``drachma validate`` calls it for files. Kinds
-without rules of their own get those that hold for all metadata.
+The strategy of these kinds calls this between decoding (with defaults) and storing.
 """
 
 import functools
@@ -14,7 +13,6 @@ from drachma.api import (
     deviceclass,
     devicetaintrule,
     meta,
-    pod,
     resourceclaim,
     resourceclaimtemplate,
     resourceslice,
@@ -31,7 +29,6 @@ from drachma.validation import (
 )
 from drachma.validation import deviceclass as class_rules
 from drachma.validation import devicetaintrule as taint_rules
-from drachma.validation import pod as pod_rules
 from drachma.validation import resourceclaim as claim_rules
 from drachma.validation import resourceclaimtemplate as template_rules
 from drachma.validation import resourceslice as slice_rules
@@ -136,8 +133,6 @@ def _check(given: meta.Object, context: Context) -> Errors:
             yield from slice_rules.check(given, context)
         case devicetaintrule.DeviceTaintRule():
             yield from taint_rules.check(given)
-        case pod.Pod():
-            yield from pod_rules.check(given)
 
 
 def _check_update(given: meta.Object, old: meta.Object, context: Context) -> Errors:
@@ -153,8 +148,6 @@ def _check_update(given: meta.Object, old: meta.Object, context: Context) -> Err
             yield from slice_rules.check_update(given, old, context)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             yield from taint_rules.check_update(given, old)
-        case pod.Pod(), pod.Pod():
-            yield from pod_rules.check_update(given, old)
 
 
 def _check_status(given: meta.Object, old: meta.Object, context: Context) -> Errors:
@@ -164,8 +157,6 @@ def _check_status(given: meta.Object, old: meta.Object, context: Context) -> Err
             yield from claim_rules.check_status(given, old, context)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             yield from taint_rules.check_status(given, old)
-        case pod.Pod(), pod.Pod():
-            yield from pod_rules.check_status(given, old)
 
 
 def _warnings(given: meta.Object) -> tuple[str, ...]:

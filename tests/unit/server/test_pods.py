@@ -225,3 +225,15 @@ async def test_a_patch_of_status_leaves_nulls_that_it_does_not_touch(server: Cli
     patched = await server.call("PATCH", f"{PODS}/p/status", patch, headers=headers)
     assert bound["lastProbeTime"] is None
     assert patched.body["status"]["conditions"] == [bound]
+
+
+async def test_status_of_node_allocatable_claims_follows_the_rules_on_its_type(server: Client) -> None:
+    given = client.pod()
+    given["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "c"}]
+    await server.call("POST", PODS, given)
+    statuses = {"resourceClaimName": "c", "containers": ["main"], "mapping": [{"name": "cpu", "quantity": "1"}] * 2}
+    patch = {"status": {"nodeAllocatableResourceClaimStatuses": [statuses]}}
+    refused = await server.call("PATCH", f"{PODS}/p/status", patch, content_type=MERGE)
+    (cause,) = refused.body["details"]["causes"]
+    field = "status.nodeAllocatableResourceClaimStatuses[0].mapping[1]"
+    assert (refused.code, cause["field"], cause["reason"]) == (422, field, "FieldValueDuplicate")

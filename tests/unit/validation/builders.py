@@ -7,6 +7,7 @@ from typing import Any
 
 from drachma import validation
 from drachma.api import codec, defaults
+from drachma.validation import writes
 
 NOW = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
 Document = dict[str, Any]
@@ -128,14 +129,14 @@ def read(document: Document) -> Any:
 def create(document: Document, **facts: Any) -> list[str]:
     """What a server says to a new object."""
     api_version = document["apiVersion"]
-    return list(map(str, validation.create(read(document), context(api_version=api_version, **facts)).errors))
+    return list(map(str, writes.create(read(document), context(api_version=api_version, **facts)).errors))
 
 
 def update(new: Document, old: Document, **facts: Any) -> list[str]:
     """What a server says to a changed object."""
-    return list(map(str, validation.update(read(new), read(old), context(**facts)).errors))
+    return list(map(str, writes.update(read(new), read(old), context(**facts)).errors))
 
 
 def update_status(new: Document, old: Document, **facts: Any) -> list[str]:
     """What a server says to a changed status."""
-    return list(map(str, validation.update_status(read(new), read(old), context(**facts)).errors))
+    return list(map(str, writes.update_status(read(new), read(old), context(**facts)).errors))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from drachma import validation
 from drachma.api import gates
+from drachma.validation import writes
 from tests.unit.validation import builders
 from tests.unit.validation.builders import CLASS, Document, changed, create, setting, stored, update
 
@@ -75,7 +75,7 @@ def test_extended_resource_name_is_dropped_where_off_and_kept_where_used() -> No
     off = gates.ALL.switched({"DRAExtendedResource": False})
     named = changed(stored(CLASS), setting("spec.extendedResourceName", "example.com/gpu"))
     context = builders.context(gates=off)
-    created = validation.create(builders.read(named), context).object
+    created = writes.create(builders.read(named), context).object
     assert created.spec.extended_resource_name is None
-    kept = validation.update(builders.read(named), builders.read(named), context).object
+    kept = writes.update(builders.read(named), builders.read(named), context).object
     assert kept.spec.extended_resource_name == "example.com/gpu"

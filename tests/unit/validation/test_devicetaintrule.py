@@ -58,7 +58,7 @@ def test_a_stored_unknown_effect_may_stay() -> None:
 def test_time_of_a_taint_follows_its_effect(change: builders.Change, want: datetime) -> None:
     old = changed(stored(RULE), setting("spec.taint.timeAdded", "2001-02-03T04:05:06Z"))
     context = validation.Context(now=datetime(2002, 1, 1, 0, 0, 0, 999, tzinfo=UTC))
-    updated = validation.update(builders.read(changed(old, change)), builders.read(old), context).object
+    updated = writes.update(builders.read(changed(old, change)), builders.read(old), context).object
     assert updated.spec.taint.time_added == want
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from drachma import validation
 from drachma.api import codec, gates
+from drachma.validation import writes
 from tests.unit.validation import builders
 from tests.unit.validation.builders import ALLOCATED, CLAIM, SLICE, Change, Document, changed, setting, stored
 
@@ -61,22 +61,22 @@ def used(document: Document, path: str, value: Any) -> Document:
 @pytest.mark.parametrize(("document", "gate", "path", "value"), CASES)
 def test_dropped_from_new_objects(document: Document, gate: str, path: str, value: Any) -> None:
     given = builders.read(used(document, path, value))
-    created = validation.create(given, builders.context(gates=off(gate))).object
+    created = writes.create(given, builders.context(gates=off(gate))).object
     assert found(codec.encode(created), path) is None
-    kept = validation.create(given, builders.context()).object
+    kept = writes.create(given, builders.context()).object
     assert found(codec.encode(kept), path) is not None
 
 
 @pytest.mark.parametrize(("document", "gate", "path", "value"), CASES)
 def test_kept_where_the_stored_object_uses_it(document: Document, gate: str, path: str, value: Any) -> None:
     old = builders.read(stored(used(document, path, value)))
-    updated = validation.update(old, old, builders.context(gates=off(gate))).object
+    updated = writes.update(old, old, builders.context(gates=off(gate))).object
     assert found(codec.encode(updated), path) is not None
 
 
 def test_compatibility_groups_go_without_their_counters() -> None:
     given = builders.read(changed(SLICE, setting(f"{DEVICE}.consumesCounters", CONSUMES)))
-    created = validation.create(given, builders.context(gates=off("DRADeviceCompatibilityGroups"))).object
+    created = writes.create(given, builders.context(gates=off("DRADeviceCompatibilityGroups"))).object
     (consumption,) = created.spec.devices[0].consumes_counters
     assert consumption.counter_set == "s"
     assert consumption.compatibility_groups == ()
@@ -116,7 +116,7 @@ def test_compatibility_groups_go_without_their_counters() -> None:
 def test_status(gate: str, change: Change, path: str) -> None:
     new = builders.read(changed(ALLOCATED, change))
     context = builders.context(gates=off(gate))
-    dropped = validation.update_status(new, builders.read(stored(CLAIM)), context).object
+    dropped = writes.update_status(new, builders.read(stored(CLAIM)), context).object
     assert found(codec.encode(dropped), path) is None
-    kept = validation.update_status(new, new, context).object
+    kept = writes.update_status(new, new, context).object
     assert found(codec.encode(kept), path) is not None

@@ -1,94 +1,11 @@
-"""Pods: claims in the spec, their use in containers, and what status says about them."""
-
-from typing import Any
+"""Pods: what their status says about claims, and what becomes of that where clients or gates do not know it."""
 
 import pytest
 
 from drachma.api import gates
-from drachma.validation import podfields
+from drachma.validation import pod, podfields
 from tests.unit.validation import builders
-from tests.unit.validation.builders import POD, Document, changed, create, setting, update
-
-CLAIMS = "spec.containers.0.resources.claims"
-AT = "spec.containers[0].resources.claims"
-
-
-def test_good() -> None:
-    assert create(POD) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "want"),
-    [
-        pytest.param(
-            "spec.resourceClaims.0",
-            {"name": "gpu"},
-            [('spec.resourceClaims[0]: Invalid value: {"Name":"gpu","ResourceClaimName":null,'
-             '"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, '
-             "`resourceClaimTemplateName`")],
-            id="no-source",
-        ),
-        pytest.param(
-            "spec.resourceClaims.0.resourceClaimTemplateName",
-            "t",
-            [('spec.resourceClaims[0]: Invalid value: {"Name":"gpu","ResourceClaimName":"claim",'
-             '"ResourceClaimTemplateName":"t"}: at most one of `resourceClaimName` or '
-             "`resourceClaimTemplateName` may be specified")],
-            id="two-sources",
-        ),
-        pytest.param(
-            "spec.resourceClaims",
-            [{"name": "gpu", "resourceClaimName": "a"}, {"name": "gpu", "resourceClaimName": "b"}],
-            ['spec.resourceClaims[1].name: Duplicate value: "gpu"'],
-            id="duplicate-name",
-        ),
-        pytest.param(
-            CLAIMS,
-            [{"name": "gpu", "request": "a"}, {"name": "gpu"}],
-            [f'{AT}[1]: Duplicate value: "gpu"'],
-            id="whole-claim-after-a-request",
-        ),
-        pytest.param(
-            CLAIMS,
-            [{"name": "gpu"}, {"name": "gpu", "request": "a"}],
-            [f'{AT}[1]: Duplicate value: "gpu"'],
-            id="request-after-whole-claim",
-        ),
-        pytest.param(
-            CLAIMS,
-            [{"name": "gpu", "request": "a"}, {"name": "gpu", "request": "b"}],
-            [],
-            id="two-requests",
-        ),
-        pytest.param(CLAIMS, [{}], [f"{AT}[0]: Required value"], id="no-name"),
-        pytest.param(
-            CLAIMS,
-            [{"name": "x"}],
-            [f'{AT}[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims: gpu'],
-            id="unknown-claim",
-        ),
-        pytest.param(
-            "spec.resources",
-            {"claims": [{"name": "gpu"}]},
-            ["spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level"],
-            id="claims-of-the-whole-pod",
-        ),
-        pytest.param(
-            "metadata.annotations",
-            {"kubernetes.io/config.mirror": "x"},
-            ["[]: Forbidden: static pods do not support resource claims"],
-            id="static-pod",
-        ),
-    ],
-)  # fmt: skip
-def test_create(path: str, value: Any, want: list[str]) -> None:
-    assert create(changed(POD, setting(path, value))) == want
-
-
-def test_claims_cannot_be_changed() -> None:
-    new = changed(POD, setting("spec.resourceClaims.0.resourceClaimName", "other"))
-    (found,) = update(new, POD)
-    assert found.startswith("spec: Forbidden: pod updates may not change fields other than ")
+from tests.unit.validation.builders import POD, Document, changed, setting
 
 
 @pytest.mark.parametrize(
@@ -149,7 +66,8 @@ def test_claims_cannot_be_changed() -> None:
     ],
 )  # fmt: skip
 def test_status(status: Document, want: list[str]) -> None:
-    assert builders.update_status(changed(POD, setting("status", status)), POD) == want
+    new, old = builders.read(changed(POD, setting("status", status))), builders.read(POD)
+    assert list(map(str, pod.check_status(new, old))) == want
 
 
 def test_old_clients_do_not_lose_claim_statuses() -> None:

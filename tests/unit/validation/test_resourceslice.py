@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma import validation
+from drachma.validation import writes
 from tests.unit.validation import builders
 from tests.unit.validation.builders import COUNTERS, SLICE, Document, changed, create, setting, stored, update
 
@@ -140,17 +140,17 @@ def test_identity_is_immutable(path: str, value: str, field: str) -> None:
 
 def test_generation_counts_changes_of_the_spec() -> None:
     given = builders.read(SLICE)
-    first = validation.create(given, builders.context()).object
+    first = writes.create(given, builders.context()).object
     assert first.metadata.generation == 1
     relabelled = builders.read(changed(stored(SLICE), setting("metadata.labels", {"a": "b"})))
-    assert validation.update(relabelled, first, builders.context()).object.metadata.generation == 1
+    assert writes.update(relabelled, first, builders.context()).object.metadata.generation == 1
     grown = builders.read(changed(stored(SLICE), setting("spec.pool.generation", 2)))
-    assert validation.update(grown, first, builders.context()).object.metadata.generation == 2
+    assert writes.update(grown, first, builders.context()).object.metadata.generation == 2
 
 
 def test_capital_letters_in_a_driver_name_are_warned_about() -> None:
     given = builders.read(changed(SLICE, setting("spec.driver", "Dra.example.com")))
-    assert validation.create(given, builders.context()).warnings == (
+    assert writes.create(given, builders.context()).warnings == (
         'spec.driver: driver names should be lowercase; "Dra.example.com" contains uppercase characters',
     )
 

@@ -88,7 +88,9 @@ async def test_as_a_server_says(document: dict[str, Any], *, is_good: bool) -> N
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.key) for kind in builtin.KINDS])
 async def test_every_served_kind_has_a_verdict(kind: Any) -> None:
-    ours = await said({"apiVersion": kind.api_version(kind.versions[0]), "kind": kind.kind, "metadata": {"name": "a/b"}})
+    ours = await said(
+        {"apiVersion": kind.api_version(kind.versions[0]), "kind": kind.kind, "metadata": {"name": "a/b"}}
+    )
     assert ours.resource is kind
     assert ours.refusal is not None
     assert ours.refusal["code"] in (400, 422), ours.refusal

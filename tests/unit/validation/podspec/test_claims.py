@@ -6,10 +6,55 @@ import pytest
 
 from tests.unit.validation.podspec import specs
 
+AT = "spec.containers[0].resources.claims"
+
+
+def using(*claims: dict[str, str], **fields: Any) -> dict[str, Any]:
+    """A pod with a claim "gpu" and a container that uses these."""
+    container = {"name": "c", "image": "x", "resources": {"claims": list(claims)}}
+    return {"containers": [container], "resourceClaims": [{"name": "gpu", "resourceClaimName": "a"}], **fields}
+
 
 @pytest.mark.parametrize(
     ("fields", "want"),
     [
+        pytest.param(
+            {"resourceClaims": [{"name": "gpu"}]},
+            ['spec.resourceClaims[0]: Invalid value: {"Name":"gpu","ResourceClaimName":null,"ResourceClaimTemplateN'],
+            id="no-source",
+        ),
+        pytest.param(
+            {"resourceClaims": [{"name": "gpu", "resourceClaimName": "claim", "resourceClaimTemplateName": "t"}]},
+            ['spec.resourceClaims[0]: Invalid value: {"Name":"gpu","ResourceClaimName":"claim","ResourceClaimTempla'],
+            id="two-sources",
+        ),
+        pytest.param(
+            {"resourceClaims": [{"name": "gpu", "resourceClaimName": name} for name in "ab"]},
+            ['spec.resourceClaims[1].name: Duplicate value: "gpu"'],
+            id="duplicate-name",
+        ),
+        pytest.param(
+            using({"name": "gpu", "request": "a"}, {"name": "gpu"}),
+            [f'{AT}[1]: Duplicate value: "gpu"'],
+            id="whole-claim-after-a-request",
+        ),
+        pytest.param(
+            using({"name": "gpu"}, {"name": "gpu", "request": "a"}),
+            [f'{AT}[1]: Duplicate value: "gpu"'],
+            id="request-after-whole-claim",
+        ),
+        pytest.param(using({"name": "gpu", "request": "a"}, {"name": "gpu", "request": "b"}), [], id="two-requests"),
+        pytest.param(using({}), [f"{AT}[0]: Required value"], id="no-name"),
+        pytest.param(
+            using({"name": "x"}),
+            [f'{AT}[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims: gpu'],
+            id="unknown-claim",
+        ),
+        pytest.param(
+            using(resources={"claims": [{"name": "gpu"}]}),
+            ["spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level"],
+            id="claims-of-the-whole-pod",
+        ),
         pytest.param(
             {
                 "containers": [{"name": "c", "image": "x", "resources": {"claims": [{"name": "r", "request": "A_"}]}}],
