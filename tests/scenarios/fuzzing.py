@@ -12,13 +12,13 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from drachma.server.presentation import negotiation
+from drachma.server import mediatypes
 from drachma.server.surface import resources
 from tests.unit.server import client, served
 
 NAMES = ("a", "b", "c", "gpu", "n1", "default", "x" * 64, "A", "..", "%2e", "a%2fb", "ä", "")
 NAMESPACES = ("default", "kube-system", "nowhere", "")
-TYPES = (*negotiation.BODY_TYPES, *negotiation.PATCH_TYPES, "text/plain", "", "application/json; charset=utf-8")
+TYPES = (*mediatypes.BODY_TYPES, *mediatypes.PATCH_TYPES, "text/plain", "", "application/json; charset=utf-8")
 ACCEPTS = (
     "application/json",
     "application/yaml",
@@ -156,7 +156,7 @@ def _body(chance: random.Random, method: str, resource: resources.Resource | Non
     if kind < 0.03:
         return chance.randbytes(chance.randint(0, 60)), chance.choice(TYPES)
     if kind < 0.06:
-        return b"k8s\x00" + chance.randbytes(chance.randint(0, 80)), negotiation.PROTOBUF
+        return b"k8s\x00" + chance.randbytes(chance.randint(0, 80)), mediatypes.PROTOBUF
     if kind < 0.09:
         text = _encode(_object(chance, resource, version))
         cut = chance.randint(0, len(text))
@@ -173,9 +173,9 @@ def _body(chance: random.Random, method: str, resource: resources.Resource | Non
 
 
 def _patch(chance: random.Random, resource: resources.Resource, version: str) -> tuple[bytes, str]:
-    patch_type = chance.choice(negotiation.PATCH_TYPES)
+    patch_type = chance.choice(mediatypes.PATCH_TYPES)
     document = _mutated(chance, _object(chance, resource, version))
-    if patch_type != negotiation.JSON_PATCH:
+    if patch_type != mediatypes.JSON_PATCH:
         return _encode(document), patch_type
     operations = [
         {

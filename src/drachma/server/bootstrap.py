@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import apisurface, verbs
@@ -50,7 +50,7 @@ async def _ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
     except status.StatusError as error:
         if error.reason != "NotFound":
             raise
-        body = Body(msgspec.json.encode(document), "application/json")
+        body = Body(msgspec.json.encode(document), mediatypes.JSON)
         await dispatcher.dispatch(_call(surface, verbs.CREATE, target._replace(name=""), body=body))
 
 

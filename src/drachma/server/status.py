@@ -5,15 +5,30 @@ here are named after the reasons that clients test for.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from drachma import errors
-from drachma.server.surface import resources
 from drachma.validation import fielderror, path, refusal
 from drachma.values import quotation
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 """What a write is told whose resourceVersion is no longer the newest."""
+
+
+class Resource(Protocol):
+    """What a refusal says about the resource that it concerns; ``qualified`` is how messages name it."""
+
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def plural(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def qualified(self) -> str: ...
 
 
 class StatusError(errors.RequestError):
@@ -69,12 +84,12 @@ def unauthorized() -> StatusError:
     return failure(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(resource: resources.Resource, name: str, *, detail: str) -> StatusError:
+def forbidden(resource: Resource, name: str, *, detail: str) -> StatusError:
     """Who asks may not do this, or nobody may do it now."""
     return StatusError(refusal.forbidden(detail, group=resource.group, plural=resource.plural, name=name))
 
 
-def not_found(resource: resources.Resource, name: str) -> StatusError:
+def not_found(resource: Resource, name: str) -> StatusError:
     """There is no object of this name."""
     message = f"{resource.qualified} {quotation.quote(name)} not found"
     return failure(404, "NotFound", message, details=_details(resource, name))
@@ -104,7 +119,7 @@ def not_acceptable_route(media_types: Sequence[str]) -> StatusError:
 
 
 def already_exists(
-    resource: resources.Resource, name: str, *, is_being_deleted: bool = False, is_generated: bool = False
+    resource: Resource, name: str, *, is_being_deleted: bool = False, is_generated: bool = False
 ) -> StatusError:
     """The name is taken. An object with a ``generateName`` counts as one whose name is generated, even if it is not."""
     message = f"{resource.qualified} {quotation.quote(name)} already exists"
@@ -116,13 +131,13 @@ def already_exists(
     return failure(409, "AlreadyExists", prefix + message, details=details)
 
 
-def conflict(resource: resources.Resource, name: str, *, detail: str) -> StatusError:
+def conflict(resource: Resource, name: str, *, detail: str) -> StatusError:
     """A precondition of the write does not hold."""
     message = f"Operation cannot be fulfilled on {resource.qualified} {quotation.quote(name)}: {detail}"
     return failure(409, "Conflict", message, details=_details(resource, name))
 
 
-def conflict_of_kind(resource: resources.Resource, name: str, *, detail: str) -> StatusError:
+def conflict_of_kind(resource: Resource, name: str, *, detail: str) -> StatusError:
     """The same where upstream names the kind in place of the resource: preconditions of a deletion."""
     named = refusal.qualified(resource.kind, resource.group)
     message = f"Operation cannot be fulfilled on {named} {quotation.quote(name)}: {detail}"
@@ -197,5 +212,5 @@ def future_version(wanted: int, *, current: int) -> StatusError:
     return timeout(f"Too large resource version: {wanted}, current: {current}", retry_after=1, causes=causes)
 
 
-def _details(resource: resources.Resource, name: str) -> dict[str, Any]:
+def _details(resource: Resource, name: str) -> dict[str, Any]:
     return {"name": name, "group": resource.group, "kind": resource.plural}

@@ -12,10 +12,9 @@ import msgspec
 
 from drachma import errors
 from drachma.api import codec, meta
-from drachma.server import schema, status
+from drachma.server import mediatypes, schema, status
 from drachma.server.calls import options
 from drachma.server.decoding import jsonsyntax, protobuf, yamlsyntax
-from drachma.server.presentation import negotiation
 from drachma.server.schema import decodeerrors, unknownfields
 from drachma.server.surface import apisurface, resources
 from drachma.values import quotation
@@ -74,9 +73,9 @@ def read(
     """The document in a body, once its apiVersion (or one ``also`` read here) and kind are what the path stands for."""
     is_checked = validation != "Ignore"
     problems: Sequence[str] = ()
-    if media_type == negotiation.YAML:
+    if media_type == mediatypes.YAML:
         document, problems = _read_yaml(data, wanted)
-    elif media_type == negotiation.PROTOBUF:
+    elif media_type == mediatypes.PROTOBUF:
         document = _read_protobuf(data, wanted)
     else:
         document, problems = _read_json(data, wanted, is_checked=is_checked)

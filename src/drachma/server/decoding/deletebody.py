@@ -9,9 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.decoding import bodies, jsonsyntax, protobuf, yamlsyntax
-from drachma.server.presentation import negotiation
 from drachma.server.schema import metatypes
 
 _SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
@@ -32,9 +31,9 @@ def read(data: bytes, media_type: str) -> dict[str, Any]:
 
 
 def _document(data: bytes, media_type: str) -> dict[str, Any]:
-    if media_type == negotiation.PROTOBUF:
+    if media_type == mediatypes.PROTOBUF:
         return protobuf.decode_delete_options(data)
-    if media_type == negotiation.YAML:
+    if media_type == mediatypes.YAML:
         try:
             content = yamlsyntax.read(data).content
         except errors.DecodeError as error:

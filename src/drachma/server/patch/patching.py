@@ -17,11 +17,6 @@ from drachma.server.patch import jsonpatch, listorder, mergepatch, strategic
 from drachma.server.schema import decodeerrors, model
 from drachma.values import quotation
 
-JSON_PATCH: Final = "application/json-patch+json"
-MERGE_PATCH: Final = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-APPLY_PATCH: Final = "application/apply-patch+yaml"
-
 MAX_OPERATIONS: Final = 10_000
 """How many operations a JSON patch may have."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from drachma import errors
-from drachma.server import documents, status
+from drachma.server import documents, mediatypes, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies, yamlsyntax
@@ -29,7 +29,7 @@ def plan(services: Services, call: Call) -> Plan:
     check_name(call.target)
     wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
     write = services.write(call)
-    is_apply = patch_type == negotiation.APPLY_PATCH
+    is_apply = patch_type == mediatypes.APPLY_PATCH
     change: update.Change
     if is_apply:
         change = _Application(_configuration(call.body.data), write, wanted=wanted)
@@ -46,7 +46,7 @@ class _Patch:
         self._write = write
         self._wanted = wanted
         self._patch_type = patch_type
-        self._is_strategic = patch_type == negotiation.STRATEGIC_MERGE_PATCH
+        self._is_strategic = patch_type == mediatypes.STRATEGIC_MERGE_PATCH
         self._body = body
         self._api_version = write.api_version
         self._schema = write.resource.schema(write.version)
@@ -105,7 +105,7 @@ class _Patch:
         patch = msgspec.json.decode(self._body)
         if self._is_strategic:
             return documents.printed(patch)
-        show = patchdump.after_merge if self._patch_type == negotiation.MERGE_PATCH else patchdump.after_operations
+        show = patchdump.after_merge if self._patch_type == mediatypes.MERGE_PATCH else patchdump.after_operations
         return show(document, patch)
 
 

@@ -6,11 +6,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from drachma import errors
-from drachma.server import documents, objectmeta, status
+from drachma.server import documents, mediatypes, objectmeta, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies
-from drachma.server.presentation import negotiation
 from drachma.server.surface.strategy import Write
 
 _StructT = TypeVar("_StructT", bound=msgspec.Struct)
@@ -30,7 +29,7 @@ def read(
     body = bodies.read(call.body.data, media_type, wanted=kind, validation=validation, also=also)
     call.warnings.extend(bodies.enforce(body, wanted=kind, validation=validation))
     document = body.document
-    if media_type != negotiation.JSON or b"null" in call.body.data:
+    if media_type != mediatypes.JSON or b"null" in call.body.data:
         document = documents.without_nulls(document)
     try:
         return bodies.convert(document, model)

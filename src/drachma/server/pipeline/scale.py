@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from drachma import errors
-from drachma.server import documents, status
+from drachma.server import documents, mediatypes, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies
@@ -60,8 +60,8 @@ def plan_patch(services: Services, call: Call) -> Plan:
     check_name(call.target)
     patch_type = negotiation.patch_type(call.body.media_type)
     wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
-    if patch_type == negotiation.APPLY_PATCH:
-        raise status.unsupported_media_type(negotiation.PATCH_TYPES[:3])
+    if patch_type == mediatypes.APPLY_PATCH:
+        raise status.unsupported_media_type(mediatypes.PATCH_TYPES[:3])
 
     def size(workload: Mapping[str, Any]) -> _Size:
         current = _scale(workload)

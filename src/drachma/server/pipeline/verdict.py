@@ -17,7 +17,7 @@ import msgspec
 from drachma import errors
 from drachma.api import codec
 from drachma.api import gates as feature
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.access import authentication
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
@@ -32,7 +32,6 @@ from drachma.validation import authorization
 DEFAULT_NAMESPACE: Final = "default"
 """Where objects go that name no namespace."""
 
-_JSON: Final = "application/json"
 _DRY_RUN: Final = {"dryRun": ("All",), "fieldValidation": ("Strict",)}
 _NAMESPACE: Final = ("v1", "Namespace")
 
@@ -108,7 +107,7 @@ class Judge:
             verb=verbs.CREATE,
             surface=self._surface,
             target=Target(resource, version, namespace, "", None),
-            body=Body(msgspec.json.encode(document), _JSON),
+            body=Body(msgspec.json.encode(document), mediatypes.JSON),
             query=_DRY_RUN,
             user_agent="drachma",
             warnings=[deprecation] if deprecation else [],

@@ -14,21 +14,7 @@ from typing import Final
 
 import msgspec
 
-from drachma.server import status
-
-JSON: Final = "application/json"
-YAML: Final = "application/yaml"
-PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
-MEDIA_TYPES: Final = (JSON, YAML)
-BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
-STREAM_MEDIA_TYPES: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
-"""Both lists, like that of what is read, as upstream names them in its refusals."""
-
-JSON_PATCH: Final = "application/json-patch+json"
-MERGE_PATCH: Final = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
-APPLY_PATCH: Final = "application/apply-patch+yaml"
-PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+from drachma.server import mediatypes, status
 
 _TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _CONTENT_TYPE: Final = re.compile(
@@ -50,7 +36,7 @@ class Form(enum.Enum):
 class Output(msgspec.Struct, frozen=True):
     """The form of an answer; ``meta_version`` is that of ``meta.k8s.io`` for all but whole objects."""
 
-    media_type: str = JSON
+    media_type: str = mediatypes.JSON
     form: Form = Form.OBJECT
     meta_version: str = "v1"
     is_pretty: bool = False
@@ -58,7 +44,7 @@ class Output(msgspec.Struct, frozen=True):
     @property
     def is_plain(self) -> bool:
         """Whether stored bytes can be the answer as they are."""
-        return self is PLAIN or (self.media_type == JSON and self.form is Form.OBJECT and not self.is_pretty)
+        return self is PLAIN or (self.media_type == mediatypes.JSON and self.form is Form.OBJECT and not self.is_pretty)
 
 
 PLAIN: Final = Output()
@@ -78,7 +64,7 @@ def output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
     """The first form that the client prefers and the server has; a 406 where there is none."""
     chosen = _choose(accept)
     if chosen is None:
-        raise status.not_acceptable(MEDIA_TYPES if PROTOBUF in accept else BODY_TYPES)
+        raise status.not_acceptable(mediatypes.TEXT_TYPES if mediatypes.PROTOBUF in accept else mediatypes.BODY_TYPES)
     is_pretty = chosen.is_pretty or _is_pretty(pretty, user_agent)
     return msgspec.structs.replace(chosen, is_pretty=is_pretty) if is_pretty else chosen
 
@@ -118,20 +104,20 @@ def accepts(accept: str) -> Sequence[Clause]:
 
 def body_type(content_type: str) -> str:
     """The media type of an object in a request body; a 415 where it is not read here."""
-    if not content_type or content_type == JSON:
-        return JSON
+    if not content_type or content_type == mediatypes.JSON:
+        return mediatypes.JSON
     found = _CONTENT_TYPE.fullmatch(content_type)
     media_type = found["media"].lower() if found else ""
-    if media_type not in BODY_TYPES:
-        raise status.unsupported_media_type(BODY_TYPES)
+    if media_type not in mediatypes.BODY_TYPES:
+        raise status.unsupported_media_type(mediatypes.BODY_TYPES)
     return media_type
 
 
 def patch_type(content_type: str) -> str:
     """The media type of a patch; a 415 where it is not one that is served."""
     media_type = content_type.partition(";")[0] if content_type.find(";") > 0 else content_type
-    if media_type not in PATCH_TYPES:
-        raise status.unsupported_media_type(PATCH_TYPES)
+    if media_type not in mediatypes.PATCH_TYPES:
+        raise status.unsupported_media_type(mediatypes.PATCH_TYPES)
     return media_type
 
 
@@ -139,7 +125,7 @@ def _choose(accept: str) -> Output | None:
     if not accept:
         return PLAIN
     for clause in accepts(accept):
-        for media_type in MEDIA_TYPES:
+        for media_type in mediatypes.TEXT_TYPES:
             subtype = media_type.partition("/")[2]
             if clause.type not in ("*", "application") or clause.subtype not in ("*", subtype):
                 continue
@@ -156,7 +142,7 @@ def _transformed(media_type: str, parameters: Mapping[str, str]) -> Output | Non
         return None
     is_pretty = parameters.get("pretty") == "1"
     if not {"as", "g", "v"} & parameters.keys():
-        return Output(media_type, is_pretty=is_pretty) if media_type != JSON or is_pretty else PLAIN
+        return Output(media_type, is_pretty=is_pretty) if media_type != mediatypes.JSON or is_pretty else PLAIN
     version = parameters.get("v", "")
     if parameters.get("g", "") != "meta.k8s.io" or version not in _META_VERSIONS:
         return None

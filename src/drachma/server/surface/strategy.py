@@ -15,7 +15,7 @@ from drachma.api import meta
 from drachma.server.objectmeta import Metadata
 from drachma.server.surface import resources
 from drachma.server.user import User
-from drachma.store import protocol
+from drachma.store import record
 
 _T = TypeVar("_T")
 
@@ -60,11 +60,18 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
         return self.resource.api_version(self.version)
 
 
+class Lookup(Protocol):
+    """What strategies may look at of what is stored."""
+
+    def get(self, key: record.Key) -> record.Record | None:
+        """The committed object under a key."""
+
+
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What strategies may depend on besides their kind."""
 
     gates: feature.Gates
-    store: protocol.Store
+    store: Lookup
 
 
 class Strategy(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, assert_never
 
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.calls.call import Call
 from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
 from drachma.server.presentation import encoding, forms, negotiation
@@ -39,8 +39,8 @@ class Presenter:
         """The form of the events of a watch; a 406 for one that is not a stream of JSON."""
         target = call.target
         encoder = _encoder(call)
-        if output.media_type != negotiation.JSON:
-            raise status.not_acceptable(negotiation.STREAM_MEDIA_TYPES)
+        if output.media_type != mediatypes.JSON:
+            raise status.not_acceptable(mediatypes.STREAM_TYPES)
         if output.form is negotiation.Form.OBJECT:
             return streaming.PlainFramer(encoder, target.version)
         convert = forms.event_converter(

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import gates as feature
-from drachma.server import deadlines, status
+from drachma.server import deadlines, mediatypes, status
 from drachma.server.access import authentication
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Target
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 _LIFESPAN: Final = "lifespan"
 _READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
 _LISTS: Final = frozenset({verbs.LIST, verbs.WATCH})
-_LISTED: Final = (*negotiation.BODY_TYPES, *negotiation.STREAM_MEDIA_TYPES)
+_LISTED: Final = (*mediatypes.BODY_TYPES, *mediatypes.STREAM_TYPES)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,8 +197,8 @@ def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Out
     if route is None:
         return negotiation.PLAIN
     if route.verb == verbs.PATCH:
-        negotiation.admit_body(request.header(b"content-type"), negotiation.PATCH_TYPES)
-    negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else negotiation.BODY_TYPES)
+        negotiation.admit_body(request.header(b"content-type"), mediatypes.PATCH_TYPES)
+    negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else mediatypes.BODY_TYPES)
     return request.output
 
 

@@ -4,7 +4,7 @@ import platform
 from typing import Any, Final
 
 import drachma
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.presentation import negotiation
 from drachma.server.surface import apisurface, discovery, openapi, routes
 from drachma.server.wire import health, metrics, responses
@@ -62,10 +62,10 @@ class NonResource:
                 raise status.no_such_path()
             raise routes.NotServedError(path)
         if path == "/version":
-            _admit(request, (negotiation.JSON,))
+            _admit(request, (mediatypes.JSON,))
             return responses.document(200, content, negotiation.Output(is_pretty=True))
         if _is_routed(path):
-            _admit(request, negotiation.BODY_TYPES)
+            _admit(request, mediatypes.BODY_TYPES)
         return responses.document(200, content, request.output)
 
 
@@ -143,7 +143,7 @@ def _refuse_protobuf(request: Request) -> None:
     """A 406 for clients that only read OpenAPI as protobuf, so that they look for it elsewhere."""
     accept = request.header(b"accept")
     if accept and not any(clause.subtype in ("json", "*") for clause in negotiation.accepts(accept)):
-        raise status.not_acceptable((negotiation.JSON,))
+        raise status.not_acceptable((mediatypes.JSON,))
 
 
 def _wants_aggregated(request: Request) -> bool:

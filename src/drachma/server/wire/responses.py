@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from drachma.api import manifest
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.presentation import negotiation
 from drachma.server.wire.requests import Send
 
@@ -53,7 +53,7 @@ def plain(code: int, body: bytes) -> Response:
 
 def document(code: int, content: Any, output: negotiation.Output = negotiation.PLAIN) -> Response:
     """A document in the form that was asked for."""
-    if output.media_type == negotiation.YAML:
+    if output.media_type == mediatypes.YAML:
         written = manifest.write_yaml([_decode(_encode(content))], width=_YAML_WIDTH)
         return Response(code, written.encode(), _YAML_HEADERS)
     if output.is_pretty:

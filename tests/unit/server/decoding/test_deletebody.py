@@ -2,9 +2,8 @@
 
 import pytest
 
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.decoding import deletebody
-from drachma.server.presentation import negotiation
 
 
 @pytest.mark.parametrize(
@@ -17,12 +16,12 @@ from drachma.server.presentation import negotiation
     ],
 )
 def test_read(data: str, want: object) -> None:
-    found = deletebody.read(data.encode(), negotiation.JSON)
+    found = deletebody.read(data.encode(), mediatypes.JSON)
     assert want is None or found == want
 
 
 def test_yaml() -> None:
-    assert deletebody.read(b"dryRun: [All]", negotiation.YAML) == {"dryRun": ["All"]}
+    assert deletebody.read(b"dryRun: [All]", mediatypes.YAML) == {"dryRun": ["All"]}
 
 
 @pytest.mark.parametrize(
@@ -82,10 +81,10 @@ def test_yaml() -> None:
 )
 def test_refused(data: str, want: str) -> None:
     with pytest.raises(status.StatusError) as caught:
-        deletebody.read(data.encode(), negotiation.JSON)
+        deletebody.read(data.encode(), mediatypes.JSON)
     assert (caught.value.code, str(caught.value)) == (400, want)
 
 
 def test_broken_yaml() -> None:
     with pytest.raises(status.StatusError, match=r"^yaml: line 1: did not find expected node content$"):
-        deletebody.read(b"a: [", negotiation.YAML)
+        deletebody.read(b"a: [", mediatypes.YAML)

@@ -1,6 +1,6 @@
 import pytest
 
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.presentation import negotiation
 from drachma.server.presentation.negotiation import Form, Output
 
@@ -72,8 +72,8 @@ def test_body_type() -> None:
 
 
 def test_patch_type() -> None:
-    assert negotiation.patch_type("application/merge-patch+json; charset=utf-8") == negotiation.MERGE_PATCH
+    assert negotiation.patch_type("application/merge-patch+json; charset=utf-8") == mediatypes.MERGE_PATCH
     with pytest.raises(status.StatusError) as caught:
         negotiation.patch_type("application/json")
     assert caught.value.code == 415
-    assert str(caught.value).endswith(", ".join(negotiation.PATCH_TYPES))
+    assert str(caught.value).endswith(", ".join(mediatypes.PATCH_TYPES))

@@ -8,7 +8,7 @@ Public: ``Paths(resource, version, *, definitions).all(schema, listing)``.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from drachma.server.patch import patching
+from drachma.server import mediatypes
 from drachma.server.schema import metatypes, model
 from drachma.server.surface import resources, verbs
 from drachma.server.surface.openapi import schemas
@@ -44,10 +44,10 @@ _LIST: Final = {
 _PRETTY: Final = {"pretty": ("string", "Whether to write for people.")}
 
 _PATCH_TYPES: Final = (
-    patching.APPLY_PATCH,
-    patching.JSON_PATCH,
-    patching.MERGE_PATCH,
-    patching.STRATEGIC_MERGE_PATCH,
+    mediatypes.APPLY_PATCH,
+    mediatypes.JSON_PATCH,
+    mediatypes.MERGE_PATCH,
+    mediatypes.STRATEGIC_MERGE_PATCH,
 )
 
 
@@ -132,7 +132,7 @@ class Paths:
         parameters: Mapping[str, tuple[str, str]] | None = None,
         body: Document | None = None,
         kind: Document | None = None,
-        consumes: Iterable[str] = ("application/json",),
+        consumes: Iterable[str] = (mediatypes.JSON,),
     ) -> Document:
         operation: Document = {
             "tags": [f"{self._resource.group.partition('.')[0] or 'core'}_{self._version}"],
@@ -152,7 +152,7 @@ class Paths:
 
     def _response(self, answer: Document) -> Document:
         if self._is_v3:
-            return {"description": "OK", "content": {"application/json": {"schema": answer}}}
+            return {"description": "OK", "content": {mediatypes.JSON: {"schema": answer}}}
         return {"description": "OK", "schema": answer}
 
     def _parameters(self, wanted: Mapping[str, tuple[str, str]]) -> list[Document]:
