@@ -15,6 +15,7 @@ from drachma.controllers import garbagecollector
 from drachma.controllers import resourceclaim as claimcontroller
 from drachma.runtime import Informers
 from drachma.scheduler import Scheduler, Settings
+from drachma.scheduler.framework.profile import Profile
 from tests import clusterview
 from tests.unit.controllers import worlds
 
@@ -36,15 +37,17 @@ class SchedulerWorld(clusterview.ClusterView):
         seed: int = 3,
         client: Client | None = None,
         informers: Informers | None = None,
+        plugins: Profile | None = None,
         **settings: Any,
     ) -> Scheduler:
-        """Runs one more scheduler, on a client of its own if there is one."""
+        """Runs one more scheduler, on a client of its own if there is one, with other plugins if there are any."""
         registry = prometheus_client.CollectorRegistry()
         self.registries[label] = registry
         scheduler = Scheduler(
             client or self.world.surroundings.client,
             informers or self.world.surroundings.informers,
             chosen=Settings(**settings),
+            plugins=plugins,
             time=self.clock,
             chance=random.Random(seed),
             registry=registry,

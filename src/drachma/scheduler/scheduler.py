@@ -38,6 +38,7 @@ from drachma.scheduler import (
     settings,
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
+from drachma.scheduler.framework import profile, verdict
 from drachma.scheduler.framework.hints import Action, Change, Resource
 from drachma.scheduler.plugins.dynamicresources import claimwriter
 from drachma.scheduler.snapshot import Snapshot, podinfo
@@ -54,12 +55,14 @@ class Scheduler:
         shared: informers.Informers,
         *,
         chosen: settings.Settings | None = None,
+        plugins: profile.Profile | None = None,
         time: clock.Clock | None = None,
         chance: random.Random | None = None,
         registry: prometheus_client.CollectorRegistry | None = None,
         claim_creates: prometheus_client.Counter | None = None,
         recorder: events.Recorder | None = None,
     ) -> None:
+        """``plugins`` take the place of the default profile."""
         self._settings: Final = chosen or settings.Settings()
         self._clock: Final = time or clock.SystemClock()
         self._chance: Final = chance or random.Random()
@@ -76,7 +79,7 @@ class Scheduler:
             claim_creates=claim_creates,
         )
         self.snapshot: Final = Snapshot(enabled)
-        self._profile: Final = profiles.default(self._settings, time=self._clock, chance=self._chance)
+        self._profile: Final = plugins or profiles.default(self._settings, time=self._clock, chance=self._chance)
         self._cycle: Final = cycle.Cycle(
             self._profile, chance=self._chance, monotonic=self._clock.monotonic, observe=self.metrics.point
         )
@@ -211,8 +214,9 @@ class Scheduler:
         placed = binding.placed
         info = placed.info
         try:
+            await self._profile.pre_bind(placed.cycle, placed.assignment)
             await self._binder.bind(binding)
-        except binder.BindingError as error:
+        except (binder.BindingError, verdict.AbortError) as error:
             await self._unbind(entry, binding, message=str(error), began=began)
             return
         now = self._clock.monotonic()
@@ -227,10 +231,12 @@ class Scheduler:
     async def _unbind(self, entry: queue.QueuedPod, binding: binder.Binding, *, message: str, began: float) -> None:
         """Take back a pod that could not be bound."""
         await self._binder.undo(binding)
-        info = binding.placed.info
-        if self.snapshot.unbind(binding.placed.assignment):
+        placed = binding.placed
+        await self._profile.unreserve(placed.cycle, placed.assignment)
+        info = placed.info
+        if self.snapshot.unbind(placed.assignment):
             self.queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, info.pod, None), but=info.uid)
-        for allocation in binding.placed.assignment.allocations:
+        for allocation in placed.assignment.allocations:
             # Its devices are free again, and whoever waited for the very claim can have a try.
             held = msgspec.structs.replace(
                 allocation.claim,

@@ -135,3 +135,16 @@ class ReservePlugin(Plugin, Protocol):
     def reserve(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> assignment.Assignment:
         """The assignment with what this plugin adds; the snapshot counts it, and uncounts it if binding fails."""
         ...
+
+
+@runtime_checkable
+class PreBindPlugin(Plugin, Protocol):
+    """Has something written before a pod is bound."""
+
+    async def pre_bind(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
+        """Returns once the pod can be bound; AbortError if it cannot."""
+        ...
+
+    async def unreserve(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
+        """Takes back what was written, as far as anything was: the pod is not bound after all."""
+        ...

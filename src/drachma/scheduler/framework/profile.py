@@ -20,6 +20,7 @@ _POINTS: Final[tuple[tuple[str, type], ...]] = (
     ("PostFilter", plugin.PostFilterPlugin),
     ("Score", plugin.ScorePlugin),
     ("Reserve", plugin.ReservePlugin),
+    ("PreBind", plugin.PreBindPlugin),
     ("EnqueueExtensions", plugin.EnqueueExtensions),
 )
 _REJECTING: Final = frozenset({"PreEnqueue", "PreFilter", "Filter"})
@@ -71,6 +72,7 @@ class Profile:
             (entry.plugin.score, entry.weight) for entry in entries if isinstance(entry.plugin, plugin.ScorePlugin)
         ]
         self._reserves: Final = [each for each in plugins if isinstance(each, plugin.ReservePlugin)]
+        self._pre_binds: Final = [each for each in plugins if isinstance(each, plugin.PreBindPlugin)]
 
     def __str__(self) -> str:
         """The plugins as a table, in their order."""
@@ -189,6 +191,19 @@ class Profile:
         for each in self._reserves:
             planned = each.reserve(cycle, planned)
         return planned
+
+    async def pre_bind(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
+        """Has written what has to be there before a pod is bound; AbortError if a plugin cannot."""
+        for each in self._pre_binds:
+            try:
+                await each.pre_bind(cycle, planned)
+            except verdict.AbortError as error:
+                raise verdict.AbortError(f'running PreBind plugin "{each.name}": {error}') from error
+
+    async def unreserve(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
+        """Takes back what was written for a pod that is not bound, in the opposite order."""
+        for each in reversed(self._pre_binds):
+            await each.unreserve(cycle, planned)
 
 
 def _unsatisfied(plugins: list[str], *, suffix: str = "") -> str:
