@@ -25,7 +25,7 @@ COMMANDS: Final[dict[str, str]] = {
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
     "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",
-    "validate": "Check manifests as a server would when they are created, and show its messages.",
+    "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }
 """Each command, and the first line of its help. The module of its name in this package holds a function of its name, or
 a Typer ``app`` for a group of commands."""
