@@ -5,12 +5,14 @@ import pathlib
 
 import pytest
 
-from drachma.api import lease, pod
+from drachma.api import event, lease, pod
 from drachma.client import Client, http, protocol
 from drachma.runtime import clock
-from drachma.testing import node
+from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import processes, schedulers
+
+COUNT = 100
 
 
 async def bound(client: Client, name: str) -> None:
@@ -41,6 +43,42 @@ async def test_schedulers_lead_one_after_the_other(tmp_path: pathlib.Path) -> No
                     taken = await client.get(lease.Lease, "kube-scheduler", namespace="kube-system")
                     assert taken.spec.holder_identity != held.spec.holder_identity
                     assert await processes.stopped(second) == 0
+
+
+async def test_a_scheduler_takes_up_what_a_killed_one_left(tmp_path: pathlib.Path) -> None:
+    """Without peers nobody else can have a pod in hand: what the dead one began is simply gone on with."""
+    with processes.running(tmp_path / "data") as server:
+        arguments = ("--kubeconfig", str(server.kubeconfig), "--no-leader-elect")
+        async with (
+            asyncio.timeout(120),
+            http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
+        ):
+            await client.create(node("n1").build())
+            await client.create(device_class("gpu", 'device.driver == "gpu.example.com"').build())
+            gpus = [f"gpu-{number}" for number in range(COUNT)]
+            await client.create(resource_slice("n1", driver="gpu.example.com").on_node("n1").devices(*gpus).build())
+            for number in range(COUNT):
+                await client.create(claim(f"c{number}").request("gpu", device_class="gpu").build())
+                waiting = a_pod(f"p{number}").container("c", claims=("x",)).claim("x", claim=f"c{number}")
+                await client.create(schedulers.completed(waiting.build()))
+            async with processes.command("scheduler", *arguments) as first:
+                await until_bound(client, left=COUNT - 1)
+                first.kill()
+            async with processes.command("scheduler", *arguments):
+                await until_bound(client, left=0)
+            refused = [each for each in (await client.list(event.Event)).items if each.reason == "FailedScheduling"]
+            assert refused == []
+
+
+async def until_bound(client: Client, *, left: int) -> None:
+    """Returns when no more than so many pods are left that are not bound."""
+    listing = await client.list(pod.Pod)
+    pending = {each.metadata.name for each in listing.items if not each.spec.node_name}
+    async with client.watch(pod.Pod, resource_version=listing.resource_version) as watch:
+        while len(pending) > left:
+            for each in await watch.batch():
+                if each.object.spec.node_name:
+                    pending.discard(each.object.metadata.name)
 
 
 @pytest.mark.parametrize(

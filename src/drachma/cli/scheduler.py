@@ -24,7 +24,7 @@ def scheduler(
     lease_name: options.LeaseName = "kube-scheduler",
     lease_namespace: options.LeaseNamespace = "kube-system",
     peers: Annotated[
-        bool, typer.Option(help="Other schedulers work at the same time: check every allocation before binding.")
+        bool, typer.Option(help="Other schedulers work at the same time, all with this option; nobody leads.")
     ] = False,
     filter_timeout: Annotated[float, typer.Option(help="Seconds that allocating on one node may take.")] = 10.0,
     binding_timeout: Annotated[float, typer.Option(help="Seconds that devices may take to become ready.")] = 600.0,
@@ -41,7 +41,7 @@ def scheduler(
         gates=gates.Gates.parse(feature_gates),
         filter_seconds=filter_timeout,
         binding_seconds=binding_timeout,
-        has_peers=peers or not leader_elect,
+        has_peers=peers,
     )
     if show_profile:
         typer.echo(str(profiles.default(settings, time=clock.SystemClock(), chance=random.Random())))
@@ -52,7 +52,7 @@ def scheduler(
             access=http.find_access(kubeconfig, context=context),
             manager=settings.name,
             gates=settings.gates,
-            lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect else None,
+            lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect and not peers else None,
             metrics_port=metrics_port,
         ),
     )
