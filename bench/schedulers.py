@@ -38,7 +38,8 @@ from bench import timing
 from drachma import errors
 from drachma.api import node, pod, resourceclaim
 from drachma.cli.benchmark import objects, preparation
-from drachma.client import backoff, clock, http, patches, protocol, target, transport
+from drachma.client import backoff, http, patches, protocol, target, transport
+from drachma.runtime import clock
 
 PLACE = "bench-schedulers"
 CREATORS = 16
@@ -327,7 +328,10 @@ async def main() -> None:
         if shutil.which(shlex.split(command)[0]) is None:
             sys.exit(f"there is no program {shlex.split(command)[0]!r}: --scheduler takes LABEL=COMMAND with its path")
     rows = []
-    async with _server(options.kubeconfig) as kubeconfig, http.HttpClient(http.find_access(kubeconfig)) as client:
+    async with (
+        _server(options.kubeconfig) as kubeconfig,
+        http.HttpClient(http.find_access(kubeconfig), time=clock.SystemClock()) as client,
+    ):
         await prepare(client, plan)
         for number in range(options.rounds):
             for label, command in commands.items():

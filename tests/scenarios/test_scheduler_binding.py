@@ -1,5 +1,6 @@
 """Devices that have to become ready before a pod is bound: binding conditions, their failure and their timeout."""
 
+import asyncio
 from typing import Any
 
 from drachma.api import resourceclaim
@@ -7,6 +8,7 @@ from drachma.client import patches
 from drachma.testing import claim, device, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
+from tests.unit.controllers import worlds
 
 DRIVER = "fabric.example.com"
 
@@ -112,4 +114,53 @@ async def test_a_restart_while_waiting() -> None:
         await world.advance(1)
         await report(world, "attached")
         await world.advance(1)
+        assert await world.node_of("p") == "n1"
+
+
+# The order of writes
+
+
+class Scribe:
+    """Notes the pods that are being written: from the first write for their claims to their binding."""
+
+    def __init__(self) -> None:
+        self.most_at_once = 0
+        self.first_bound_after = 0
+        self._begun: set[str] = set()
+        self._bound: set[str] = set()
+
+    async def note(self, verb: str, *arguments: Any, **options: Any) -> None:
+        # Every write takes a while, in which others can begin.
+        for _ in range(5):
+            await asyncio.sleep(0)
+        if verb == "patch" and arguments[0] is resourceclaim.ResourceClaim:
+            self._begun.add(arguments[1].removeprefix("c"))
+        elif verb == "bind":
+            self._bound.add(arguments[0].metadata.name.removeprefix("p"))
+            self.first_bound_after = self.first_bound_after or len(self._begun)
+        self.most_at_once = max(self.most_at_once, len(self._begun - self._bound))
+
+
+async def test_the_first_pods_of_many_are_bound_before_the_last_are_written() -> None:
+    scribe = Scribe()
+    async with schedulers.cluster(wrap=worlds.meddling(scribe.note), scheduler=False) as world:
+        await world.create(node("n1"), device_class("gpu", f'device.driver == "{DRIVER}"'))
+        gpus = [f"gpu-{number}" for number in range(100)]
+        await world.create(resource_slice("n1", driver=DRIVER).on_node("n1").devices(*gpus))
+        for number in range(60):
+            await world.put(claim(f"c{number}").request("gpu", device_class="gpu"))
+            await world.put(a_pod(f"p{number}").container("c", claims=("x",)).claim("x", claim=f"c{number}"))
+        await world.start(binders=8)
+        await world.advance(1)
+        assert [await world.node_of(f"p{number}") for number in range(60)] == ["n1"] * 60
+        assert scribe.first_bound_after <= 8
+        assert scribe.most_at_once <= 8
+
+
+async def test_pods_that_wait_for_devices_are_in_nobodys_way() -> None:
+    async with schedulers.cluster(binders=1) as world:
+        await prepared(world, "n1")
+        await world.create(a_pod("q").container("c"))
+        assert await world.node_of("q") == "n1"
+        await report(world, "attached")
         assert await world.node_of("p") == "n1"

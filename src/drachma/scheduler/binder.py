@@ -99,33 +99,53 @@ class Binder:
         self._transactions: Final = transactions.offered(client) if others is None else None
         self._slots: Final = asyncio.Semaphore(chosen.binders)
 
+    async def room(self) -> None:
+        """Returns once another pod can be written without waiting for pods before it.
+
+        No pod should be decided sooner: its writes would come between those of pods before it, so that all are bound
+        late and at once, and it would be decided on older news than need be.
+        """
+        async with self._slots:
+            pass
+
     async def bind(self, binding: Binding) -> None:
         """Writes everything, the binding last; BindingError if something stands in the way."""
         if self._transactions is not None and await self._bind_at_once(binding, self._transactions):
             return
-        try:
-            async with self._slots:
-                began = self._clock.monotonic()
-                await self._write_claims(binding)
-                self._describe_claims(binding)
-                if self._peers is not None:
-                    await self._check_devices(binding, self._peers)
-                elif binding.status:
-                    await self._write_statuses(binding)
-                self._metrics.point("PreBind", self._clock.monotonic() - began)
-            await self._wait_for_devices(binding)
-            if self._peers is not None and self._custody is not None:
-                await self._check_node(binding, self._peers, self._custody)
-        except (claimwriter.ClaimError, peers.CollisionError, errors.DrachmaError) as error:
-            raise BindingError(f'running PreBind plugin "{verdicts.NAME}": {error}') from error
         async with self._slots:
             began = self._clock.monotonic()
-            try:
-                await self._client.bind(binding.pod, node=binding.placed.node)
-            except errors.DrachmaError as error:
-                if not await self._is_bound(binding, error):
-                    raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
-            self._metrics.point("Bind", self._clock.monotonic() - began)
+            with _pre_bind_errors():
+                await self._pre_bind(binding)
+            self._metrics.point("PreBind", self._clock.monotonic() - began)
+            awaited = self._awaited(binding)
+            if not awaited:
+                # In the same slot: the binding must not queue up behind pods that were decided meanwhile.
+                await self._bind(binding)
+                return
+        with _pre_bind_errors():
+            await self._wait_for_devices(binding, awaited)
+        async with self._slots:
+            await self._bind(binding)
+
+    async def _pre_bind(self, binding: Binding) -> None:
+        await self._write_claims(binding)
+        self._describe_claims(binding)
+        if self._peers is not None:
+            await self._check_devices(binding, self._peers)
+        elif binding.status:
+            await self._write_statuses(binding)
+
+    async def _bind(self, binding: Binding) -> None:
+        if self._peers is not None and self._custody is not None:
+            with _pre_bind_errors():
+                await self._check_node(binding, self._peers, self._custody)
+        began = self._clock.monotonic()
+        try:
+            await self._client.bind(binding.pod, node=binding.placed.node)
+        except errors.DrachmaError as error:
+            if not await self._is_bound(binding, error):
+                raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+        self._metrics.point("Bind", self._clock.monotonic() - began)
 
     async def _bind_at_once(self, binding: Binding, server: transactions.Transactions) -> bool:
         """Writes everything in one commit; False where that is not to be done, or is refused because of claims."""
@@ -275,15 +295,16 @@ class Binder:
 
     # Devices that have to become ready
 
-    async def _wait_for_devices(self, binding: Binding) -> None:
+    def _awaited(self, binding: Binding) -> list[resourceclaim.ResourceClaim]:
+        """The claims with devices that have to become ready first."""
         plan = binding.claims.plan
         if plan is None or not self._settings.gates.binding_conditions:
-            return
+            return []
         claims = {claim.metadata.uid: claim for claim in (entry.claim for entry in plan.claims)}
         claims |= {claim.metadata.uid: claim for claim in binding.reserved}
-        awaited = [claim for claim in claims.values() if bindingconditions.awaited(claim.status.allocation)]
-        if not awaited:
-            return
+        return [claim for claim in claims.values() if bindingconditions.awaited(claim.status.allocation)]
+
+    async def _wait_for_devices(self, binding: Binding, awaited: list[resourceclaim.ResourceClaim]) -> None:
         self._recorder.record(
             binding.pod,
             type=events.NORMAL,
@@ -412,3 +433,11 @@ def _hearing(
     finally:
         for stop in stops:
             stop()
+
+
+@contextlib.contextmanager
+def _pre_bind_errors() -> Iterator[None]:
+    try:
+        yield
+    except (claimwriter.ClaimError, peers.CollisionError, errors.DrachmaError) as error:
+        raise BindingError(f'running PreBind plugin "{verdicts.NAME}": {error}') from error

@@ -153,6 +153,7 @@ class Scheduler:
 
     async def _schedule(self) -> None:
         while True:
+            await self._binder.room()
             entry = self.queue.pop()
             if entry is None:
                 await self._wait()

@@ -23,8 +23,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How long allocating on one node may take."""
     binding_seconds: float = 600.0
     """How long devices may take to become ready."""
-    binders: int = 256
-    """Pods that are bound at the same time."""
+    binders: int = 64
+    """Pods that are written at the same time: enough to keep a server busy, few enough for the first not to wait."""
     pauses: queue.Pauses = queue.Pauses()
     has_peers: bool = False
     """Whether other schedulers write at the same time: then every allocation is checked once more before binding."""
