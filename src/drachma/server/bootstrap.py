@@ -51,7 +51,7 @@ async def _ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
         if error.reason != "NotFound":
             raise
         body = Body(msgspec.json.encode(document), mediatypes.JSON)
-        await dispatcher.dispatch(_call(surface, verbs.CREATE, target._replace(name=""), body=body))
+        await dispatcher.dispatch(_call(surface, verbs.CREATE, msgspec.structs.replace(target, name=""), body=body))
 
 
 def _call(surface: apisurface.ApiSurface, verb: str, target: Target, *, body: Body = _NOTHING) -> Call:

@@ -20,7 +20,7 @@ BODY_LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a body, as upstream."""
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True, eq=False):
     """What a call is about.
 
     ``namespace`` is None for all namespaces and empty for objects of cluster scope; ``name`` is empty for collections.

@@ -9,7 +9,9 @@ from drachma.values import generatedname
 
 def place(proposal: Proposal) -> None:
     """Puts an object into the namespace of its path, and refuses one that says it is in another."""
-    objectmeta.place(proposal.subject.metadata, proposal.write.namespace)
+    metadata, namespace = proposal.subject.metadata, proposal.write.namespace
+    if "namespace" not in metadata or metadata["namespace"] != namespace:
+        objectmeta.place(metadata, namespace)
 
 
 def check_name(proposal: Proposal) -> None:
@@ -19,7 +21,8 @@ def check_name(proposal: Proposal) -> None:
 
 def merge_owners(proposal: Proposal) -> None:
     """Drops owner references that are there twice, with a warning."""
-    objectmeta.merge_owners(proposal.subject.metadata, proposal.write.warnings)
+    if "ownerReferences" in proposal.subject.metadata:
+        objectmeta.merge_owners(proposal.subject.metadata, proposal.write.warnings)
 
 
 def begin_anew(proposal: Proposal) -> None:
@@ -51,9 +54,8 @@ class Birth:
     def name(self, proposal: Proposal) -> None:
         """A name for an object that leaves it to the server."""
         metadata = proposal.subject.metadata
-        prefix = metadata.get("generateName", "")
-        if prefix and not metadata.get("name"):
-            metadata["name"] = generatedname.draw(prefix, chance=self._chance)
+        if "generateName" in metadata and metadata["generateName"] and not metadata.get("name"):
+            metadata["name"] = generatedname.draw(metadata["generateName"], chance=self._chance)
 
     def identify(self, proposal: Proposal) -> None:
         """Its uid, and the time of its creation."""
