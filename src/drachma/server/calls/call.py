@@ -6,7 +6,7 @@ sent: a body is its bytes or a typed value, and its options are still the texts 
 """
 
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -44,7 +44,7 @@ class Target(msgspec.Struct, frozen=True, eq=False):
         return "namespace" if self.namespace else "cluster"
 
 
-class Body(NamedTuple):
+class Body(msgspec.Struct, frozen=True, eq=False):
     """What a call brings along; ``media_type`` is as the client named it, empty where it did not.
 
     ``content`` is what components in process hand over in place of text: the object that they want, or a document that

@@ -82,7 +82,8 @@ class Dispatcher:
             if refusal is error:
                 raise
             raise refusal from error
-        self._audit((call,), (answer,))
+        if services.phases.audit:
+            self._audit((call,), (answer,))
         return answer
 
     async def dispatch_all(self, calls: Sequence[Call]) -> Sequence[Answer]:

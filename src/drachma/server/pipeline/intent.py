@@ -6,7 +6,9 @@ nothing but what it is shown and what the call brought along, and keeps nothing 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
 
 from drachma.server.surface.strategy import Write
 from drachma.store import record
@@ -15,7 +17,7 @@ Get: TypeAlias = Callable[[record.Key], record.Record | None]
 """The object under a key: the committed one, or what intents before in the same group leave of it."""
 
 
-class Make(NamedTuple):
+class Make(msgspec.Struct, frozen=True):
     """A new object under a key that is free."""
 
     key: record.Key
@@ -23,7 +25,7 @@ class Make(NamedTuple):
     uid: str
 
 
-class Replace(NamedTuple):
+class Replace(msgspec.Struct, frozen=True):
     """Another content for an object that is still as it is here."""
 
     stored: record.Record
@@ -34,7 +36,7 @@ class Replace(NamedTuple):
         return self.stored.key
 
 
-class Remove(NamedTuple):
+class Remove(msgspec.Struct, frozen=True):
     """No object any more, if it is still as it is here; ``last`` is the content that watchers see it go with.
 
     ``answer`` is what the client is shown where that is something else: an update that takes the last finalizer. It is
@@ -50,7 +52,7 @@ class Remove(NamedTuple):
         return self.stored.key
 
 
-class Leave(NamedTuple):
+class Leave(msgspec.Struct, frozen=True):
     """Nothing is to be done: the object is as it should be."""
 
     stored: record.Record
@@ -78,7 +80,7 @@ class Intent(Protocol):
         """
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True):
     """What a write left: ``stored`` in the store, or after a dry run or the end of the object, just a ``document``.
 
     Where a deletion removes the object, ``stored`` is the version that it went with.

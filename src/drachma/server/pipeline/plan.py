@@ -5,7 +5,9 @@ others.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from drachma.server.calls.call import Call
 from drachma.server.pipeline.answer import Answer
@@ -13,7 +15,7 @@ from drachma.server.pipeline.intent import Intent, Outcome
 from drachma.server.pipeline.services import Services
 
 
-class Plan(NamedTuple):
+class Plan(msgspec.Struct, frozen=True, eq=False):
     """One write. ``answer`` makes the answer of what the intent left."""
 
     intent: Intent

@@ -136,7 +136,7 @@ class Application:
                 return self._nonresource.serve(request, self.dispatcher.surface)
             with self._deadlines.start():
                 if call.verb not in _READS:
-                    body = call.body._replace(data=await request.body())
+                    body = Body(await request.body(), call.body.media_type)
                     call = msgspec.structs.replace(call, body=body)
                 answer = await self.dispatcher.dispatch(call)
             return self._presenter.response(answer, call, output)
