@@ -2,15 +2,18 @@
 
 A claim whose last user went is deallocated in the same write, so no scheduler ever sees it allocated and unused. All
 writes ask for the version that was looked at: whoever reserves the claim meanwhile wins, and the claim comes again.
+Where the server makes several changes at once, the finalizer goes in the same version.
 """
 
 from collections import OrderedDict
 from typing import Final
 
+from msgspec import structs
+
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import ownership, podstate, reservation, wellknown
-from drachma.client import Client, patches
+from drachma.client import Client, patches, transactions
 from drachma.runtime import Surroundings
 
 _DELETED_PODS: Final = 500
@@ -24,6 +27,7 @@ class Upkeep:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._client: Final[Client] = surroundings.client
+        self._transactions: Final = transactions.offered(surroundings.client)
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._claims: Final = surroundings.informers.of(Claim).cache
         self._deleted: Final[OrderedDict[str, None]] = OrderedDict()
@@ -53,17 +57,13 @@ class Upkeep:
         remaining = tuple([each for each in reserved if await self._is_needed(each, namespace)])
         is_protected = wellknown.CLAIM_FINALIZER in claim.metadata.finalizers
         if len(remaining) < len(reserved):
-            status: dict[str, object] = {"reservedFor": remaining or None}
             # Only the end of use deallocates: allocated but not reserved may be what somebody is about to use.
-            if not remaining and is_protected:
-                status["allocation"] = None
-            claim = await self._write_status(claim, status)
-            if claim.status.allocation is None:
-                claim = await self._unprotect(claim)
+            allocation = claim.status.allocation if remaining or not is_protected else None
+            claim = await self._give_back(
+                claim, structs.replace(claim.status, reserved_for=remaining, allocation=allocation)
+            )
         elif is_protected and claim.metadata.deletion_timestamp is not None and not remaining:
-            if claim.status.allocation is not None:
-                claim = await self._write_status(claim, {"allocation": None})
-            claim = await self._unprotect(claim)
+            claim = await self._give_back(claim, structs.replace(claim.status, allocation=None))
         if not remaining:
             await self._delete_unused(claim)
 
@@ -98,7 +98,26 @@ class Upkeep:
         found = self._pods.get(owner.name, namespace=namespace)
         return found is not None and (found.metadata.uid != owner.uid or podstate.is_done(found))
 
-    async def _write_status(self, claim: Claim, content: dict[str, object]) -> Claim:
+    async def _give_back(self, claim: Claim, status: resourceclaim.ResourceClaimStatus) -> Claim:
+        """Gives a claim another status, and takes the finalizer where that says that it is not allocated."""
+        is_unprotected = status.allocation is None and wellknown.CLAIM_FINALIZER in claim.metadata.finalizers
+        if self._transactions is None or not is_unprotected:
+            if status != claim.status:
+                claim = await self._write_status(claim, status)
+            return await self._unprotect(claim) if is_unprotected else claim
+        changed = structs.replace(claim, status=status)
+        metadata = structs.replace(claim.metadata, finalizers=_unprotected(claim))
+        released = transactions.Update(structs.replace(changed, metadata=metadata))
+        try:
+            written: Claim = (await self._transactions.commit([transactions.Update(changed, "status"), released]))[-1]
+        except errors.CommitRefusedError as error:
+            raise error.refusal from error
+        return written
+
+    async def _write_status(self, claim: Claim, status: resourceclaim.ResourceClaimStatus) -> Claim:
+        content: dict[str, object] = {"reservedFor": status.reserved_for or None}
+        if status.allocation is None:
+            content["allocation"] = None
         return await self._client.patch(
             Claim,
             claim.metadata.name,
@@ -108,9 +127,7 @@ class Upkeep:
         )
 
     async def _unprotect(self, claim: Claim) -> Claim:
-        if wellknown.CLAIM_FINALIZER not in claim.metadata.finalizers:
-            return claim
-        kept = [each for each in claim.metadata.finalizers if each != wellknown.CLAIM_FINALIZER]
+        kept = _unprotected(claim)
         return await self._client.patch(
             Claim,
             claim.metadata.name,
@@ -131,3 +148,8 @@ class Upkeep:
             )
         except errors.ObjectNotFoundError:
             return
+
+
+def _unprotected(claim: Claim) -> tuple[str, ...]:
+    """The finalizers of a claim without that which keeps it while it is allocated."""
+    return tuple([each for each in claim.metadata.finalizers if each != wellknown.CLAIM_FINALIZER])
