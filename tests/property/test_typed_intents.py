@@ -226,6 +226,29 @@ async def _one_by_one(plain: Twin, first: Act, second: Act, nodes: list[str]) ->
     return None, 0
 
 
+@SETTINGS
+@hypothesis.given(steps=st.lists(st.tuples(FINALIZERS, st.booleans()), max_size=4), is_deleted=st.booleans())
+def test_finalizers(steps: Sequence[tuple[list[str], bool]], is_deleted: bool) -> None:
+    async def run(typed: Twin, plain: Twin) -> None:
+        for twin in (typed, plain):
+            await twin.client.create(new(finalizers=("example.com/first",)))
+            if is_deleted:
+                await twin.client.delete(Claim, "c", namespace="default")
+        stale = await plain.current(), await typed.current()
+        for finalizers, is_stale in steps:
+            try:
+                known, ours = stale if is_stale else (await plain.current(), await typed.current())
+            except errors.ObjectNotFoundError:
+                return
+            patch = patches.merge({"metadata": {"finalizers": finalizers or None}}, patches.unchanged(known))
+            want = await outcome(plain.client.patch(Claim, "c", patch=patch, namespace="default"))
+            committing = typed.client.commit([transactions.Finalizers(ours, tuple(finalizers))])
+            said = await outcome(committing)
+            assert said.partition(": ")[2] == want.partition(": ")[2]
+
+    held_alike(run)
+
+
 async def test_a_claim_and_its_name_in_the_status_of_its_pod() -> None:
     typed, plain = await twins()
     entry = pod.PodResourceClaim(name="gpu", resource_claim_template_name="t")

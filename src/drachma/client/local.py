@@ -241,7 +241,7 @@ class LocalClient:
     ) -> None:
         options = bodies.delete_options(preconditions, grace_period_seconds, propagation=propagation)
         place = self._object(target.of(kind), namespace, name=name)
-        await self._write(Write("delete", place, bodies.encode(options), {}))
+        await self._write(Write("delete", place, options, {}))
 
     async def delete_collection(
         self, kind: target.Of[Any], selection: protocol.Selection, *, propagation: protocol.Propagation | None = None
@@ -250,7 +250,7 @@ class LocalClient:
         wanted = target.of(kind)
         place = self._collection(wanted, selection.namespace)
         query = _query(bodies.selected(wanted, selection))
-        await self._write(Write("deletecollection", place, bodies.encode(options), query))
+        await self._write(Write("deletecollection", place, options, query))
 
     async def bind(self, bound: pod.Pod, *, node: str) -> None:
         await self._write(self._binding(bound, node))
@@ -274,6 +274,8 @@ class LocalClient:
                 return self._patch(change)
             case transactions.Bind(bound, node):
                 return self._binding(bound, node)
+            case transactions.Finalizers(known, finalizers):
+                return self._finalizers(known, finalizers)
 
     def _creation(self, wanted: target.Target[Any], namespace: str, body: Body) -> Write:
         bodies.check_create(wanted, namespace)
@@ -296,6 +298,12 @@ class LocalClient:
 
     def _binding(self, bound: pod.Pod, node: str) -> Write:
         return Write("create", self._below(bound, "binding"), bodies.binding(bound, node), self._managed)
+
+    def _finalizers(self, known: meta.Object, finalizers: Sequence[str]) -> Write:
+        metadata = known.metadata
+        place = self._object(target.of(type(known)), metadata.namespace, name=metadata.name)
+        body = {"finalizers": list(finalizers), **patches.unchanged(known).metadata}
+        return Write("patch", place, body, self._managed)
 
     def _below(self, about: pod.Pod, subresource: str) -> Place:
         metadata = about.metadata
@@ -335,7 +343,7 @@ def _query(parameters: Mapping[str, str]) -> Query:
 
 def _read(change: transactions.Change, stored: Stored) -> meta.Object | None:
     match change:
-        case transactions.Create(written) | transactions.Update(written, _):
+        case transactions.Create(written) | transactions.Update(written, _) | transactions.Finalizers(written, _):
             return _reader(target.of(type(written)))(stored)
         case transactions.Patch(kind):
             patched: meta.Object = _reader(target.of(kind))(stored)

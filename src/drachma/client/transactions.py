@@ -42,7 +42,14 @@ class Bind(NamedTuple):
     node: str
 
 
-Change: TypeAlias = Create | Update | Patch | Bind
+class Finalizers(NamedTuple):
+    """Other finalizers for an object exactly as it is known, as by a merge patch of them with that precondition."""
+
+    known: meta.Object
+    finalizers: tuple[str, ...]
+
+
+Change: TypeAlias = Create | Update | Patch | Bind | Finalizers
 
 
 @runtime_checkable

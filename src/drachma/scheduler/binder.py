@@ -167,7 +167,7 @@ class Binder:
         self._metrics.point("PreBind", prepared - began)
         self._metrics.point("Bind", self._clock.monotonic() - prepared)
         for change, claim in zip(changes, written, strict=False):
-            if change.subresource:
+            if isinstance(change, transactions.Update):
                 binding.reserved.append(claim)
                 self._devices.claims.observe(claim)
                 self._devices.claims.settle(claim.metadata.uid)

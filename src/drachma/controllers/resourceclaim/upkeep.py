@@ -105,11 +105,10 @@ class Upkeep:
             if status != claim.status:
                 claim = await self._write_status(claim, status)
             return await self._unprotect(claim) if is_unprotected else claim
-        changed = structs.replace(claim, status=status)
-        metadata = structs.replace(claim.metadata, finalizers=_unprotected(claim))
-        released = transactions.Update(structs.replace(changed, metadata=metadata))
+        changed = transactions.Update(structs.replace(claim, status=status), "status")
+        released = transactions.Finalizers(claim, _unprotected(claim))
         try:
-            written: Claim = (await self._transactions.commit([transactions.Update(changed, "status"), released]))[-1]
+            written: Claim = (await self._transactions.commit([changed, released]))[-1]
         except errors.CommitRefusedError as error:
             raise error.refusal from error
         return written

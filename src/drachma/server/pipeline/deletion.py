@@ -96,7 +96,7 @@ class Deletion:
 
 
 def _options(call: Call) -> options.DeleteOptions:
-    content: Any = None
+    content: Any = call.body.content
     if call.body.data:
         content = deletebody.read(call.body.data, negotiation.body_type(call.body.media_type))
     return options.for_delete(call.query, content)

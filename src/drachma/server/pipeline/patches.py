@@ -15,7 +15,7 @@ from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies, yamlsyntax
 from drachma.server.ownership import apply, fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
-from drachma.server.pipeline import update
+from drachma.server.pipeline import finalizers, update
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
@@ -25,8 +25,10 @@ from drachma.server.surface.strategy import Subject, Write
 
 def plan(services: Services, call: Call) -> Plan:
     """The stored object with a patch applied; an apply makes one where there is none."""
-    patch_type = negotiation.patch_type(call.body.media_type)
     check_name(call.target)
+    if isinstance(call.body.content, dict):
+        return finalizers.plan(services, call, call.body.content)
+    patch_type = negotiation.patch_type(call.body.media_type)
     wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
     write = services.write(call)
     is_apply = patch_type == mediatypes.APPLY_PATCH

@@ -58,7 +58,9 @@ class Operation(enum.Enum):
 
     A change of the status is one through any subresource that carries the object's own kind. An upsert is an update of
     nothing, which makes a new object. To bind a pod is an operation of its own: steps may refuse it, and the rest of
-    what is done to updates is not done to it. To evict a pod is a deletion.
+    what is done to updates is not done to it. To evict a pod is a deletion. A change of nothing but finalizers,
+    to those that are well known, cannot break a rule of the kind or concern admission: only the version that is meant
+    and the owners of fields are looked at.
     """
 
     CREATE = "create"
@@ -66,15 +68,17 @@ class Operation(enum.Enum):
     STATUS = "status"
     UPSERT = "upsert"
     BIND = "bind"
+    FINALIZERS = "finalizers"
     DELETE = "delete"
 
     __hash__ = object.__hash__  # There is one of each; every write looks its steps up, and names would be hashed anew.
 
 
 _STORES: Final = frozenset(set(Operation) - {Operation.DELETE})
-_WRITES: Final = _STORES - {Operation.BIND}
+_WRITES: Final = _STORES - {Operation.BIND, Operation.FINALIZERS}
 _NEW: Final = frozenset({Operation.CREATE, Operation.UPSERT})
 _CHANGES: Final = frozenset({Operation.UPDATE, Operation.STATUS})
+_MEANT: Final = _CHANGES | {Operation.FINALIZERS}
 _NAMED: Final = _CHANGES | {Operation.UPSERT}
 _WHOLE: Final = _NEW | {Operation.UPDATE}
 _CREATE: Final = frozenset({Operation.CREATE})
@@ -204,7 +208,7 @@ def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> P
                     Step("namespace", identity.place),
                     Step("name", identity.check_name, on=_NAMED),
                     Step("owner references", identity.merge_owners),
-                    Step("preconditions", preconditions.check, on=_CHANGES),
+                    Step("preconditions", preconditions.check, on=_MEANT),
                     Step("absence", preconditions.check_absence, on=_UPSERT),
                     Step("nothing there", identity.begin_anew, on=_UPSERT),
                     Step("system fields", identity.reset, on=_NEW),
@@ -215,7 +219,7 @@ def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> P
                 (
                     Step("readable managed fields", fieldowners.drop_unreadable),
                     Step("owner of all", fieldowners.own_created, on=_NEW),
-                    Step("owner of changes", fieldowners.own_updated, on=_CHANGES),
+                    Step("owner of changes", fieldowners.own_updated, on=_MEANT),
                 ),
             ),
             Phase(

@@ -73,13 +73,7 @@ class Update:
         before = stored.value
         proposal = Proposal(self._change(before), write, options=self._options, stored=stored)
         self._services.phases.run(self._operation, proposal)
-        document = proposal.document()
-        if objectmeta.is_finalized(document["metadata"], before["metadata"]) and not _holds_back(document):
-            # The last finalizer is gone: the object goes, and the client is shown what it asked for.
-            return intent.Remove(stored, before, answer=document)
-        if documents.same(document, before):
-            return intent.Leave(stored)
-        return intent.Replace(stored, document)
+        return replace(stored, proposal.document())
 
     def _decide_new(self, get: intent.Get) -> intent.Decision:
         if not self._creates:
@@ -88,6 +82,17 @@ class Update:
             self._services, self._change(None), self.write, wanted=self._options, operation=Operation.UPSERT
         )
         return made.decide(get)
+
+
+def replace(stored: record.Record, document: dict[str, Any]) -> intent.Decision:
+    """What it comes to if a document takes the place of the stored one."""
+    before = stored.value
+    if objectmeta.is_finalized(document["metadata"], before["metadata"]) and not _holds_back(document):
+        # The last finalizer is gone: the object goes, and the client is shown what it asked for.
+        return intent.Remove(stored, before, answer=document)
+    if documents.same(document, before):
+        return intent.Leave(stored)
+    return intent.Replace(stored, document)
 
 
 def _holds_back(document: Mapping[str, Any]) -> bool:

@@ -30,13 +30,13 @@ authorise  -
 identity   namespace                    create, update, status, upsert
            name                         update, status, upsert
            owner references             create, update, status, upsert
-           preconditions                update, status
+           preconditions                update, status, finalizers
            absence                      upsert
            nothing there                upsert
            system fields                create, upsert
 ownership  readable managed fields      create, update, status, upsert
            owner of all                 create, upsert
-           owner of changes             update, status
+           owner of changes             update, status, finalizers
 mutate     NamespaceLifecycle           create, upsert
            NamespaceLifecycle           delete of namespaces
            ServiceAccount               create, upsert of pods

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def of(
     consumer: pod.Pod, assigned: claimassignment.ClaimAssignment, *, writer: claimwriter.ClaimWriter
-) -> list[transactions.Update] | None:
+) -> list[transactions.Change] | None:
     """The last change of each claim is that of its status; None where states in between mean something.
 
     They do where devices have to become ready first, where a claim is to be made or the pod's status to be written,
@@ -31,7 +31,7 @@ def of(
     if assigned.plan is None or assigned.mappings or assigned.statuses:
         return None
     results = {entry.claim.metadata.uid: entry.result for entry in assigned.allocations}
-    changes: list[transactions.Update] = []
+    changes: list[transactions.Change] = []
     # A pod may refer to a claim under several names.
     for uid, claim in {entry.claim.metadata.uid: entry.claim for entry in assigned.plan.claims}.items():
         if bindingconditions.awaited(claim.status.allocation) or bindingconditions.awaited(results.get(uid)):
@@ -51,19 +51,18 @@ def _changes(
     results: Mapping[str, resourceclaim.AllocationResult],
     *,
     writer: claimwriter.ClaimWriter,
-) -> list[transactions.Update] | None:
+) -> list[transactions.Change] | None:
     allocation = results.get(claim.metadata.uid)
     # Either it is allocated, or it is to be.
     if claim.metadata.deletion_timestamp is not None or (allocation is None) is (claim.status.allocation is None):
         return None
-    changes = []
+    changes: list[transactions.Change] = []
     status = claim.status
     if allocation is not None:
         status = structs.replace(status, allocation=writer.stamped(allocation))
         if wellknown.CLAIM_FINALIZER not in claim.metadata.finalizers:
             finalizers = (*claim.metadata.finalizers, wellknown.CLAIM_FINALIZER)
-            claim = structs.replace(claim, metadata=structs.replace(claim.metadata, finalizers=finalizers))
-            changes.append(transactions.Update(claim))
+            changes.append(transactions.Finalizers(claim, finalizers))
     status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(consumer)))
     changes.append(transactions.Update(structs.replace(claim, status=status), "status"))
     return changes
