@@ -8,7 +8,7 @@ from msgspec import structs
 
 from drachma.api import pod, resourceclaim
 from drachma.claims import wellknown
-from drachma.client import target
+from drachma.client import Change, target
 from drachma.controllers.garbagecollector import GarbageCollector
 from drachma.controllers.resourceclaim import ResourceClaimController
 from drachma.testing import PodBuilder
@@ -68,6 +68,32 @@ async def test_a_pod_that_is_deleted_gives_back(world: worlds.World) -> None:
     await world.delete(user, grace_period_seconds=0)
     await world.settle()
     assert shown(await world.get(claim)) == "free"
+
+
+async def test_all_is_given_back_in_one_version(world: worlds.World) -> None:
+    """Where the server makes several changes at once; elsewhere the finalizer goes afterwards."""
+    user = await running(world, "p")
+    claim = await in_use(world, user)
+    await world.settle()
+    before = (await world.client.list(Claim)).resource_version
+    async with world.client.watch(Claim, resource_version=before) as watch:
+        await world.delete(user, grace_period_seconds=0)
+        await world.settle()
+        assert [shown(event.object) for event in await watch.batch()] == ["free"]
+    assert shown(await world.get(claim)) == "free"
+
+
+async def test_a_deleted_claim_goes_as_it_is_given_back(world: worlds.World) -> None:
+    user = await running(world, "p")
+    claim = await in_use(world, user)
+    await world.delete(claim)
+    await world.settle()
+    before = (await world.client.list(Claim)).resource_version
+    async with world.client.watch(Claim, resource_version=before) as watch:
+        await world.delete(user, grace_period_seconds=0)
+        await world.settle()
+        (event,) = await watch.batch()
+    assert (event.change, event.object.status.allocation) == (Change.DELETED, None)
 
 
 async def test_a_pod_that_goes_before_it_had_a_node_gives_back(world: worlds.World) -> None:
