@@ -1,0 +1,112 @@
+"""Parts: what is written alike is one part, which remembers what was worked out, within limits."""
+
+from typing import Any
+
+import pytest
+
+from drachma.server import parts
+
+
+class Work:
+    """Counts how often something is worked out."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def size(self, document: dict[str, Any], factor: int = 1) -> int:
+        self.count += 1
+        return len(document) * factor
+
+    def extended(self, document: dict[str, Any], key: str) -> dict[str, Any]:
+        self.count += 1
+        return {**document, key: 1}
+
+    def refuse(self, document: dict[str, Any]) -> None:
+        self.count += 1
+        raise ValueError(document)
+
+
+def test_documents_that_are_written_alike_are_one_part() -> None:
+    interner = parts.Interner()
+    first = interner.part({"a": [1, {"b": None}]})
+    assert interner.part({"a": [1, {"b": None}]}) is first
+    assert interner.read(b'{"a":[1,{"b":null}]}') is first
+    assert interner.read(first.text).document == {"a": [1, {"b": None}]}
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        pytest.param({"a": 1}, {"a": True}, id="number-and-boolean"),
+        pytest.param({"a": 1}, {"a": 1.0}, id="integer-and-float"),
+        pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, id="order"),
+    ],
+)
+def test_what_is_written_otherwise_is_another_part(left: object, right: object) -> None:
+    interner = parts.Interner()
+    assert interner.part(left) != interner.part(right)
+
+
+def test_results_are_remembered_by_function_and_arguments() -> None:
+    work, interner = Work(), parts.Interner()
+    for _ in range(3):
+        part = interner.part({"a": 1, "b": 2})
+        assert (part.derive(work.size), part.derive(work.size, 3)) == (2, 6)
+    assert work.count == 2
+    other = Work()
+    assert part.derive(other.size) == 2
+    assert other.count == 1
+
+
+def test_a_change_is_a_part_and_made_once() -> None:
+    work, interner = Work(), parts.Interner()
+    for _ in range(3):
+        changed = interner.part({"a": 1}).changed(work.extended, "b")
+    assert changed is interner.part({"a": 1, "b": 1})
+    assert changed.changed(work.extended, "b") is changed
+    assert work.count == 2
+
+
+def test_refusals_are_not_remembered() -> None:
+    work, interner = Work(), parts.Interner()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="a"):
+            interner.part({"a": 1}).derive(work.refuse)
+    assert work.count == 2
+
+
+def test_what_is_in_use_outlives_any_number_of_others() -> None:
+    work, interner = Work(), parts.Interner(most=10)
+    for number in range(1000):
+        interner.part({"number": number})
+        interner.part({"used": "always"}).derive(work.size)
+        assert len(interner) <= 20
+    assert work.count == 1
+
+
+def test_what_is_not_in_use_is_forgotten() -> None:
+    interner = parts.Interner(most=10)
+    first = interner.part({"once": 1})
+    for number in range(20):
+        interner.part({"number": number})
+    assert interner.part({"once": 1}) is not first
+    assert interner.part({"once": 1}) == first
+
+
+def test_bytes_are_bounded() -> None:
+    interner = parts.Interner(most_bytes=1000)
+    for number in range(1000):
+        interner.part({"number": f"{number:090}"})
+    assert len(interner) <= 20
+
+
+def test_large_ones_are_not_kept() -> None:
+    interner = parts.Interner(largest=100)
+    large = interner.part({"a": "x" * 200})
+    assert (len(interner), large.document) == (0, {"a": "x" * 200})
+
+
+def test_a_forgetful_interner_works_everything_out_again() -> None:
+    work, interner = Work(), parts.forgetful()
+    assert [interner.part({"a": 1}).derive(work.size) for _ in range(3)] == [1, 1, 1]
+    assert (work.count, len(interner)) == (3, 0)
