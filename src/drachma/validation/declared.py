@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.validation import approvals, collection, fielderror, rendering
+from drachma.validation import collection, fielderror, rendering
 from drachma.validation.fielderror import FieldError, Found
 from drachma.validation.path import Path
 from drachma.values import names
@@ -33,8 +33,6 @@ class Values(msgspec.Struct, frozen=True):
         """Whether an update left the value alone."""
         return self.is_update and self.old is not None and bool(self.new == self.old)
 
-
-_REMEMBERED: Final = 256
 
 Rule = Callable[[Values, Path], Found]
 Stop = Callable[[Values, Path], "list[FieldError] | None"]
@@ -219,23 +217,6 @@ def each(rule: Rule, *, key: Callable[[Any], Hashable] | None = None) -> Rule:
         return found
 
     return rule_for_all
-
-
-def remembered(rule: Rule) -> Rule:
-    """The same rule, which does not look at a new value again once it found nothing wrong with it."""
-    sound = approvals.Approvals(limit=_REMEMBERED)
-
-    def rule_unless_known(values: Values, at: Path) -> Found:
-        if values.is_update:
-            return rule(values, at)
-        if sound.has(values.new):
-            return ()
-        found = rule(values, at)
-        if not found:
-            sound.add(values.new)
-        return found
-
-    return rule_unless_known
 
 
 def each_value(rule: Rule) -> Rule:

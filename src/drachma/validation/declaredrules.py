@@ -26,7 +26,6 @@ from drachma.validation.declared import (
     one_of,
     optional,
     optional_pointer,
-    remembered,
     required,
     union,
     unique,
@@ -121,9 +120,7 @@ def _claim_spec(request: TypeRules, driver: Field) -> Rule:
             _list("config", "config", each(config), limit=limits.CONFIGS),
         )
     )
-    spec = TypeRules((Field("devices", "devices", (), (device_claim,)),))
-    # Like claims share their wishes; but those of v1beta1 are converted for each write, so that none comes twice.
-    return spec if request is _flat_request else remembered(spec)
+    return TypeRules((Field("devices", "devices", (), (device_claim,)),))
 
 
 def _claim_status(driver: Field) -> TypeRules:
@@ -316,10 +313,7 @@ _driver_beta: Final = _driver(declaredformats.driver_length, declaredformats.cas
 
 
 def find(kind: str, version: str, *, gates: feature.Gates) -> TypeRules:
-    """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape.
-
-    Rules remember, so that callers keep what they found.
-    """
+    """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape."""
     driver = _driver_v1 if version == "v1" else _driver_beta
     is_flat = version == "v1beta1"
     match kind:

@@ -7,7 +7,7 @@ import msgspec
 
 from drachma.api import devices, resourceclaim
 from drachma.api import gates as feature
-from drachma.validation import approvals, collection, expression, fielderror, formats, limits, opaque, rendering, taints
+from drachma.validation import collection, expression, fielderror, formats, limits, opaque, rendering, taints
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import Path
@@ -19,9 +19,6 @@ _UNKNOWN_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
 _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
-
-_sound: Final = approvals.Approvals(limit=256)
-"""What claims and templates ask for, known to be good under some gates."""
 
 
 class RequestNames(msgspec.Struct, frozen=True):
@@ -84,20 +81,8 @@ class _ConstrainedAttributes(msgspec.Struct, frozen=True):
         return any(attribute in self.by_request.get(name, ()) for name in ("", request, parent))
 
 
-def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Found:
-    """A new claim's or template's wishes, which like ones share."""
-    if context.body is not None:
-        # Where clients' own bytes count, sharing says nothing.
-        return list(_check(claim, at, context))
-    if _sound.has(claim, context.gates):
-        return ()
-    found = list(_check(claim, at, context))
-    if not found:
-        _sound.add(claim, context.gates)
-    return found
-
-
-def _check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Errors:
+def check(claim: resourceclaim.DeviceClaim, at: Path, context: Context) -> Errors:
+    """A new claim's or template's wishes."""
     known = RequestNames.of(claim)
     rules = _RequestRules(context.gates, _ConstrainedAttributes.of(claim.constraints))
     yield from collection.check_set(

@@ -1,5 +1,7 @@
 """Rules for DeviceClass."""
 
+from typing import Final
+
 from drachma.api import deviceclass
 from drachma.validation import collection, deviceclaim, fielderror, limits, metadata, opaque
 from drachma.validation.context import Context
@@ -7,29 +9,20 @@ from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC
 from drachma.values import names
 
+NAME_ORIGIN: Final = "format=k8s-long-name"
+"""Where the rule for names is declared."""
+
 
 def check(class_: deviceclass.DeviceClass, context: Context) -> Errors:
-    """A new class."""
-    yield from _metadata(class_)
+    """What a new class offers."""
     yield from _spec(class_.spec, old=None, context=context)
 
 
 def check_update(class_: deviceclass.DeviceClass, old: deviceclass.DeviceClass, context: Context) -> Errors:
     """A changed class. Selectors and configuration that did not change at all are grandfathered."""
-    yield from _metadata(class_)
-    yield from metadata.check_update(class_.metadata, old.metadata)
+    yield from metadata.check_name(class_.metadata, metadata.declared_dns_subdomain, name_origin=NAME_ORIGIN)
     yield from metadata.check_finalizer_names(class_.metadata)
     yield from _spec(class_.spec, old=old.spec, context=context)
-
-
-def _metadata(class_: deviceclass.DeviceClass) -> Errors:
-    yield from metadata.check(
-        class_.metadata,
-        namespaced=False,
-        name_rule=metadata.declared_dns_subdomain,
-        name_origin="format=k8s-long-name",
-    )
-    yield from metadata.check_finalizer_names(class_.metadata)
 
 
 def _spec(spec: deviceclass.DeviceClassSpec, *, old: deviceclass.DeviceClassSpec | None, context: Context) -> Errors:

@@ -7,22 +7,18 @@ from drachma.validation.path import SPEC, STATUS, Path
 
 
 def check(rule: devicetaintrule.DeviceTaintRule) -> Errors:
-    """A new rule."""
-    yield from metadata.check(rule.metadata, namespaced=False, name_rule=metadata.dns_subdomain)
-    yield from metadata.check_finalizer_names(rule.metadata)
+    """What a new rule says."""
     yield from _spec(rule.spec, old_taint=None)
 
 
 def check_update(rule: devicetaintrule.DeviceTaintRule, old: devicetaintrule.DeviceTaintRule) -> Errors:
     """A changed rule."""
-    yield from metadata.check_update(rule.metadata, old.metadata)
     yield from metadata.check_finalizer_names(rule.metadata)
     yield from _spec(rule.spec, old_taint=old.spec.taint)
 
 
 def check_status(rule: devicetaintrule.DeviceTaintRule, old: devicetaintrule.DeviceTaintRule) -> Errors:
     """A changed status."""
-    yield from metadata.check_update(rule.metadata, old.metadata)
     yield from metadata.check_finalizer_names(rule.metadata)
     at = STATUS.child("conditions")
     yield from conditions.check(rule.status.conditions, at)

@@ -1,6 +1,7 @@
 """Rules for ``metadata`` of every kind: names, labels, annotations, owners, finalizers, and what updates may change.
 
-A write asks for them up to four times: for its kind, for every kind, and for each of both what an update may do.
+Upstream checks metadata up to four times in a write: for its kind, for every kind, and for both once more what an
+update does. All that comes of it is that the kind's own rule for names is not the only one.
 """
 
 import operator
@@ -9,7 +10,7 @@ from typing import Final, Protocol
 
 from drachma.api import meta, struct
 from drachma.claims import wellknown
-from drachma.validation import approvals, fielderror, formats, limits, rendering
+from drachma.validation import fielderror, formats, limits, rendering
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import METADATA, Path
 from drachma.values import names
@@ -30,7 +31,9 @@ _STANDARD_FINALIZERS: Final = frozenset(
 _OPERATIONS: Final = ("Apply", "Update")
 
 _NAME: Final = METADATA.child("name")
+_GENERATE_NAME: Final = METADATA.child("generateName")
 _NAMESPACE: Final = METADATA.child("namespace")
+_GENERATION: Final = METADATA.child("generation")
 _LABELS: Final = METADATA.child("labels")
 _ANNOTATIONS: Final = METADATA.child("annotations")
 _OWNERS: Final = METADATA.child("ownerReferences")
@@ -50,8 +53,6 @@ _UNCHANGEABLE: Final = (
 _unchangeable_of: Final = operator.attrgetter(*(name for name, _ in _UNCHANGEABLE))
 
 _COMMON_SUBRESOURCES: Final = frozenset({"", "status"})
-_sound: Final = approvals.Approvals(limit=8)
-"""Metadata that only its name or an update can make bad, for kinds with or without namespaces."""
 
 
 def check(metadata: meta.ObjectMeta, *, namespaced: bool, name_rule: NameRule, name_origin: str = "") -> Found:
@@ -59,39 +60,53 @@ def check(metadata: meta.ObjectMeta, *, namespaced: bool, name_rule: NameRule, n
 
     With ``name_origin`` the name is also checked by a declared rule, and a generateName is not looked at.
     """
-    found = list(_names(metadata, name_rule, name_origin=name_origin))
-    if not _sound.has(metadata, namespaced):
-        rest = [
-            *_namespace(metadata.namespace, namespaced=namespaced),
-            *_generation(metadata),
-            *_descriptions(metadata),
-            *_finalizers(metadata.finalizers),
-            *_managed_fields(metadata.managed_fields),
-        ]
-        if not rest:
-            _sound.add(metadata, namespaced)
-        found += rest
+    found = [
+        *check_name(metadata, name_rule, name_origin=name_origin),
+        *_namespace(metadata.namespace, namespaced=namespaced),
+    ]
+    if metadata.generation < 0:
+        found.append(fielderror.invalid(_GENERATION, metadata.generation, MUST_NOT_BE_NEGATIVE))
+    if metadata.labels:
+        found += labels(metadata.labels, _LABELS)
+    if metadata.annotations:
+        found += annotations(metadata.annotations, _ANNOTATIONS)
+    if metadata.owner_references:
+        found += _owners(metadata.owner_references)
+    if metadata.finalizers:
+        found += _finalizers(metadata.finalizers)
+    if metadata.managed_fields:
+        found += _managed_fields(metadata.managed_fields)
     return found
 
 
 def check_update(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
-    """What an update does to metadata."""
+    """What an update does to metadata, beside what :func:`check` finds in the outcome."""
     found: list[FieldError] = []
     if old.deletion_timestamp is not None:
         found += _new_finalizers(metadata, old)
     if not metadata.resource_version:
         found.append(fielderror.invalid(METADATA.child("resourceVersion"), "", "must be specified for an update"))
-    if metadata.generation < 0:
-        found += _generation(metadata)
     if metadata.generation < old.generation:
-        at = METADATA.child("generation")
-        found.append(fielderror.invalid(at, metadata.generation, "must not be decremented"))
+        found.append(fielderror.invalid(_GENERATION, metadata.generation, "must not be decremented"))
     if _unchangeable_of(metadata) != _unchangeable_of(old):
         found += _changed(metadata, old)
-    # Sound metadata has a namespace just where its kind has namespaces.
-    if not _sound.has(metadata, bool(metadata.namespace)):
-        found += _descriptions(metadata)
-        found += _managed_fields(metadata.managed_fields)
+    return found
+
+
+def check_name(metadata: meta.ObjectMeta, name_rule: NameRule, *, name_origin: str = "") -> Found:
+    """The name alone, which every kind has its own rule for."""
+    found: list[FieldError] = []
+    if metadata.generate_name and not name_origin:
+        details = name_rule(metadata.generate_name, is_prefix=True)
+        if details:
+            found += fielderror.problems(_GENERATE_NAME, metadata.generate_name, details)
+    if not metadata.name:
+        found.append(fielderror.required(_NAME, "name or generateName is required"))
+        return found
+    details = name_rule(metadata.name, is_prefix=False)
+    if details:
+        of_name = fielderror.problems(_NAME, metadata.name, details, origin=name_origin)
+        found += fielderror.covered(of_name) if name_origin else of_name
     return found
 
 
@@ -177,21 +192,6 @@ _GO_FIELDS: Final = {"uid": "uID"}
 """Where upstream derives a path from a Go name and only its first letter becomes small."""
 
 
-def _names(metadata: meta.ObjectMeta, rule: NameRule, *, name_origin: str) -> Found:
-    found: list[FieldError] = []
-    if metadata.generate_name and not name_origin:
-        at, details = METADATA.child("generateName"), rule(metadata.generate_name, is_prefix=True)
-        found += fielderror.problems(at, metadata.generate_name, details)
-    if not metadata.name:
-        found.append(fielderror.required(_NAME, "name or generateName is required"))
-        return found
-    details = rule(metadata.name, is_prefix=False)
-    if details:
-        of_name = fielderror.problems(_NAME, metadata.name, details, origin=name_origin)
-        found += fielderror.covered(of_name) if name_origin else of_name
-    return found
-
-
 def _namespace(given: str, *, namespaced: bool) -> Found:
     if not namespaced:
         return [fielderror.forbidden(_NAMESPACE, "not allowed on this type")] if given else ()
@@ -199,12 +199,6 @@ def _namespace(given: str, *, namespaced: bool) -> Found:
         return [fielderror.required(_NAMESPACE)]
     details = names.dns1123_label(given)
     return fielderror.problems(_NAMESPACE, given, details) if details else ()
-
-
-def _generation(metadata: meta.ObjectMeta) -> Found:
-    if metadata.generation >= 0:
-        return ()
-    return [fielderror.invalid(METADATA.child("generation"), metadata.generation, MUST_NOT_BE_NEGATIVE)]
 
 
 def _changed(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Errors:
@@ -221,17 +215,6 @@ def _new_finalizers(metadata: meta.ObjectMeta, old: meta.ObjectMeta) -> Found:
     shown = ", ".join(rendering.named(name) for name in added)
     detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
     return [fielderror.forbidden(_FINALIZERS, detail)]
-
-
-def _descriptions(metadata: meta.ObjectMeta) -> Found:
-    found: list[FieldError] = []
-    if metadata.labels:
-        found += labels(metadata.labels, _LABELS)
-    if metadata.annotations:
-        found += annotations(metadata.annotations, _ANNOTATIONS)
-    if metadata.owner_references:
-        found += _owners(metadata.owner_references)
-    return found
 
 
 def _owners(references: Sequence[meta.OwnerReference]) -> Found:
@@ -277,8 +260,6 @@ def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
 
 
 def _finalizers(finalizers: Sequence[str]) -> Found:
-    if not finalizers:
-        return ()
     found = [fielderror.invalid(_FINALIZERS, name, detail) for name in finalizers for detail in names.label_key(name)]
     if wellknown.ORPHAN_FINALIZER in finalizers and wellknown.FOREGROUND_FINALIZER in finalizers:
         detail = f"finalizer {wellknown.ORPHAN_FINALIZER} and {wellknown.FOREGROUND_FINALIZER} cannot be both set"

@@ -15,7 +15,6 @@ _DECLARED: Final = declaredrules.find("Pod", "v1", gates=gates.ALL)
 
 def check_status(given: pod.Pod, old: pod.Pod) -> Errors:
     """A changed status."""
-    yield from metadata.check_update(given.metadata, old.metadata)
     yield from metadata.check_finalizer_names(given.metadata)
     yield from _claim_statuses(given, STATUS.child("resourceClaimStatuses"))
     extended = given.status.extended_resource_claim_status

@@ -19,7 +19,7 @@ _ABSENT_TAINT_RULE: Final = devicetaintrule.DeviceTaintRule()
 def for_create(given: _ObjectT, context: Context) -> _ObjectT:
     """A new object as it would be stored, if it is valid: no status, first generation, nothing that is off."""
     gates = context.gates
-    metadata = _fresh(given.metadata)
+    metadata = fresh(given.metadata)
     prepared: meta.Object
     match given:
         case resourceclaim.ResourceClaim():
@@ -117,7 +117,7 @@ def _allocated(status: resourceclaim.ResourceClaimStatus) -> Iterable[identity.S
     return map(identity.share_of, results)
 
 
-def _fresh(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
+def fresh(metadata: meta.ObjectMeta) -> meta.ObjectMeta:
     """Metadata of a new object: nobody can create one that is being deleted."""
     deletion = metadata.deletion_timestamp, metadata.deletion_grace_period_seconds
     if metadata.self_link is ABSENT_TEXT and deletion == (None, None):

@@ -24,15 +24,13 @@ _ALLOCATION: Final = STATUS.child("allocation")
 
 
 def check(claim: resourceclaim.ResourceClaim, context: Context) -> Errors:
-    """A new claim."""
-    yield from _metadata(claim)
+    """What a new claim asks for."""
     yield from deviceclaim.check(claim.spec.devices, _REQUESTED, context)
 
 
 def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim) -> Errors:
     """A changed claim: only its metadata may differ."""
-    yield from _metadata(claim)
-    yield from metadata.check_update(claim.metadata, old.metadata)
+    yield from metadata.check_name(claim.metadata, metadata.dns_subdomain)
     yield from metadata.check_finalizer_names(claim.metadata)
     if claim.spec != old.spec:
         error = fielderror.invalid(SPEC, rendering.internal(claim.spec), metadata.IMMUTABLE, origin="immutable")
@@ -41,7 +39,6 @@ def check_update(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
 
 def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim, context: Context) -> Errors:
     """A changed status: allocate or deallocate, reserve or give back, report about devices."""
-    yield from metadata.check_update(claim.metadata, old.metadata)
     yield from metadata.check_finalizer_names(claim.metadata)
     status = claim.status
     yield from collection.check_set(
@@ -83,10 +80,3 @@ def _consumer(consumer: resourceclaim.ResourceClaimConsumerReference, at: Path) 
     if consumer.resource and consumer.name and consumer.uid:
         return ()
     return [fielderror.required(at.child(name)) for name in ("resource", "name", "uid") if not getattr(consumer, name)]
-
-
-def _metadata(claim: resourceclaim.ResourceClaim) -> Found:
-    return [
-        *metadata.check(claim.metadata, namespaced=True, name_rule=metadata.dns_subdomain),
-        *metadata.check_finalizer_names(claim.metadata),
-    ]

@@ -8,18 +8,19 @@ from drachma.validation.path import SPEC
 
 
 def check(template: resourceclaimtemplate.ResourceClaimTemplate, context: Context) -> Errors:
-    """A new template."""
-    yield from metadata.check(template.metadata, namespaced=True, name_rule=metadata.dns_subdomain)
-    yield from metadata.check_finalizer_names(template.metadata)
+    """What a template is for, and what its claims ask for."""
     yield from metadata.check_template(template.spec.metadata, SPEC.child("metadata"))
     yield from deviceclaim.check(template.spec.spec.devices, SPEC.child("spec", "devices"), context)
 
 
 def check_update(
-    template: resourceclaimtemplate.ResourceClaimTemplate, old: resourceclaimtemplate.ResourceClaimTemplate
+    template: resourceclaimtemplate.ResourceClaimTemplate,
+    old: resourceclaimtemplate.ResourceClaimTemplate,
+    context: Context,
 ) -> Errors:
     """A changed template: only its metadata may differ."""
-    yield from metadata.check_update(template.metadata, old.metadata)
+    yield from metadata.check_name(template.metadata, metadata.dns_subdomain)
     yield from metadata.check_finalizer_names(template.metadata)
+    yield from check(template, context)
     if template.spec != old.spec:
         yield fielderror.invalid(SPEC, rendering.internal(template.spec), metadata.IMMUTABLE)

@@ -26,15 +26,12 @@ _UNSET_OR_TRUE: Final = "must be either unset or set to true"
 
 
 def check(slice_: resourceslice.ResourceSlice, context: Context) -> Errors:
-    """A new slice."""
-    yield from metadata.check(slice_.metadata, namespaced=False, name_rule=metadata.dns_subdomain)
-    yield from metadata.check_finalizer_names(slice_.metadata)
+    """What a new slice publishes."""
     yield from _spec(slice_.spec, old=None, gates=context.gates)
 
 
 def check_update(slice_: resourceslice.ResourceSlice, old: resourceslice.ResourceSlice, context: Context) -> Errors:
     """A changed slice; pool, driver and node stay."""
-    yield from metadata.check_update(slice_.metadata, old.metadata)
     yield from metadata.check_finalizer_names(slice_.metadata)
     yield from _spec(slice_.spec, old=old.spec, gates=context.gates)
 

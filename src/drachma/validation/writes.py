@@ -7,6 +7,7 @@ import functools
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from drachma.api import (
     conversion,
@@ -24,11 +25,11 @@ from drachma.validation import (
     declared,
     declaredrules,
     fielderror,
-    metadata,
     preparation,
 )
 from drachma.validation import deviceclass as class_rules
 from drachma.validation import devicetaintrule as taint_rules
+from drachma.validation import metadata as metadata_rules
 from drachma.validation import resourceclaim as claim_rules
 from drachma.validation import resourceclaimtemplate as template_rules
 from drachma.validation import resourceslice as slice_rules
@@ -48,27 +49,58 @@ class Verdict(msgspec.Struct, Generic[_ObjectT], frozen=True):
     warnings: tuple[str, ...] = ()
 
 
+class Examination(msgspec.Struct, Generic[_ObjectT], frozen=True):
+    """A new object as it may be stored, and what is wrong with it beside its metadata.
+
+    In upstream's order: what its writer may not ask for, what rules find, what rules that are declared on types find.
+    """
+
+    object: _ObjectT
+    unauthorized: Found
+    written: Found
+    declared: Found
+
+
 def create(given: _ObjectT, context: Context) -> Verdict[_ObjectT]:
     """A new object, decoded and defaulted, its name generated."""
+    examination = examine_new(given, context)
+    return judge_new(examination, examination.object.metadata)
+
+
+def examine_new(given: _ObjectT, context: Context) -> Examination[_ObjectT]:
+    """All about a new object but its metadata, which claims and templates are not judged by otherwise."""
     prepared = preparation.for_create(given, context)
-    written = list(_check(prepared, context))
+    return Examination(
+        prepared,
+        list(_check_access(prepared, context)),
+        list(_check(prepared, context)),
+        _declared(prepared, None, context),
+    )
+
+
+def judge_new(examination: Examination[_ObjectT], metadata: meta.ObjectMeta) -> Verdict[_ObjectT]:
+    """The verdict on a new object: one that was examined, with this metadata."""
+    prepared = examination.object
+    if prepared.metadata is not metadata:
+        prepared = structs.replace(prepared, metadata=preparation.fresh(metadata))
+    written = [*examination.unauthorized, *_check_metadata(prepared), *examination.written]
     if not written:
-        written = list(_common(prepared))
-    return _verdict(prepared, written, None, context)
+        # Nothing else is left of what holds for every kind.
+        written += metadata_rules.check_name(prepared.metadata, metadata_rules.path_segment)
+    errors = fielderror.merge(written, examination.declared)
+    return Verdict(prepared, errors, () if errors else _warnings(prepared))
 
 
 def update(given: _ObjectT, old: _ObjectT, context: Context) -> Verdict[_ObjectT]:
     """A changed object, decoded and defaulted; ``old`` is what is stored."""
     prepared = preparation.for_update(given, old, context)
-    written = [*_common_update(prepared, old), *_check_update(prepared, old, context)]
-    return _verdict(prepared, written, old, context)
+    return _judge(prepared, old, list(_check_update(prepared, old, context)), context)
 
 
 def update_status(given: _ObjectT, old: _ObjectT, context: Context) -> Verdict[_ObjectT]:
     """An object with a changed status."""
     prepared = preparation.for_status_update(given, old, context)
-    written = [*_common_update(prepared, old), *_check_status(prepared, old, context)]
-    return _verdict(prepared, written, old, context)
+    return _judge(prepared, old, list(_check_status(prepared, old, context)), context)
 
 
 def allows_unconditional_update(model: type[meta.Object], api_version: str) -> bool:
@@ -76,9 +108,15 @@ def allows_unconditional_update(model: type[meta.Object], api_version: str) -> b
     return model is not devicetaintrule.DeviceTaintRule or not api_version.endswith("/v1")
 
 
-def _verdict(
-    prepared: _ObjectT, written: list[FieldError], old: _ObjectT | None, context: Context
-) -> Verdict[_ObjectT]:
+def _judge(prepared: _ObjectT, old: _ObjectT, written: Found, context: Context) -> Verdict[_ObjectT]:
+    """The verdict on a change; what holds for every kind comes before what its own rules found."""
+    namespaced = scheme.of(type(prepared)).namespaced
+    rules = metadata_rules
+    written = [
+        *rules.check(prepared.metadata, namespaced=namespaced, name_rule=rules.path_segment),
+        *rules.check_update(prepared.metadata, old.metadata),
+        *written,
+    ]
     errors = fielderror.merge(written, _declared(prepared, old, context))
     return Verdict(prepared, errors, () if errors else _warnings(prepared))
 
@@ -109,14 +147,23 @@ def _declared(given: meta.Object, old: meta.Object | None, context: Context) -> 
     return rules(declared.Values(new, before, old is not None), ROOT)
 
 
-def _common(given: meta.Object) -> Found:
-    """What holds for every kind."""
-    namespaced = scheme.of(type(given)).namespaced
-    return metadata.check(given.metadata, namespaced=namespaced, name_rule=metadata.path_segment)
+def _check_metadata(given: meta.Object) -> Found:
+    """What a kind wants of the metadata of a new object."""
+    rules, own, namespaced = metadata_rules, given.metadata, scheme.of(type(given)).namespaced
+    if isinstance(given, deviceclass.DeviceClass):
+        rule, origin = rules.declared_dns_subdomain, class_rules.NAME_ORIGIN
+        found = rules.check(own, namespaced=namespaced, name_rule=rule, name_origin=origin)
+    else:
+        found = rules.check(own, namespaced=namespaced, name_rule=rules.dns_subdomain)
+    return [*found, *rules.check_finalizer_names(own)]
 
 
-def _common_update(given: meta.Object, old: meta.Object) -> Found:
-    return [*_common(given), *metadata.check_update(given.metadata, old.metadata)]
+def _check_access(given: meta.Object, context: Context) -> Errors:
+    match given:
+        case resourceclaim.ResourceClaim():
+            yield from authorization.check_admin_access(given.spec.devices, context)
+        case resourceclaimtemplate.ResourceClaimTemplate():
+            yield from authorization.check_admin_access(given.spec.spec.devices, context)
 
 
 def _check(given: meta.Object, context: Context) -> Errors:
@@ -124,10 +171,8 @@ def _check(given: meta.Object, context: Context) -> Errors:
         case deviceclass.DeviceClass():
             yield from class_rules.check(given, context)
         case resourceclaim.ResourceClaim():
-            yield from authorization.check_admin_access(given.spec.devices, context)
             yield from claim_rules.check(given, context)
         case resourceclaimtemplate.ResourceClaimTemplate():
-            yield from authorization.check_admin_access(given.spec.spec.devices, context)
             yield from template_rules.check(given, context)
         case resourceslice.ResourceSlice():
             yield from slice_rules.check(given, context)
@@ -142,8 +187,7 @@ def _check_update(given: meta.Object, old: meta.Object, context: Context) -> Err
         case resourceclaim.ResourceClaim(), resourceclaim.ResourceClaim():
             yield from claim_rules.check_update(given, old)
         case resourceclaimtemplate.ResourceClaimTemplate(), resourceclaimtemplate.ResourceClaimTemplate():
-            yield from template_rules.check(given, context)
-            yield from template_rules.check_update(given, old)
+            yield from template_rules.check_update(given, old, context)
         case resourceslice.ResourceSlice(), resourceslice.ResourceSlice():
             yield from slice_rules.check_update(given, old, context)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
