@@ -1,14 +1,16 @@
-"""Ownership through many writes: the same, byte for byte, whether it is remembered from like writes or worked out."""
+"""Ownership through many writes: the same, byte for byte, whether like writes are parts or all go the long way."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drachma.server.ownership import managedfields, managers, precedents
+from drachma.server import parts
+from drachma.server.ownership import managedfields, managers, transitions
 from tests.unit.server import served
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -118,14 +120,12 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return [_renamed(item, names) for item in value] if isinstance(value, list) else value
 
 
-def _written(name: str, steps: list[Step], *, names: Mapping[str, str], is_plain: bool) -> list[bytes]:
-    """The entries after each write; with nothing to remember where ``is_plain``."""
+def _written(name: str, steps: list[Step], *, names: Mapping[str, str], interner: parts.Interner) -> list[bytes]:
+    """The entries after each write."""
     live: dict[str, Any] | None = None
     moment = NOW
     trace = []
     for step in steps:
-        if is_plain:
-            precedents._known.clear()
         moment += timedelta(seconds=step.seconds)
         kind = _kind(name, step)
         manager = names.get(step.manager, step.manager)
@@ -135,9 +135,11 @@ def _written(name: str, steps: list[Step], *, names: Mapping[str, str], is_plain
         if sent is not None:
             new["metadata"]["managedFields"] = sent
         if live is None:
-            entries = managedfields.entries_after_create(new, manager=manager, kind=kind, now=moment)
+            entries = managedfields.entries_after_create(new, manager=manager, kind=kind, now=moment, interner=interner)
         else:
-            entries = managedfields.entries_after_update(live, new, manager=manager, kind=kind, now=moment)
+            entries = managedfields.entries_after_update(
+                live, new, manager=manager, kind=kind, now=moment, interner=interner
+            )
         new["metadata"].pop("managedFields", None)
         if entries:
             new["metadata"]["managedFields"] = list(entries)
@@ -166,10 +168,16 @@ _NAMES: list[dict[str, str]] = [
         st.tuples(st.just("Pod"), _steps(_PODS)),
     )
 )
-def test_remembered_is_as_worked_out(writes: tuple[str, list[Step]]) -> None:
+def test_like_writes_end_as_each_would_by_itself(writes: tuple[str, list[Step]]) -> None:
     name, steps = writes
-    plain = [_written(name, steps, names=names, is_plain=True) for names in _NAMES]
-    precedents._known.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transitions, "of_new", _unknown)
+        patch.setattr(transitions, "of_change", _unknown)
+        plain = [_written(name, steps, names=names, interner=parts.forgetful()) for names in _NAMES]
+    interner = parts.Interner()
     for _ in range(2):
-        quick = [_written(name, steps, names=names, is_plain=False) for names in _NAMES]
-        assert quick == plain
+        assert [_written(name, steps, names=names, interner=interner) for names in _NAMES] == plain
+
+
+def _unknown(*_args: Any, **_kwargs: Any) -> None:
+    """Sends every write the long way."""

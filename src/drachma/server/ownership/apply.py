@@ -82,7 +82,7 @@ def _keep_own(owners: Owners, current: managers.Manager) -> None:
     owned = owners.get(current)
     if owned is None:
         return
-    fields = managedfields.stripped(owned.fields)
+    fields = managers.stripped(owned.fields)
     if fields:
         owners[current] = owned._replace(fields=fields)
     else:

@@ -23,6 +23,7 @@ def created(document: dict[str, Any], write: Write, *, wanted: options.WriteOpti
         manager=wanted.field_manager or _agent(write.user_agent),
         kind=_kind(write),
         now=write.now,
+        interner=write.served.interner,
     )
 
 
@@ -63,6 +64,7 @@ def updated(
         manager=wanted.field_manager or _agent(write.user_agent),
         kind=_kind(write),
         now=write.now,
+        interner=write.served.interner,
     )
 
 

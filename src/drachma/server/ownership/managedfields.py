@@ -13,71 +13,59 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from drachma import errors
-from drachma.server import objectmeta, schema
-from drachma.server.ownership import comparison, fieldset, managers, precedents
+from drachma.server import objectmeta, parts, schema
+from drachma.server.ownership import comparison, fieldset, managers, transitions
 from drachma.server.ownership.managers import Document, Owned, Owners
 
-MAX_UPDATERS: Final = 10
-"""How many managers that are not appliers keep an entry of their own."""
-
 _OLDEST: Final = "ancient-changes"
-_NOBODYS: Final = (
-    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
-    "resourceVersion",
-)  # fmt: skip
-_STRIPPED: Final = fieldset.of_paths(
-    [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", fieldset.field(name)) for name in _NOBODYS)]
-)
 
 
 def entries_after_create(
-    document: Mapping[str, Any], *, manager: str, kind: managers.Kind, now: datetime
+    document: Mapping[str, Any], *, manager: str, kind: managers.Kind, now: datetime, interner: parts.Interner
 ) -> Sequence[Document]:
     """The entries of a new object, which is the writer's unless the client says otherwise."""
-    if "managedFields" in document["metadata"]:
-        return entries_after_update(None, document, manager=manager, kind=kind, now=now)
-    writer = kind.manager(manager, managers.UPDATE)
-    case = precedents.case_of_new(document, manager=writer, kind=kind)
-    outcome = precedents.find(case) if case is not None else None
-    if outcome is not None:
-        return [_share_entry(share, (), writer, now=now) for share in outcome]
-    entries = entries_after_update(None, document, manager=manager, kind=kind, now=now)
-    if case is not None:
-        precedents.settle(case, [precedents.Share(None, entry["fieldsV1"], is_written=True) for entry in entries])
-    return entries
+    if "managedFields" not in document["metadata"]:
+        shares = transitions.of_new(document, kind=kind, interner=interner)
+        if shares is not None:
+            writer = kind.manager(manager, managers.UPDATE)
+            return [_share_entry(share, (), writer, now=now) for share in shares]
+    return entries_after_update(None, document, manager=manager, kind=kind, now=now, interner=interner)
 
 
 def entries_after_update(
-    old: Mapping[str, Any] | None, new: Mapping[str, Any], *, manager: str, kind: managers.Kind, now: datetime
+    old: Mapping[str, Any] | None,
+    new: Mapping[str, Any],
+    *,
+    manager: str,
+    kind: managers.Kind,
+    now: datetime,
+    interner: parts.Interner,
 ) -> Sequence[Document]:
     """The entries that an object has after a write; ``old`` is None for a create. There may be none.
 
     An object that exists without managers stays without. Entries that the client sent count unless they are broken;
     an empty list of them resets ownership.
     """
-    known: Sequence[Document] = (old["metadata"].get("managedFields") if old is not None else None) or []
+    stored: Sequence[Document] = (old["metadata"].get("managedFields") if old is not None else None) or []
     sent = new["metadata"].get("managedFields")
-    is_sent = sent is not None and not kind.subresource and sent != known
+    is_sent = sent is not None and not kind.subresource and sent != stored
     owners = _sent_owners(sent) if is_sent else None
-    if old is not None and not (known if owners is None else owners):
+    if old is not None and not (stored if owners is None else owners):
         return []
     live = without_owners(old) if old is not None else schema.empty(kind.schema)
     clean = without_owners(new)
     writer = kind.manager(manager, managers.UPDATE)
     try:
         compared = comparison.compare(live, clean, schema=kind.schema)
-        case = precedents.case(known, compared, manager=writer, kind=kind) if owners is None else None
-        outcome = precedents.find(case) if case is not None else None
-        if outcome is not None:
-            return _ordered([_share_entry(share, known, writer, now=now) for share in outcome])
         if owners is None:
-            owners = _stored_owners(known)
+            shares = transitions.of_change(stored, compared, manager=writer, kind=kind, interner=interner)
+            if shares is not None:
+                return _ordered([_share_entry(share, stored, writer, now=now) for share in shares])
+            owners = _stored_owners(stored)
         change = managers.weigh(owners, live, clean, kind=kind, current=None, compared=compared)
     except comparison.UnidentifiedError:
-        return known
-    is_taken = _settle(owners, change, manager=writer, kind=kind, now=now)
-    if case is not None and len(owners) <= MAX_UPDATERS:
-        precedents.settle(case, _outcome(owners, known, writer if is_taken else None))
+        return stored
+    _settle(owners, change, manager=writer, kind=kind, now=now)
     return encode(_capped(owners))
 
 
@@ -92,22 +80,17 @@ def after_first_apply(live: Document, *, kind: managers.Kind, now: datetime) -> 
 
 def _settle(
     owners: Owners, change: managers.Change, *, manager: managers.Manager, kind: managers.Kind, now: datetime
-) -> bool:
-    """Whoever changes something owns it alone, and keeps what it had. Tells whether there is such a change."""
+) -> None:
+    """Takes from the owners what the change takes from them, and gives the writer what it changes."""
     managers.settle(owners, change)
-    compared = change.compared
-    taken = fieldset.recursive_difference(fieldset.union(compared.modified, compared.added), kind.resets)
-    taken = stripped(taken)
-    if taken:
-        previous = owners.get(manager)
-        fields = fieldset.union(taken, previous.fields) if previous else taken
-        owners[manager] = Owned(fields, kind.api_version, timestamp(now))
-    return bool(taken)
-
-
-def stripped(fields: fieldset.FieldSet) -> fieldset.FieldSet:
-    """Without the fields that nobody owns: those that identify an object or that the server sets."""
-    return fieldset.difference(fields, _STRIPPED)
+    managers.take(
+        owners,
+        change.compared,
+        manager=manager,
+        api_version=kind.api_version,
+        resets=kind.resets,
+        time=timestamp(now),
+    )
 
 
 def decode(entries: Sequence[Any]) -> Owners:
@@ -181,32 +164,13 @@ def _sent_owners(sent: Sequence[Any]) -> Owners | None:
 def _stored_owners(entries: Sequence[Document]) -> Owners:
     """The owners in entries that the server wrote itself: whole, canonical and in order."""
     return {
-        _holder(entry): Owned(entry.get("fieldsV1") or {}, entry["apiVersion"], entry.get("time"), entry)
+        managers.holder(entry): Owned(entry.get("fieldsV1") or {}, entry["apiVersion"], entry.get("time"), entry)
         for entry in entries
     }
 
 
-def _holder(entry: Document) -> managers.Manager:
-    operation = entry["operation"]
-    version = "" if operation == managers.APPLY else entry["apiVersion"]
-    return managers.Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
-
-
-def _outcome(owners: Owners, entries: Sequence[Document], writer: managers.Manager | None) -> precedents.Outcome:
-    """What a write did to entries; ``writer`` took something, unless it is None."""
-    places = {_holder(entry): place for place, entry in enumerate(entries)}
-    return [
-        precedents.Share(
-            source=places.get(manager),
-            fields=None if _is_kept(owned) else fieldset.encode(owned.fields),
-            is_written=manager == writer,
-        )
-        for manager, owned in owners.items()
-    ]
-
-
 def _share_entry(
-    share: precedents.Share, entries: Sequence[Document], writer: managers.Manager, *, now: datetime
+    share: transitions.Share, entries: Sequence[Document], writer: managers.Manager, *, now: datetime
 ) -> Document:
     if share.is_written:
         return _entry(writer, writer.api_version, time=timestamp(now), fields=share.fields)
@@ -214,13 +178,13 @@ def _share_entry(
     before = entries[share.source]
     if share.fields is None:
         return before
-    return _entry(_holder(before), before["apiVersion"], time=before.get("time"), fields=share.fields)
+    return _entry(managers.holder(before), before["apiVersion"], time=before.get("time"), fields=share.fields)
 
 
 def _capped(owners: Owners) -> Owners:
     """Merge the oldest updaters of each version into one entry until there are few enough."""
     updaters = [manager for manager in owners if manager.operation == managers.UPDATE]
-    excess = len(updaters) - MAX_UPDATERS
+    excess = len(updaters) - managers.MAX_UPDATERS
     if excess <= 0:
         return owners
     updaters.sort(key=lambda each: (owners[each].time or "", each.identifier))

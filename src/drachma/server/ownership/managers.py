@@ -17,6 +17,17 @@ from drachma.server.surface import resources
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
+MAX_UPDATERS: Final = 10
+"""How many managers that are not appliers keep an entry of their own."""
+
+_NOBODYS: Final = (
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+    "resourceVersion",
+)  # fmt: skip
+_STRIPPED: Final = fieldset.of_paths(
+    [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", fieldset.field(name)) for name in _NOBODYS)]
+)
+
 Document: TypeAlias = dict[str, Any]
 
 
@@ -148,12 +159,20 @@ def weigh(
             except LookupError:
                 gone.append(manager)
                 continue
-        found = by_version[version]
-        changed = fieldset.union(found.modified, found.added)
-        taken = fieldset.intersection(owners[manager].fields, changed)
-        conflicts += [Conflict(manager, path) for path in fieldset.paths(taken)]
-        lost[manager] = fieldset.union(taken, found.removed)
+        contested, lost[manager] = _losses(owners[manager], by_version[version])
+        conflicts += [Conflict(manager, path) for path in fieldset.paths(contested)]
     return Change(by_version[kind.api_version], lost, tuple(gone), tuple(conflicts))
+
+
+def change_in_one_version(owners: Owners, compared: comparison.Comparison) -> Change:
+    """The same where all of them wrote in the version of the documents; conflicts are not looked for."""
+    return Change(compared, {manager: _losses(owned, compared)[1] for manager, owned in owners.items()}, (), ())
+
+
+def _losses(owned: Owned, compared: comparison.Comparison) -> tuple[fieldset.FieldSet, fieldset.FieldSet]:
+    """What somebody else changes of an owner's fields, and all that the owner loses by it."""
+    contested = fieldset.intersection(owned.fields, fieldset.union(compared.modified, compared.added))
+    return contested, fieldset.union(contested, compared.removed)
 
 
 def _compare_in(version: str, old: Document, new: Document, *, kind: Kind) -> comparison.Comparison:
@@ -170,3 +189,37 @@ def settle(owners: Owners, change: Change) -> None:
         owners[manager] = owned._replace(fields=fieldset.difference(owned.fields, fields))
     for manager in [manager for manager, owned in owners.items() if not owned.fields]:
         del owners[manager]
+
+
+def take(
+    owners: Owners,
+    compared: comparison.Comparison,
+    *,
+    manager: Manager,
+    api_version: str,
+    resets: fieldset.FieldSet,
+    time: str | None = None,
+) -> bool:
+    """Has whoever changes something own it, and keep what it had. Tells whether there is such a change."""
+    fields = taken(compared, resets)
+    if fields:
+        previous = owners.get(manager)
+        owners[manager] = Owned(fieldset.union(fields, previous.fields) if previous else fields, api_version, time)
+    return bool(fields)
+
+
+def taken(compared: comparison.Comparison, resets: fieldset.FieldSet) -> fieldset.FieldSet:
+    """What whoever makes a change comes to own: all that is new or other, but for what nobody owns."""
+    return stripped(fieldset.recursive_difference(fieldset.union(compared.modified, compared.added), resets))
+
+
+def stripped(fields: fieldset.FieldSet) -> fieldset.FieldSet:
+    """Without the fields that nobody owns: those that identify an object or that the server sets."""
+    return fieldset.difference(fields, _STRIPPED)
+
+
+def holder(entry: Document) -> Manager:
+    """Whose entry of ``managedFields`` it is, in those that the server wrote itself."""
+    operation = entry["operation"]
+    version = "" if operation == APPLY else entry["apiVersion"]
+    return Manager(entry.get("manager", ""), operation, version, entry.get("subresource", ""))

@@ -47,7 +47,8 @@ class ApiSurface(resources.Catalog):
         self._environment: Final = environment
         known = likeness._served if likeness is not None else {}
         self._served: Final[dict[resources.Resource, Served]] = {
-            kind: known.get(kind) or Served(kind, kind.strategy(kind, environment)) for kind in self._kinds
+            kind: known.get(kind) or Served(kind, kind.strategy(kind, environment), interner=environment.interner)
+            for kind in self._kinds
         }
         self._bodies: Final = {
             (below.api_version, below.kind): below.schema

@@ -12,6 +12,7 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.api import meta
+from drachma.server import parts
 from drachma.server.objectmeta import Metadata
 from drachma.server.surface import resources
 from drachma.server.user import User
@@ -68,10 +69,11 @@ class Lookup(Protocol):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """What strategies may depend on besides their kind."""
+    """What strategies may depend on besides their kind; ``interner`` is where like objects share what they have."""
 
     gates: feature.Gates
     store: Lookup
+    interner: parts.Interner = msgspec.field(default_factory=parts.Interner)
 
 
 class Strategy(Protocol):
@@ -124,11 +126,12 @@ class Strategy(Protocol):
 class Served:
     """A kind in an application. What other rooms make of it is kept with it, as long as it is served."""
 
-    __slots__ = ("_derived", "resource", "strategy")
+    __slots__ = ("_derived", "interner", "resource", "strategy")
 
-    def __init__(self, resource: resources.Resource, strategy: Strategy) -> None:
+    def __init__(self, resource: resources.Resource, strategy: Strategy, *, interner: parts.Interner) -> None:
         self.resource: Final = resource
         self.strategy: Final = strategy
+        self.interner: Final = interner
         self._derived: Final[dict[Hashable, Any]] = {}
 
     def derive(self, make: Callable[..., _T], *of: Hashable) -> _T:

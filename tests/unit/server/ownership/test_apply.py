@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from drachma.server import status
+from drachma.server import parts, status
 from drachma.server.ownership import apply, lastapplied, managedfields, managers
 from tests.unit.server import served
 
@@ -33,7 +33,7 @@ def _config_map(**data: str | None) -> dict[str, Any]:
 
 def _created(document: dict[str, Any], **how: Any) -> dict[str, Any]:
     """A new document as an ordinary write leaves it."""
-    entries = managedfields.entries_after_create(document, **how)
+    entries = managedfields.entries_after_create(document, interner=parts.Interner(), **how)
     return {**document, "metadata": {**document["metadata"], "managedFields": list(entries)}}
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from drachma import errors
 from drachma.api import codec
+from drachma.server import parts
 from drachma.server.ownership import managedfields, managers
 from tests.unit.server import served
 
@@ -46,7 +47,7 @@ def _claim(**metadata: Any) -> dict[str, Any]:
 
 def _record(old: dict[str, Any] | None, new: dict[str, Any], **how: Any) -> dict[str, Any]:
     """The new document with the entries that it gets."""
-    entries = managedfields.entries_after_update(old, new, **how)
+    entries = managedfields.entries_after_update(old, new, interner=parts.Interner(), **how)
     clean = managedfields.without_owners(new)
     return {**clean, "metadata": {**clean["metadata"], "managedFields": entries}} if entries else clean
 
@@ -176,7 +177,7 @@ def test_the_oldest_updaters_share_an_entry() -> None:
         live = _record(live, _config_map(**data), manager=f"m{number}", kind=CONFIG_MAPS, now=when)
     assert live is not None
     owners = _owners(live)
-    assert len(owners) == managedfields.MAX_UPDATERS
+    assert len(owners) == managers.MAX_UPDATERS
     assert owners["ancient-changes"] == {"f:data": {".": {}, "f:k00": {}, "f:k01": {}, "f:k02": {}}}
 
 
