@@ -16,7 +16,7 @@ import msgspec
 from drachma import errors
 from drachma.api import codec, meta
 from drachma.server import documents, objectmeta, status
-from drachma.server.schema import decodeerrors, emptyfields, normalform
+from drachma.server.schema import decodeerrors, emptyfields, model, normalform
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.validation import metadata
@@ -52,10 +52,6 @@ class DocumentStrategy:
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         """Fills in defaults, in place."""
-
-    def known(self, field: str, value: Any) -> Any:
-        """What reading and defaults made of a field that was written like this before; None where it was not."""
-        return None
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         """Resets what a client cannot say about a new object, in place."""
@@ -94,46 +90,35 @@ class DocumentStrategy:
 
     # What the pipeline calls
 
-    def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
-        stored = known or {}
+    def read(self, document: Document, write: Write) -> Subject:
         given = document.get("metadata")
         own: objectmeta.Metadata | None
         try:
-            own = objectmeta.read({} if given is None else given, stored.get("metadata", {}))
+            own = objectmeta.read({} if given is None else given)
         except msgspec.ValidationError:
+            # There are nulls in it, or something is wrong with it, and the schema knows how to say what.
             own = None
-        kept = self._kept(document, stored)
-        new = {field: value for field, value in document.items() if field not in kept}
+        fields = dict(document)
         if own is not None:
-            new.pop("metadata", None)
-        schema = self.resource.schema(write.version)
-        problem = decodeerrors.explain(new, schema)
-        if problem:
-            raise errors.DecodeError(problem)
-        new = normalform.settled(new, schema)
-        if own is None:
-            own = _read_metadata(new.pop("metadata", {}))
-        new |= kept
+            fields.pop("metadata", None)
         # In the order of the document, which is the order in which it is stored.
-        content = {field: new[field] for field in document if field in new and field not in _ENVELOPE}
+        content = self.settled(fields, write)
+        if own is None:
+            own = _read_metadata(content.get("metadata", {}))
+        for field in _ENVELOPE:
+            content.pop(field, None)
         self.default(content, own)
         return Subject(own, content)
 
-    def take(self, made: meta.Object, write: Write, stored: Mapping[str, Any] | None = None) -> Subject:
+    def take(self, made: meta.Object, write: Write) -> Subject:
         # Kinds that are kept as documents are read from documents.
-        return self.read(_decode(codec.encode_json(made, api_version=write.api_version)), write, known=stored)
+        return self.read(_decode(codec.encode_json(made, api_version=write.api_version)), write)
 
-    def _kept(self, document: Document, stored: Mapping[str, Any]) -> Document:
-        """The fields that have been read before: the very ones that are stored, or what the kind knows."""
-        kept: Document = {}
-        for field, value in document.items():
-            if type(value) is dict and field != "metadata":
-                known = self.known(field, value)
-                if known is not None:
-                    kept[field] = known
-                elif value is stored.get(field):
-                    kept[field] = value
-        return kept
+    def settled(self, fields: Document, write: Write) -> Document:
+        """Fields that a client sent, in normal form and in their order; raises as ``read`` does."""
+        schema = self.resource.schema(write.version)
+        check_types(fields, schema)
+        return normalform.settled(fields, schema)
 
     def load(self, document: Mapping[str, Any]) -> Subject:
         content = {field: value for field, value in document.items() if field not in _ENVELOPE}
@@ -163,7 +148,8 @@ class DocumentStrategy:
             problems += metadata.check_finalizer_names(decoded)
         problems += self.check(content, subject)
         problems += self.check_new(content, subject)
-        self._refuse(problems, subject)
+        if problems:
+            raise self._refusal(problems, subject)
         write.warnings.extend(self.warnings(content, subject))
 
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
@@ -178,7 +164,8 @@ class DocumentStrategy:
             problems += metadata.check(subject.checked, namespaced=namespaced, name_rule=rule)
         problems += self.check(content, subject)
         problems += self.check_update(content, old.content, subject)
-        self._refuse(problems, subject)
+        if problems:
+            raise self._refusal(problems, subject)
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
         content = subject.content = dict(subject.content)
@@ -187,7 +174,8 @@ class DocumentStrategy:
         self.prepare_status(content, old.content, subject, write)
         problems = list(self._check_metadata_update(subject, old))
         problems += self.check_status(content, old.content, subject)
-        self._refuse(problems, subject)
+        if problems:
+            raise self._refusal(problems, subject)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return True
@@ -206,11 +194,17 @@ class DocumentStrategy:
         if self.qualifies_finalizers:
             yield from metadata.check_finalizer_names(new)
 
-    def _refuse(self, problems: list[FieldError], subject: Subject) -> None:
-        if problems:
-            name = subject.metadata.get("name", "")
-            causes = list({str(problem): problem for problem in problems}.values())
-            raise status.invalid(self.resource.kind, name, group=self.resource.group, causes=causes)
+    def _refusal(self, problems: list[FieldError], subject: Subject) -> status.StatusError:
+        name = subject.metadata.get("name", "")
+        causes = list({str(problem): problem for problem in problems}.values())
+        return status.invalid(self.resource.kind, name, group=self.resource.group, causes=causes)
+
+
+def check_types(fields: Document, schema: model.Object) -> None:
+    """Raises a DecodeError in Go's words if a value has the wrong type."""
+    problem = decodeerrors.explain(fields, schema)
+    if problem:
+        raise errors.DecodeError(problem)
 
 
 def _read_metadata(given: Document) -> objectmeta.Metadata:

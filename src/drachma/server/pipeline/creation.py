@@ -43,10 +43,10 @@ def decode(call: Call, write: Write, *, wanted: options.WriteOptions, media_type
     return subject
 
 
-def take(made: meta.Object, call: Call, write: Write, stored: Mapping[str, Any] | None = None) -> Subject:
+def take(made: meta.Object, call: Call, write: Write) -> Subject:
     """The same for an object that a component hands over as it has it, also in place of a stored one."""
     try:
-        return write.served.strategy.take(made, write, stored)
+        return write.served.strategy.take(made, write)
     except errors.DecodeError as error:
         raise bodies.unfit(bodies.target(call.surface, write.resource, version=write.version), str(error)) from None
 

@@ -71,7 +71,7 @@ class _Patch:
             raise self._refuse(document, f"json: cannot unmarshal {found} into Go value of type {version}.{kind}")
         self._check_type(document)
         try:
-            subject = self._strategy.read(document, self._write, known=stored)
+            subject = self._strategy.read(document, self._write)
         except errors.DecodeError as error:
             problem = strategicerrors.explain(document, self._schema) if self._is_strategic else ""
             raise self._refuse(document, problem or str(error)) from None

@@ -3,7 +3,6 @@
 The intent of it is that of every verb that changes an object: patch, apply and scale bring another change.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -30,10 +29,6 @@ def plan(services: Services, call: Call) -> Plan:
     wanted = options.for_write(call.query, "UpdateOptions")
     media_type = negotiation.body_type(call.body.media_type)
     write = services.write(call)
-    content = call.body.content
-    if isinstance(content, meta.Object):
-        taken = functools.partial(creation.take, content, call, write)
-        return changing(services, call, Update(services, taken, write, wanted=wanted))
     subject = creation.decode(call, write, wanted=wanted, media_type=media_type)
     objectmeta.place(subject.metadata, write.namespace)
     objectmeta.check_name(subject.metadata, write.name)

@@ -79,17 +79,15 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 class Strategy(Protocol):
     """One kind's part of the pipeline. All documents given and returned are owned by nobody else afterwards."""
 
-    def read(self, document: dict[str, Any], write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
+    def read(self, document: dict[str, Any], write: Write) -> Subject:
         """A client's document in the version it was written in, with defaults.
-
-        Fields of it that are the very ones of ``known``, a stored document, need not be looked at again.
 
         Raises:
             errors.DecodeError: a value has the wrong type; the message is Go's.
         """
 
-    def take(self, made: meta.Object, write: Write, stored: Mapping[str, Any] | None = None) -> Subject:
-        """The same for an object that a component has in its v1 form; ``stored`` is what it is to take the place of."""
+    def take(self, made: meta.Object, write: Write) -> Subject:
+        """The same for an object that a component has in its v1 form."""
 
     def load(self, document: Mapping[str, Any]) -> Subject:
         """A stored document."""

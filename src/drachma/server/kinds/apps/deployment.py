@@ -50,7 +50,8 @@ _PACKAGE: Final = notation.Types(
 
 
 class DeploymentStrategy(WorkloadStrategy):
-    def default_workload(self, spec: Document, metadata: objectmeta.Metadata) -> None:
+    def default_spec(self, spec: Document) -> None:
+        super().default_spec(spec)
         for field, value in (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)):
             spec.setdefault(field, value)
         strategy = spec.setdefault("strategy", {})

@@ -39,7 +39,8 @@ _PACKAGE: Final = notation.Types(
 
 
 class ReplicaSetStrategy(WorkloadStrategy):
-    def default_workload(self, spec: Document, metadata: objectmeta.Metadata) -> None:
+    def default_spec(self, spec: Document) -> None:
+        super().default_spec(spec)
         spec.setdefault("replicas", 1)
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:

@@ -77,7 +77,8 @@ _PACKAGE: Final = notation.Types(
 class JobStrategy(WorkloadStrategy):
     """Jobs leave their pods behind by default, as they did before there was a garbage collector."""
 
-    def default_workload(self, spec: Document, metadata: objectmeta.Metadata) -> None:
+    def default_spec(self, spec: Document) -> None:
+        super().default_spec(spec)
         if spec.get("completions") is None and spec.get("parallelism") is None:
             spec["completions"] = 1
         spec.setdefault("parallelism", 1)
@@ -86,7 +87,9 @@ class JobStrategy(WorkloadStrategy):
         spec.setdefault("suspend", False)
         spec.setdefault("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
         spec.setdefault("manualSelector", False)
-        own = (spec["template"].get("metadata") or {}).get("labels")
+
+    def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
+        own = ((content["spec"].get("template") or {}).get("metadata") or {}).get("labels")
         if own and not metadata.get("labels"):
             metadata["labels"] = own
 

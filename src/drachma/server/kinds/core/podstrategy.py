@@ -6,10 +6,11 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from drachma.api import codec, hooks, meta, pod
-from drachma.server import documents, objectmeta
+from drachma.server import objectmeta
 from drachma.server.kinds import sharing
 from drachma.server.kinds.core import podspec, qos
-from drachma.server.kinds.document import Document, DocumentStrategy, taken
+from drachma.server.kinds.document import Document, taken
+from drachma.server.kinds.templated import TemplatedStrategy
 from drachma.server.schema import emptyfields
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
@@ -34,8 +35,6 @@ _GATED: Final = {
 _REMEMBERED: Final = 1024
 """How many specs are kept to be shared."""
 
-_encode = msgspec.json.Encoder().encode
-
 
 class _New(NamedTuple):
     """What becomes of a spec in a new pod; shared by all such pods."""
@@ -44,7 +43,7 @@ class _New(NamedTuple):
     status: Document
 
 
-class PodStrategy(DocumentStrategy):
+class PodStrategy(TemplatedStrategy):
     counts_generations = True
     rechecks_names = True
 
@@ -53,15 +52,13 @@ class PodStrategy(DocumentStrategy):
         # A spec is filled once, when it gets its defaults.
         besides = {name: field for name, field in self._schema.fields.items() if name != "spec"}
         self._beside_spec = msgspec.structs.replace(self._schema, fields=besides)
-        self._specs: dict[bytes, Document] = {}
-        self._defaulted = sharing.Outcomes[Document, Document](_REMEMBERED)
         self._prepared = sharing.Outcomes[Document, _New](_REMEMBERED)
         self._sound = sharing.Outcomes[Document, Literal[True]](_REMEMBERED)
         self._oddities = sharing.Outcomes[Document, tuple[str, ...]](_REMEMBERED)
         self._typed = sharing.Outcomes[Document, pod.PodSpec](_REMEMBERED)
 
-    def read(self, document: Document, write: Write, *, known: Mapping[str, Any] | None = None) -> Subject:
-        subject = super().read(document, write, known=known)
+    def read(self, document: Document, write: Write) -> Subject:
+        subject = super().read(document, write)
         given = document.get("status")
         cleared: Document = {field: [] for field in podfields.LISTS if given.get(field) == []} if given else {}
         if cleared:
@@ -75,32 +72,12 @@ class PodStrategy(DocumentStrategy):
         emptyfields.fill(document, self._beside_spec)
         return document
 
-    def known(self, field: str, value: Any) -> Any:
-        if field != "spec":
-            return None
-        return self._defaulted.find(value) or self._specs.get(_encode(value))
-
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
-        given = content.get("spec", {})
-        content["spec"] = self.known("spec", given) or self._settled(given)
         current = content.get("status")
         if current and (current.get("podIP") or current.get("podIPs")):
             content["status"] = _with_address(current)
 
-    def _settled(self, given: Document) -> Document:
-        """A spec with its defaults. Many pods are made from the same template, so that theirs is one spec."""
-        spec: Document = documents.copy(given)
-        self._default_spec(spec)
-        text = _encode(given)
-        if _encode(spec) == text:
-            spec = given
-        if len(self._specs) >= _REMEMBERED:
-            self._specs.clear()
-        self._specs[text] = spec
-        self._defaulted.remember(spec, spec)
-        return spec
-
-    def _default_spec(self, spec: Document) -> None:
+    def default_spec(self, spec: Document) -> None:
         podspec.default(spec)
         podspec.default_requests(spec)
         spec.setdefault("enableServiceLinks", True)
@@ -110,7 +87,6 @@ class PodStrategy(DocumentStrategy):
             for container in podspec.containers(spec):
                 for port in container.get("ports") or ():
                     port["hostPort"] = port.get("hostPort") or port.get("containerPort", 0)
-        emptyfields.fill({"spec": spec}, self._schema)
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         given = content["spec"]

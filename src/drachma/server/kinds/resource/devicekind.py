@@ -6,7 +6,7 @@ from typing import Final
 from drachma.api import meta, scheme
 from drachma.server.kinds.resource import devicestrategy, devicetypes
 from drachma.server.surface import layout, resources, selectable
-from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.apisurface import Kind, MakeStrategy
 
 FIRST_BETA: Final = resources.Deprecation(deprecated=35, removed=38)
 SECOND_BETA: Final = resources.Deprecation(deprecated=36, removed=39)
@@ -28,6 +28,7 @@ def of(
     traits: resources.Traits = _RETURNED,
     table: layout.Layout = layout.PLAIN,
     fields: selectable.Selectable = selectable.BY_NAME,
+    strategy: MakeStrategy = devicestrategy.DeviceStrategy,
 ) -> Kind:
     """The record of the kind whose struct is ``shape``."""
     kind = scheme.of(shape)
@@ -45,5 +46,5 @@ def of(
         traits=traits,
         layout=table,
         selectable=fields,
-        strategy=devicestrategy.DeviceStrategy,
+        strategy=strategy,
     )

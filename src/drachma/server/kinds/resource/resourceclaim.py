@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from drachma.api import resourceclaim
-from drachma.server.kinds.resource import devicekind
+from drachma.server.kinds.resource import claimstrategy, devicekind
 from drachma.server.surface import cells, layout
 
 
@@ -29,4 +29,5 @@ KIND: Final = devicekind.of(
         ),
         _cells,
     ),
+    strategy=claimstrategy.ClaimStrategy,
 )

@@ -3,6 +3,6 @@
 from typing import Final
 
 from drachma.api import resourceclaimtemplate
-from drachma.server.kinds.resource import devicekind
+from drachma.server.kinds.resource import claimstrategy, devicekind
 
-KIND: Final = devicekind.of(resourceclaimtemplate.ResourceClaimTemplate)
+KIND: Final = devicekind.of(resourceclaimtemplate.ResourceClaimTemplate, strategy=claimstrategy.ClaimStrategy)
