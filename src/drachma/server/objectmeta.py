@@ -5,7 +5,7 @@ are validation's business.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import structs
 
 from drachma.api import meta
+from drachma.api.struct import ABSENT_TUPLE
 from drachma.server import status
 from drachma.values import quotation
 
@@ -27,16 +28,15 @@ GENERATE_ATTEMPTS: Final = 8
 _VERSIONS: Final = 2**64
 _RANDOM_BITS: Final = ~(0xF << 76 | 0x3 << 62)
 _UUID_VERSION: Final = 0x4 << 76 | 0x2 << 62
-_TELLING_ZEROS: Final = frozenset({"deletionGracePeriodSeconds", "managedFields"})
+_TELLING_ZERO: Final = "deletionGracePeriodSeconds"
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _DUPLICATE_OWNERS: Final = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
 
-_FIELDS: Final = meta.ObjectMeta.__struct_encode_fields__
-_ENTRY_FIELDS: Final = meta.ManagedFieldsEntry.__struct_encode_fields__
-_ENTRY_DEFAULTS: Final = meta.ManagedFieldsEntry.__struct_defaults__
+_LISTS: Final = ("ownerReferences", "finalizers")
+_place: Final = {field: place for place, field in enumerate(meta.ObjectMeta.__struct_encode_fields__)}.__getitem__
 
 _encode = msgspec.json.Encoder().encode
 
@@ -61,46 +61,33 @@ def normalized(metadata: meta.ObjectMeta) -> Metadata:
 
     Only an empty list of managers stays: it says that ownership begins anew.
     """
-    document: Metadata = {}
-    # Written by hand, because nearly all there is to it is what managers own, in which nothing has to change.
-    for field, value, (default, form) in zip(_FIELDS, structs.astuple(metadata), _FORMS, strict=True):
-        if value or (field in _TELLING_ZEROS and value is not default):
-            document[field] = form(value) if form is not None else value
+    entries = metadata.managed_fields
+    document: Metadata = msgspec.to_builtins(structs.replace(metadata, managed_fields=ABSENT_TUPLE))
+    for field in _LISTS:
+        if field in document:
+            document[field] = list(document[field])
+    if not all(document.values()):
+        document = {field: value for field, value in document.items() if value or field == _TELLING_ZERO}
+    if entries is not ABSENT_TUPLE:
+        document["managedFields"] = _written(entries)
     return document
 
 
-def _references(owners: tuple[meta.OwnerReference, ...]) -> list[Metadata]:
-    return list(map(msgspec.to_builtins, owners))
-
-
-def _entries(managed_fields: tuple[meta.ManagedFieldsEntry, ...]) -> list[Metadata]:
-    entries = []
-    for each in managed_fields:
-        entry: Metadata = {}
-        for field, value, default in zip(_ENTRY_FIELDS, structs.astuple(each), _ENTRY_DEFAULTS, strict=True):
-            if value is not default:
-                entry[field] = msgspec.to_builtins(value) if field == "time" else value
-        entries.append(entry)
-    return entries
-
-
-_OF_FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "creationTimestamp": msgspec.to_builtins,
-    "deletionTimestamp": msgspec.to_builtins,
-    "ownerReferences": _references,
-    "finalizers": list,
-    "managedFields": _entries,
-}
-_FORMS: Final = tuple(
-    (default, _OF_FIELDS.get(field))
-    for field, default in zip(_FIELDS, meta.ObjectMeta.__struct_defaults__, strict=True)
-)
-"""The default of each field, and what makes a value of it a document, if it is none."""
+def _written(entries: Sequence[meta.ManagedFieldsEntry]) -> list[Metadata]:
+    """Entries as documents. What is owned is most of all metadata, and it is not copied."""
+    documents = []
+    for entry in entries:
+        document: Metadata = msgspec.to_builtins(structs.replace(entry, fields_v1=None))
+        if entry.fields_v1 is not None:
+            document["fieldsV1"] = entry.fields_v1
+        documents.append(document)
+    return documents
 
 
 def ordered(metadata: Mapping[str, Any]) -> Metadata:
     """Metadata with its fields in upstream's order."""
-    return {field: metadata[field] for field in _FIELDS if field in metadata}
+    fields = sorted(metadata, key=_place)
+    return dict(zip(fields, map(metadata.__getitem__, fields), strict=True))
 
 
 def decoded(metadata: Metadata) -> meta.ObjectMeta:

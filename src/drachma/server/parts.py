@@ -73,9 +73,12 @@ class Interner:
     Parts are kept in two generations. New ones, and old ones that are asked for, are in the younger; once that is full,
     the older is forgotten and the younger takes its place. So what is used all the time is never worked out twice,
     however many others come once and never again.
+
+    A write asks about the same few values again and again. One that is the very value of a young part need not be
+    written down to find that out; the part keeps it, so nothing else can have its id.
     """
 
-    __slots__ = ("_bytes", "_largest", "_most", "_most_bytes", "_old", "_young")
+    __slots__ = ("_by_id", "_bytes", "_largest", "_most", "_most_bytes", "_old", "_young")
 
     def __init__(self, *, most: int = MOST, most_bytes: int = MOST_BYTES, largest: int = LARGEST) -> None:
         self._most: Final = most
@@ -83,6 +86,7 @@ class Interner:
         self._largest: Final = largest
         self._young: dict[Hashable, Part] = {}
         self._old: dict[Hashable, Part] = {}
+        self._by_id: Final[dict[int, Part]] = {}
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -90,6 +94,9 @@ class Interner:
 
     def part(self, value: Any) -> Part:
         """The part for a document or a struct, which nobody changes from now on."""
+        part = self._by_id.get(id(value))
+        if part is not None:
+            return part
         text = _encode(value)
         # Structs of two types may be written alike.
         key = text if value.__class__ is dict else (value.__class__, text)
@@ -104,7 +111,8 @@ class Interner:
         if len(text) <= self._largest:
             if len(self._young) >= self._most or self._bytes + len(text) > self._most_bytes:
                 self._old, self._young, self._bytes = self._young, {}, 0
-            self._young[key] = part
+                self._by_id.clear()
+            self._young[key] = self._by_id[id(part.value)] = part
             self._bytes += len(text)
         return part
 

@@ -222,7 +222,8 @@ def _owners(references: Sequence[meta.OwnerReference]) -> Found:
     at = _OWNERS
     controller = ""
     for position, reference in enumerate(references):
-        if not _is_plain(reference):
+        is_whole = reference.kind and reference.name and reference.uid
+        if not is_whole or reference.api_version not in _COMMON_VERSIONS or reference.kind == "Event":
             found += _owner(reference, at.item(position))
         if not reference.controller:
             continue
@@ -236,12 +237,6 @@ def _owners(references: Sequence[meta.OwnerReference]) -> Found:
         else:
             controller = current
     return found
-
-
-def _is_plain(reference: meta.OwnerReference) -> bool:
-    """Whether there is surely nothing wrong with a reference; most are like that."""
-    is_whole = bool(reference.kind and reference.name and reference.uid)
-    return is_whole and reference.api_version in _COMMON_VERSIONS and reference.kind != "Event"
 
 
 def _owner(reference: meta.OwnerReference, at: Path) -> Errors:
@@ -270,7 +265,14 @@ def _finalizers(finalizers: Sequence[str]) -> Found:
 def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
     found: list[FieldError] = []
     for position, entry in enumerate(entries):
-        if _is_plain_entry(entry):
+        is_plain = (
+            entry.operation in _OPERATIONS
+            and entry.fields_type == "FieldsV1"
+            and entry.subresource in _COMMON_SUBRESOURCES
+            and len(entry.manager) * names.CHARACTER_BYTES <= limits.FIELD_MANAGER_BYTES
+            and entry.manager.isprintable()
+        )
+        if is_plain:
             continue
         at = _MANAGED_FIELDS.item(position)
         if not entry.operation:
@@ -284,17 +286,6 @@ def _managed_fields(entries: Sequence[meta.ManagedFieldsEntry]) -> Found:
         if names.is_longer(entry.subresource, limits.SUBRESOURCE_BYTES):
             found.append(fielderror.too_long(at.child("subresource"), limits.SUBRESOURCE_BYTES))
     return found
-
-
-def _is_plain_entry(entry: meta.ManagedFieldsEntry) -> bool:
-    """The same for an entry of a manager."""
-    return (
-        entry.operation in _OPERATIONS
-        and entry.fields_type == "FieldsV1"
-        and entry.subresource in _COMMON_SUBRESOURCES
-        and len(entry.manager) * names.CHARACTER_BYTES <= limits.FIELD_MANAGER_BYTES
-        and entry.manager.isprintable()
-    )
 
 
 def field_manager(name: str, at: Path) -> Found:

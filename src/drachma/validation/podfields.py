@@ -15,6 +15,11 @@ LISTS = ("resourceClaimStatuses", "nodeAllocatableResourceClaimStatuses")
 _STATUS_FIELDS = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses")
 
 
+def is_complete(gates: Gates) -> bool:
+    """Whether all features are on whose fields could be dropped."""
+    return gates.on(Gate.CORE) and gates.on(Gate.EXTENDED_RESOURCE) and gates.on(Gate.NODE_ALLOCATABLE_RESOURCES)
+
+
 def drop_disabled(given: Document, *, old: Document | None, gates: Gates) -> Document:
     """A pod without the fields of features that are off, unless the stored pod uses them."""
     spec, before = given.get("spec") or {}, (old or {}).get("spec") or {}

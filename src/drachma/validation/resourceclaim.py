@@ -41,17 +41,19 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
     """A changed status: allocate or deallocate, reserve or give back, report about devices."""
     yield from metadata.check_finalizer_names(claim.metadata)
     status = claim.status
-    yield from collection.check_set(
-        status.reserved_for,
-        _consumer,
-        at=_RESERVED_FOR,
-        key=lambda consumer: consumer.uid,
-        show=lambda uid: rendering.named(str(uid)),
-        limit=limits.RESERVED_FOR,
-        size_covered=True,
-        unique_covered=True,
-    )
-    yield from devicestatus.check(status, _DEVICES, context)
+    if status.reserved_for:
+        yield from collection.check_set(
+            status.reserved_for,
+            _consumer,
+            at=_RESERVED_FOR,
+            key=lambda consumer: consumer.uid,
+            show=lambda uid: rendering.named(str(uid)),
+            limit=limits.RESERVED_FOR,
+            size_covered=True,
+            unique_covered=True,
+        )
+    if status.devices:
+        yield from devicestatus.check(status, _DEVICES, context)
     if status.reserved_for and status.allocation is None:
         yield fielderror.forbidden(_RESERVED_FOR, "may not be specified when `allocated` is not set")
     elif claim.metadata.deletion_timestamp is not None and set(status.reserved_for) - set(old.status.reserved_for):

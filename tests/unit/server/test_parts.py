@@ -130,3 +130,13 @@ def test_a_forgetful_interner_works_everything_out_again() -> None:
     work, interner = Work(), parts.forgetful()
     assert [interner.part({"a": 1}).derive(work.size) for _ in range(3)] == [1, 1, 1]
     assert (work.count, len(interner)) == (3, 0)
+
+
+def test_the_very_value_of_a_part_finds_it_after_others_came_and_went() -> None:
+    interner = parts.Interner(most=10)
+    value = {"used": "always"}
+    part = interner.part(value)
+    for number in range(100):
+        assert interner.part(value) is interner.part({"used": "always"}) is part
+        interner.part({"number": number})
+        assert len(interner._by_id) <= 10

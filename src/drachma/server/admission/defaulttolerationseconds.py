@@ -2,25 +2,20 @@
 
 from typing import Any, Final
 
-from drachma.server.admission.podspecs import Spec, SpecChange
+from drachma.server.admission import podspecs
+from drachma.server.admission.podspecs import Spec
 from drachma.server.admission.proposal import Proposal
 
 _SECONDS: Final = 300
 _KEYS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-class DefaultTolerationSeconds:
-    """Upstream's admission plugin of that name."""
-
-    def __init__(self) -> None:
-        self._change = SpecChange[None](_with_tolerations)
-
-    def admit(self, proposal: Proposal) -> None:
-        """Adds the two tolerations; a pod that says something about the taint itself is left alone."""
-        self._change.apply(proposal, None)
+def admit(proposal: Proposal) -> None:
+    """Adds the two tolerations; a pod that says something about the taint itself is left alone."""
+    podspecs.change(proposal, _with_tolerations)
 
 
-def _with_tolerations(spec: Spec, _: None) -> Spec:
+def _with_tolerations(spec: Spec) -> Spec:
     own: list[dict[str, Any]] = list(spec.get("tolerations") or ())
     added = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS}

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.server.admission.podspecs import Spec, SpecChange
+from drachma.server.admission import podspecs
+from drachma.server.admission.podspecs import Spec
 from drachma.server.admission.proposal import Proposal
 from drachma.server.reads.reader import Reader
 from drachma.store import record
@@ -19,7 +20,6 @@ class Priority:
 
     def __init__(self, store: Reader) -> None:
         self._store = store
-        self._change = SpecChange[record.Record | None](_with_priority)
         self._listed = -1
         self._default_class: record.Record | None = None
 
@@ -30,9 +30,12 @@ class Priority:
         priority_class = self._find(name)
         if name and priority_class is None:
             raise proposal.forbidden(f"no PriorityClass with name {name} was found")
+        computed = _values(priority_class)
         if spec.get("priority") is not None or spec.get("preemptionPolicy"):
-            _check(proposal, spec, _values(priority_class))
-        self._change.apply(proposal, priority_class)
+            _check(proposal, spec, computed)
+        podspecs.change(
+            proposal, _with_priority, priority_class.key.name if priority_class is not None else "", *computed
+        )
 
     def admit_update(self, proposal: Proposal) -> None:
         """Has a changed pod keep its priority where the client leaves it out."""
@@ -86,7 +89,6 @@ def _check(proposal: Proposal, spec: Spec, computed: tuple[int, str]) -> None:
         )
 
 
-def _with_priority(spec: Spec, priority_class: record.Record | None) -> Spec:
-    priority, policy = _values(priority_class)
-    named = {"priorityClassName": priority_class.key.name} if priority_class is not None else {}
+def _with_priority(spec: Spec, class_name: str, priority: int, policy: str) -> Spec:
+    named = {"priorityClassName": class_name} if class_name else {}
     return {**spec, **named, "priority": priority, "preemptionPolicy": policy}

@@ -5,26 +5,21 @@ Differs from upstream: the account need not exist, and no token of it is mounted
 
 from typing import Final
 
-from drachma.server.admission.podspecs import Spec, SpecChange
+from drachma.server.admission import podspecs
+from drachma.server.admission.podspecs import Spec
 from drachma.server.admission.proposal import Proposal
 from drachma.validation.podspec import pod as pod_rules
 
 _DEFAULT: Final = "default"
 
 
-class ServiceAccount:
-    """Upstream's admission plugin of that name."""
-
-    def __init__(self) -> None:
-        self._change = SpecChange[None](_with_account)
-
-    def admit(self, proposal: Proposal) -> None:
-        """Names the account of a new pod; that of a mirror pod is the business of the kubelet that runs it."""
-        if pod_rules.MIRROR_ANNOTATION not in (proposal.subject.metadata.get("annotations") or ()):
-            self._change.apply(proposal, None)
+def admit(proposal: Proposal) -> None:
+    """Names the account of a new pod; that of a mirror pod is the business of the kubelet that runs it."""
+    if pod_rules.MIRROR_ANNOTATION not in (proposal.subject.metadata.get("annotations") or ()):
+        podspecs.change(proposal, _with_account)
 
 
-def _with_account(spec: Spec, _: None) -> Spec:
+def _with_account(spec: Spec) -> Spec:
     if spec.get("serviceAccountName"):
         return spec
     return {**spec, "serviceAccountName": _DEFAULT, "serviceAccount": _DEFAULT}

@@ -34,6 +34,9 @@ class DocumentStrategy:
 
     name_rule: metadata.NameRule = staticmethod(metadata.dns_subdomain)
     counts_generations = False
+    settled_before: frozenset[str] = frozenset({"metadata"})
+    """Fields that have all their parts by the time that objects are stored, even those that are empty."""
+
     qualifies_finalizers = True
     """Whether finalizers without a domain must be Kubernetes' own."""
     rechecks_names = False
@@ -46,6 +49,9 @@ class DocumentStrategy:
         self._api_versions = dict(zip(resource.versions, resource.api_versions, strict=True))
         self._api_version = resource.api_versions[0]
         self._schema = resource.schema(resource.versions[0])
+        self._filled = self._schema.replaced(
+            {name: field for name, field in self._schema.fields.items() if name not in self.settled_before}
+        )
         self._has_status = resource.subresource("status") is not None
 
     # What kinds say about themselves
@@ -127,7 +133,7 @@ class DocumentStrategy:
     def document(self, subject: Subject) -> Document:
         document = {"kind": self.resource.kind, "apiVersion": self._api_version, "metadata": subject.metadata}
         document.update(subject.content)
-        emptyfields.fill(document, self._schema)
+        emptyfields.fill(document, self._filled)
         return document
 
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
@@ -160,8 +166,7 @@ class DocumentStrategy:
         problems = list(self._check_metadata_update(subject, old))
         if self.rechecks_names:
             assert subject.checked is not None, "metadata has just been looked at"
-            namespaced, rule = self.resource.namespaced, type(self).name_rule
-            problems += metadata.check(subject.checked, namespaced=namespaced, name_rule=rule)
+            problems += metadata.check_name(subject.checked, type(self).name_rule)
         problems += self.check(content, subject)
         problems += self.check_update(content, old.content, subject)
         if problems:

@@ -25,17 +25,11 @@ class TemplatedStrategy(DocumentStrategy):
         spec = fields.get("spec")
         if not isinstance(spec, dict | None):
             return super().settled(fields, write)
-        schema = self.resource.schema(write.version)
         rest = dict(fields)
         rest.pop("spec", None)
         try:
-            if write.subresource == "status":
-                # Whatever the spec is, the stored one stays; it only must be one.
-                check_types(fields, schema)
-                settled, own = normalform.settled(rest, schema), spec or {}
-            else:
-                own = self._interner.part(spec or {}).changed(self._settled_spec, schema).value
-                settled = super().settled(rest, write)
+            own = self.settled_spec(spec or {}, self.resource.schema(write.version))
+            settled = super().settled(rest, write)
         except errors.DecodeError:
             # Of several problems, the first in the document counts.
             return super().settled(fields, write)
@@ -43,6 +37,11 @@ class TemplatedStrategy(DocumentStrategy):
         if "spec" not in fields:
             return settled
         return {field: settled[field] for field in fields if field in settled}
+
+    def settled_spec(self, spec: Document, schema: model.Object) -> Document:
+        """A spec in normal form and with defaults; raises as ``read`` does."""
+        settled: Document = self._interner.part(spec).changed(self._settled_spec, schema).value
+        return settled
 
     def _settled_spec(self, spec: Document, schema: model.Object) -> Document:
         check_types({"spec": spec}, schema)

@@ -91,7 +91,7 @@ def _plan(kind: model.Type) -> _Plan:
 def compare(old: Any, new: Any, *, schema: model.Type) -> Comparison:
     """The difference between two documents of one type. The sets share parts, so they are not to be changed."""
     outcome = Comparison({}, {}, {})
-    plan = _plan(schema)
+    plan = schema.plan(_Plan) if isinstance(schema, model.Object) and not schema.atomic else _plan(schema)
     left = old if isinstance(old, plan.form) else None
     right = new if isinstance(new, plan.form) else None
     _compare_parts(left, right, plan=plan, into=outcome)
@@ -100,11 +100,14 @@ def compare(old: Any, new: Any, *, schema: model.Type) -> Comparison:
 
 def _compare(element: str, old: Any, new: Any, *, plan: _Plan, into: Comparison) -> None:
     """Notes how a part differs that both documents have, or one of them."""
+    form = plan.form
     if old is ABSENT:
         into.added[element] = _whole(new, plan)
     elif new is ABSENT:
         into.removed[element] = _whole(old, plan)
-    elif plan.rest is None or _is_flat(old, new, plan.form):
+    elif plan.rest is None or (
+        not (old and new and isinstance(old, form) and isinstance(new, form)) and _is_flat(old, new, form)
+    ):
         if not documents.same(old, new):
             into.modified[element] = _LEAF
     # Python thinks that true is 1, so what is equal in its eyes must also be written alike to be passed over.
@@ -159,6 +162,8 @@ def _compare_parts(old: Any, new: Any, *, plan: _Plan, into: Comparison) -> None
             into.removed[leaves[name]] = _LEAF
         elif not documents.same(before, after):
             into.modified[leaves[name]] = _LEAF
+    if right.keys() <= left.keys():
+        return
     added = into.added
     for name, after in right.items():
         if name in left:

@@ -21,7 +21,7 @@ def created(document: dict[str, Any], write: Write, *, wanted: options.WriteOpti
     return managedfields.entries_after_create(
         write.served.strategy.serve(document, write.version),
         manager=wanted.field_manager or _agent(write.user_agent),
-        kind=_kind(write),
+        kind=write.served.derive(_kind, write.version, write.subresource),
         now=write.now,
         interner=write.served.interner,
     )
@@ -62,7 +62,7 @@ def updated(
         write.served.strategy.serve(old, write.version),
         write.served.strategy.serve(document, write.version),
         manager=wanted.field_manager or _agent(write.user_agent),
-        kind=_kind(write),
+        kind=write.served.derive(_kind, write.version, write.subresource),
         now=write.now,
         interner=write.served.interner,
     )
@@ -80,17 +80,13 @@ def applied(
         None if live is None else dict(live),
         configuration,
         manager=wanted.field_manager,
-        kind=_kind(write),
+        kind=write.served.derive(_kind, write.version, write.subresource),
         now=write.now,
         is_forced=wanted.force,
     )
 
 
-def _kind(write: Write) -> managers.Kind:
-    return write.served.derive(_written_kind, write.version, write.subresource)
-
-
-def _written_kind(served: Served, version: str, subresource: str) -> managers.Kind:
+def _kind(served: Served, version: str, subresource: str) -> managers.Kind:
     resource, strategy = served.resource, served.strategy
 
     def convert(document: dict[str, Any], api_version: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _ANY: Final = "*"
 _IDENTITY: Final = re.compile(rb'("k:\{\\"(?:uid|ip)\\":\\"[^"\\]*)(?=\\"\}")')
 """An identity in a set of fields as it is written, up to the end of its value: so far it is ordered as its value is."""
 
-_RANK: Final = "~"
+_RANK: Final = b"~"
 """Begins a rank where an identity was."""
 
 _BY_UID: Final = rb"k:{\"uid\""
@@ -81,12 +81,13 @@ def of_new(document: Mapping[str, Any], *, kind: managers.Kind, interner: parts.
     identities = sorted(set(uids))
     if len(identities) > _RANKED:
         return None
-    likeness = _likeness(document, [identities.index(uid) for uid in uids], empty=schema.empty(kind.schema))
+    types = kind.schema
+    likeness = _likeness(document, [identities.index(uid) for uid in uids], empty=schema.empty(types))
     text = _encode((likeness, kind.resets))
     # Templates have identities, too, and those count by their values.
-    if _IN_A_NAME in text or text.count(_RANK.encode()) != len(uids):
+    if _IN_A_NAME in text or (text.count(_RANK) if uids else _RANK in text) != len(uids):
         return None
-    return _shares(interner.read(text).derive(_of_new, kind.schema), identities)
+    return _shares(interner.read(text).derive(_of_new, types), identities)
 
 
 def of_change(
@@ -143,7 +144,7 @@ def _blank_metadata(metadata: Mapping[str, Any], ranks: Sequence[int]) -> Docume
         name: dict.fromkeys(part, _ANY) if isinstance(part, dict) else _ANY for name, part in metadata.items()
     }
     if ranks:
-        blank["ownerReferences"] = [{"uid": f"{_RANK}{rank}"} for rank in ranks]
+        blank["ownerReferences"] = [{"uid": f"~{rank}"} for rank in ranks]
     if "finalizers" in metadata:
         blank["finalizers"] = metadata["finalizers"]
     return blank
@@ -199,7 +200,7 @@ def _of_change(question: Any) -> _Outcome | None:
 
 def _ranked(identity: bytes, rank: int) -> bytes:
     """An identity with its rank for a value."""
-    return identity[: identity.rindex(b'"') + 1] + f"{_RANK}{rank}".encode()
+    return identity[: identity.rindex(b'"') + 1] + b"~%d" % rank
 
 
 def _pattern(share: Share) -> Share | _Pattern:
@@ -207,7 +208,7 @@ def _pattern(share: Share) -> Share | _Pattern:
     pieces: list[Any] = _IDENTITY.split(_encode(share.fields))
     for place, identity in enumerate(pieces):
         value = identity.rpartition(b'"')[2]
-        if place % 2 and value.startswith(_RANK.encode()):
+        if place % 2 and value.startswith(_RANK):
             pieces[place] = int(value[len(_RANK) :])
     return (
         share if all(isinstance(piece, bytes) for piece in pieces) else _Pattern(share.source, pieces, share.is_written)
@@ -216,8 +217,8 @@ def _pattern(share: Share) -> Share | _Pattern:
 
 def _shares(outcome: _Outcome | None, identities: Sequence[bytes]) -> Sequence[Share] | None:
     """An outcome for these identities."""
-    if outcome is None:
-        return None
+    if outcome is None or not identities:
+        return outcome  # type: ignore[return-value]  # Without identities there are no patterns.
     return [share if isinstance(share, Share) else _share(share, identities) for share in outcome]
 
 

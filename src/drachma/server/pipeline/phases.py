@@ -197,7 +197,6 @@ def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> P
     """The phases of drachma's API server."""
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     priorities = priority.Priority(store)
-    tolerations = defaulttolerationseconds.DefaultTolerationSeconds()
     features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
     birth = identity.Birth(chance)
     return Phases(
@@ -227,10 +226,10 @@ def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> P
                 (
                     Step("NamespaceLifecycle", lifecycle.admit, on=_NEW, needs_cluster=True),
                     RemovalStep("NamespaceLifecycle", lifecycle.admit_removal, of=namespacelifecycle.KINDS),
-                    Step("ServiceAccount", serviceaccount.ServiceAccount().admit, on=_NEW, of=podspecs.PODS),
+                    Step("ServiceAccount", serviceaccount.admit, on=_NEW, of=podspecs.PODS),
                     Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
-                    Step("DefaultTolerationSeconds", tolerations.admit, on=_WHOLE, of=podspecs.PODS),
+                    Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
                     Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("times of owners", fieldowners.keep_times, on=_CHANGES),
                 ),

@@ -83,12 +83,9 @@ def _fill(document: dict[str, Any], plan: _Plan) -> None:
         if name not in document:
             document[name] = value
     below = plan.below
-    if not below:
-        return
-    for name, value in document.items():
-        if name not in below:
-            continue
+    for name in below.keys() & document.keys():
         is_map, inner = below[name]
+        value = document[name]
         if isinstance(value, dict) and not is_map:
             _fill(value, inner)
         elif is_map or isinstance(value, list):

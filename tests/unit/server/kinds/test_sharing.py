@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from drachma.server.kinds import sharing
 from drachma.store import record
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, PODS
@@ -164,18 +163,3 @@ async def test_types_are_checked_beside_a_known_spec(server: client.Client) -> N
     refused = await server.call("POST", PODS, _pod("b", labels={"a": 1}))
     assert refused.code == 400
     assert "cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string" in str(refused.body)
-
-
-def test_outcomes_are_told_apart_by_identity() -> None:
-    outcomes = sharing.Outcomes[list[int], str](limit=2)
-    first: list[int] = []
-    outcomes.remember(first, "first")
-    assert (outcomes.find(first), outcomes.find([])) == ("first", None)
-
-
-def test_outcomes_are_bounded() -> None:
-    outcomes = sharing.Outcomes[list[int], int](limit=2)
-    parts: list[list[int]] = [[], [], []]
-    for number, part in enumerate(parts):
-        outcomes.remember(part, number)
-    assert [outcomes.find(part) for part in parts] == [None, None, 2]

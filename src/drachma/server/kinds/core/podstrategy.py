@@ -1,22 +1,21 @@
 """Pods: defaults, what the server says about a new one, and what may change once a pod exists."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
-from drachma.api import codec, hooks, meta, pod
-from drachma.server import objectmeta
-from drachma.server.kinds import sharing
+from drachma.api import codec, hooks, pod
+from drachma.server import documents, objectmeta
 from drachma.server.kinds.core import podspec, qos
 from drachma.server.kinds.document import Document, taken
 from drachma.server.kinds.templated import TemplatedStrategy
-from drachma.server.schema import emptyfields
+from drachma.server.schema import model
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.validation import pod as claim_rules
 from drachma.validation import podfields
-from drachma.validation.fielderror import Errors
+from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import METADATA, SPEC
 from drachma.validation.podspec import changes, warnings
 from drachma.validation.podspec import pod as pod_rules
@@ -32,30 +31,14 @@ _GATED: Final = {
 }
 
 
-_REMEMBERED: Final = 1024
-"""How many specs are kept to be shared."""
-
-
-class _New(NamedTuple):
-    """What becomes of a spec in a new pod; shared by all such pods."""
-
-    spec: Document
-    status: Document
-
-
 class PodStrategy(TemplatedStrategy):
     counts_generations = True
     rechecks_names = True
+    settled_before = frozenset({"metadata", "spec"})
 
     def __init__(self, resource: resources.Resource, environment: Environment) -> None:
         super().__init__(resource, environment)
-        # A spec is filled once, when it gets its defaults.
-        besides = {name: field for name, field in self._schema.fields.items() if name != "spec"}
-        self._beside_spec = msgspec.structs.replace(self._schema, fields=besides)
-        self._prepared = sharing.Outcomes[Document, _New](_REMEMBERED)
-        self._sound = sharing.Outcomes[Document, Literal[True]](_REMEMBERED)
-        self._oddities = sharing.Outcomes[Document, tuple[str, ...]](_REMEMBERED)
-        self._typed = sharing.Outcomes[Document, pod.PodSpec](_REMEMBERED)
+        self._drops_fields = not podfields.is_complete(environment.gates)
 
     def read(self, document: Document, write: Write) -> Subject:
         subject = super().read(document, write)
@@ -66,16 +49,20 @@ class PodStrategy(TemplatedStrategy):
             subject.content["status"] = {**(subject.content.get("status") or {}), **cleared}
         return subject
 
-    def document(self, subject: Subject) -> Document:
-        document = {"kind": self.resource.kind, "apiVersion": self._api_version, "metadata": subject.metadata}
-        document.update(subject.content)
-        emptyfields.fill(document, self._beside_spec)
-        return document
-
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         current = content.get("status")
         if current and (current.get("podIP") or current.get("podIPs")):
             content["status"] = _with_address(current)
+
+    def settled_spec(self, spec: Document, schema: model.Object) -> Document:
+        node = spec.get("nodeName")
+        if not node or not isinstance(node, str):
+            return super().settled_spec(spec, schema)
+        # Pods of a template are alike as long as they have no node.
+        rest = dict(spec)
+        del rest["nodeName"]
+        settled = super().settled_spec(rest, schema)
+        return spec if settled == rest else {**settled, "nodeName": node}
 
     def default_spec(self, spec: Document) -> None:
         podspec.default(spec)
@@ -89,26 +76,24 @@ class PodStrategy(TemplatedStrategy):
                     port["hostPort"] = port.get("hostPort") or port.get("containerPort", 0)
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
-        given = content["spec"]
-        new = self._prepared.find(given)
-        if new is None:
-            new = self._prepare(given)
-            self._prepared.remember(given, new)
-        content["spec"], content["status"] = new.spec, new.status
-        if new.spec.get("schedulingGates"):
-            gated = {**_GATED, "lastTransitionTime": objectmeta.time_text(write.now)}
-            content["status"] = {**new.status, "conditions": [gated]}
+        spec = self._interner.part(content["spec"]).changed(self._new_spec)
+        current: Document = {"phase": "Pending", "qosClass": spec.derive(qos.of)}
+        if spec.value.get("schedulingGates"):
+            current["conditions"] = [{**_GATED, "lastTransitionTime": objectmeta.time_text(write.now)}]
+        content["spec"], content["status"] = spec.value, current
 
-    def _prepare(self, given: Document) -> _New:
-        spec = dict(given)
+    def _new_spec(self, admitted: Document) -> Document:
+        spec = dict(admitted)
         podspec.default_whole(spec)
-        current: Document = {"phase": "Pending", "qosClass": qos.of(spec)}
-        kept = podfields.drop_disabled({"spec": spec, "status": current}, old=None, gates=self._gates)
-        return _New(kept["spec"], kept["status"])
+        kept = podfields.drop_disabled({"spec": spec}, old=None, gates=self._gates)
+        return kept["spec"]  # type: ignore[no-any-return]
 
     def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
         taken(content, old, "status")
-        self._drop_disabled(content, old)
+        if documents.same(content["spec"], old["spec"]):
+            taken(content, old, "spec")
+        if self._drops_fields:
+            content.update(podfields.drop_disabled(content, old=dict(old), gates=self._gates))
 
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
         taken(content, old, "spec")
@@ -120,31 +105,20 @@ class PodStrategy(TemplatedStrategy):
         for field in podfields.LISTS:
             if content["status"].get(field) == []:
                 del content["status"][field]
-        self._drop_disabled(content, old)
+        if self._drops_fields:
+            content.update(podfields.drop_disabled(content, old=dict(old), gates=self._gates))
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
         # A kubelet cannot change who owns a pod, or whether it is deleted.
         taken(subject.metadata, old.metadata, "ownerReferences", "deletionTimestamp")
         super().update_status(subject, old, write)
 
-    def _drop_disabled(self, content: Document, old: Mapping[str, Any]) -> None:
-        kept = podfields.drop_disabled(content, old=dict(old), gates=self._gates)
-        if "status" in content and len(kept["status"]) == len(content["status"]):
-            # Nothing was dropped; what is shared stays so.
-            kept["status"] = content["status"]
-        content.update(kept)
-
     def check(self, content: Document, subject: Subject) -> Errors:
-        """Like specs are looked at once; rules about metadata are those of all kinds, and of updates."""
+        """Rules about metadata are those of all kinds, and of updates."""
         spec, annotations = content["spec"], subject.metadata.get("annotations") or {}
-        yield from pod_rules.check_annotations(annotations, spec)
-        is_mirror = pod_rules.MIRROR_ANNOTATION in annotations
-        if not is_mirror and self._sound.find(spec):
-            return
-        problems = [*spec_rules.check(spec, SPEC, is_pod=True, is_mirror=is_mirror), *pod_rules.check(spec)]
-        if not problems and not is_mirror:
-            self._sound.remember(spec, True)  # noqa: FBT003 - there is nothing else to say
-        yield from problems
+        if annotations:
+            yield from pod_rules.check_annotations(annotations, spec)
+        yield from self._interner.part(spec).derive(_problems, pod_rules.MIRROR_ANNOTATION in annotations)
 
     def check_new(self, content: Document, subject: Subject) -> Errors:
         yield from pod_rules.check_new(content["spec"])
@@ -176,12 +150,8 @@ class PodStrategy(TemplatedStrategy):
         spec, annotations = content["spec"], subject.metadata.get("annotations")
         if annotations:
             yield from warnings.find(spec, SPEC, annotations=annotations, notes=METADATA.child("annotations"))
-            return
-        found = self._oddities.find(spec)
-        if found is None:
-            found = tuple(warnings.find(spec, SPEC, annotations={}, notes=METADATA))
-            self._oddities.remember(spec, found)
-        yield from found
+        else:
+            yield from self._interner.part(spec).derive(_warnings_about)
 
     def grace_period(self, document: Mapping[str, Any], asked: int | None) -> int:
         spec = document.get("spec") or {}
@@ -193,24 +163,28 @@ class PodStrategy(TemplatedStrategy):
 
     def _view(self, content: Mapping[str, Any], subject: Subject) -> pod.Pod:
         """The part of a pod that the rules about claims look at."""
-        own, spec = _own(subject), content["spec"]
-        typed = self._typed.find(spec)
         try:
-            if typed is None:
-                typed = msgspec.convert(spec, pod.PodSpec, dec_hook=hooks.decode)
-                self._typed.remember(spec, typed)
+            spec = self._interner.part(content["spec"]).derive(_typed)
             current = msgspec.convert(content.get("status", {}), pod.PodStatus, dec_hook=hooks.decode)
         except msgspec.ValidationError:
             # There are nulls, which decoding a whole pod knows how to read.
             view = codec.decode({"kind": "Pod", "apiVersion": "v1", **content, "metadata": subject.metadata})
             assert isinstance(view, pod.Pod), "a Pod decodes to a Pod"
             return view
-        return pod.Pod(metadata=own, spec=typed, status=current)
+        assert subject.checked is not None, "metadata is prepared before anything is checked"
+        return pod.Pod(metadata=subject.checked, spec=spec, status=current)
 
 
-def _own(subject: Subject) -> meta.ObjectMeta:
-    assert subject.checked is not None, "metadata is prepared before anything is checked"
-    return subject.checked
+def _problems(spec: Document, is_mirror: bool) -> Found:  # noqa: FBT001 - a fact that the problems follow from
+    return [*spec_rules.check(spec, SPEC, is_pod=True, is_mirror=is_mirror), *pod_rules.check(spec)]
+
+
+def _warnings_about(spec: Document) -> Sequence[str]:
+    return tuple(warnings.find(spec, SPEC, annotations={}, notes=METADATA))
+
+
+def _typed(spec: Document) -> pod.PodSpec:
+    return msgspec.convert(spec, pod.PodSpec, dec_hook=hooks.decode)
 
 
 def _with_address(given: Document) -> Document:

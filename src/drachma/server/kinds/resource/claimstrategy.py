@@ -52,7 +52,7 @@ class ClaimStrategy(DeviceStrategy):
         fields = {}
         for field in self._fields:
             if field in document:
-                fields[field] = part(document[field]).derive(self._typed, field, api_version)
+                fields[field] = part(document[field]).changed(self._typed, field, api_version).value
         return fields
 
     def _typed(self, value: Any, field: str, api_version: str) -> Any:
@@ -72,10 +72,11 @@ class ClaimStrategy(DeviceStrategy):
         }
 
     def create(self, subject: Subject, write: Write) -> None:
-        own, labels = objectmeta.decoded(subject.metadata), self._namespace_labels(write)
+        given = self._whole(subject)
+        admin_access = self._namespace_labels(write).get(authorization.ADMIN_ACCESS_LABEL)
         spec = self._interner.part(subject.content.spec)
-        examination = spec.derive(self._examine, write.api_version, labels.get(authorization.ADMIN_ACCESS_LABEL))
-        self._accept(subject, own, writes.judge_new(examination, own), write=write)
+        examination = spec.derive(self._examine, self._served[write.version], admin_access)
+        self._accept(subject, given, writes.judge_new(examination, given.metadata), write=write)
 
     def _examine(self, spec: Any, api_version: str, admin_access: str | None) -> writes.Examination[meta.Object]:
         labels = {} if admin_access is None else {authorization.ADMIN_ACCESS_LABEL: admin_access}

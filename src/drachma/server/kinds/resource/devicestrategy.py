@@ -84,16 +84,15 @@ class DeviceStrategy:
 
     def create(self, subject: Subject, write: Write) -> None:
         given = self._whole(subject)
-        self._accept(subject, given.metadata, writes.create(given, self._context(write)), write=write)
+        self._accept(subject, given, writes.create(given, self._context(write)), write=write)
 
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
         given = self._whole(subject)
-        self._accept(subject, given.metadata, writes.update(given, old.content, self._context(write)), write=write)
+        self._accept(subject, given, writes.update(given, old.content, self._context(write)), write=write)
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
         given = self._whole(subject)
-        verdict = writes.update_status(given, old.content, self._context(write))
-        self._accept(subject, given.metadata, verdict, write=write)
+        self._accept(subject, given, writes.update_status(given, old.content, self._context(write)), write=write)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return writes.allows_unconditional_update(self._kind.model, write.api_version)
@@ -107,22 +106,23 @@ class DeviceStrategy:
 
     def _context(self, write: Write) -> context.Context:
         labels = self._namespace_labels(write) if self._resource.namespaced else None
-        return context.Context(now=write.now, gates=self._gates, api_version=write.api_version, namespace_labels=labels)
+        api_version = self._served[write.version]
+        return context.Context(now=write.now, gates=self._gates, api_version=api_version, namespace_labels=labels)
 
     def _namespace_labels(self, write: Write) -> Mapping[str, str]:
         namespace = self._store.get(record.Key("namespaces", "", write.namespace))
         return (namespace.value["metadata"].get("labels") or {}) if namespace is not None else {}
 
     def _accept(
-        self, subject: Subject, own: meta.ObjectMeta, verdict: writes.Verdict[meta.Object], *, write: Write
+        self, subject: Subject, given: meta.Object, verdict: writes.Verdict[meta.Object], *, write: Write
     ) -> None:
-        """Refuses what the verdict objects to; ``own`` is the metadata that it was made on."""
+        """Refuses what the verdict on an object objects to; takes over what was prepared in it."""
         if verdict.errors:
             name = subject.metadata.get("name", "")
             raise status.invalid(self._resource.kind, name, group=self._resource.group, causes=verdict.errors)
         accepted = verdict.object
         if verdict.warnings:
             write.warnings.extend(verdict.warnings)
-        if accepted.metadata != own:
+        if accepted.metadata != given.metadata:
             subject.metadata = objectmeta.normalized(accepted.metadata)
         subject.content = accepted
