@@ -78,7 +78,7 @@ def _whole_map(patch: _Document) -> _Document:
 
 def _merge_containers(original: Any, patch: Any, field: model.Field) -> Any:
     if isinstance(original, dict):
-        return _merge_maps(original, patch, field.type)
+        return patch if field.replaces else _merge_maps(original, patch, field.type)
     return _merge_lists(original, patch, field) if field.merges else patch
 
 

@@ -60,8 +60,9 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     ``filled``: upstream's struct is not a pointer, so the field is written even where it is empty. ``nulled``: so is
     this list or time, as null. ``optional``: a scalar that is a pointer upstream, so that zero is something else than
-    nothing. ``default`` only matters for key fields of lists. ``merge_key``, ``merges`` and ``retains_keys``
-    are the strategic merge patch strategy, which for historical reasons is not always what server-side apply does.
+    nothing. ``default`` only matters for key fields of lists. ``merge_key``, ``merges``, ``replaces`` and
+    ``retains_keys`` are the strategic merge patch strategy, which for historical reasons is not always what server-side
+    apply does.
     ``go_type`` is Go's name for the type of a text, or of the keys of a map; ``go_parent`` the struct that Go has the
     field from, where that stands inside of the object's; messages show both.
     """
@@ -75,6 +76,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     default: Any = None
     merges: bool = False
     merge_key: str = ""
+    replaces: bool = False
     retains_keys: bool = False
     go_type: str = ""
     go_parent: str = ""

@@ -13,6 +13,7 @@
     !   written even where empty     ~k  patches merge it by field k, although apply does not
     /x  default x (for key fields)   +   with ~: a patch names the keys to retain
     ?   zero is not nothing: a pointer to a scalar
+    ~=  patches replace it whole, although it is an object
     @T  Go's type for a text, or for the keys of a map
     ^T  Go has the field from a struct T that stands inside of this one
 
@@ -31,7 +32,7 @@ from drachma.server.schema import docstrings, fieldnumbers, model
 _FIELD = re.compile(
     r"(?P<name>[A-Za-z0-9]+)=(?P<type>[\[{<]*[A-Za-z0-9]+(?::[A-Za-z0-9,]+)?[\]}>]*)"
     r"(?:@(?P<go>[A-Za-z.]+))?(?:\^(?P<parent>[A-Za-z]+))?"
-    r"(?P<filled>!?)(?P<optional>\??)(?P<required>\*?)(?P<default>/[^~]*)?(?P<merges>~(?P<key>[A-Za-z0-9]*)(?P<retains>\+?))?"
+    r"(?P<filled>!?)(?P<optional>\??)(?P<required>\*?)(?P<default>/[^~]*)?(?P<merges>~(?P<key>[A-Za-z0-9]*)(?P<retains>\+?)(?P<replaces>=?))?"
 )
 _ZERO: Mapping[str, object] = {"string": "", "integer": 0, "boolean": False}
 
@@ -114,6 +115,7 @@ class Types:
             default=_default(kind, match["default"], required=required),
             merges=bool(match["merges"]) and isinstance(kind, model.ListOf),
             merge_key=match["key"] or (keys[0] if keys and match["merges"] else ""),
+            replaces=bool(match["replaces"]),
             retains_keys=bool(match["retains"]),
             go_type=match["go"] or "",
             go_parent=match["parent"] or "",

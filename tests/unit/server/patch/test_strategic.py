@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from drachma.server.patch import listorder, strategic
+from drachma.server.schema import notation
 from tests.unit.server import served
 
 POD = served.schema("v1", "Pod")
@@ -97,6 +98,12 @@ def test_pods(document: dict[str, Any], patch: dict[str, Any], want: dict[str, A
     before = repr((document, patch))
     assert strategic.apply(document, patch, schema=POD) == want
     assert repr((document, patch)) == before
+
+
+def test_an_object_that_is_replaced_whole() -> None:
+    types = notation.Types("p", "Whole: a=str b=str\nOwner: whole=Whole~=")
+    merged = strategic.apply({"whole": {"a": "1"}}, {"whole": {"b": "2"}}, schema=types.object("Owner"))
+    assert merged == {"whole": {"b": "2"}}
 
 
 def test_retain_keys_drops_what_is_not_listed() -> None:

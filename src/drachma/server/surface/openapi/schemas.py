@@ -122,7 +122,8 @@ class Definitions:
         entry = {key: value for key, value in described.items() if value} | self._type(field.type)
         if field.filled and isinstance(field.type, model.Object):
             entry = self._with_default(entry)
-        strategies = [name for name, is_set in (("merge", field.merges), ("retainKeys", field.retains_keys)) if is_set]
+        marks = (("merge", field.merges), ("replace", field.replaces), ("retainKeys", field.retains_keys))
+        strategies = [name for name, is_set in marks if is_set]
         if field.merge_key:
             entry["x-kubernetes-patch-merge-key"] = field.merge_key
         if strategies:
