@@ -19,6 +19,7 @@ from drachma.api import (
     namespace,
     node,
     pod,
+    poddisruptionbudget,
     resourceclaim,
     resourceclaimtemplate,
     resourcequota,
@@ -105,6 +106,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="", model=event.Event, plural="events"),
     Kind(group="coordination.k8s.io", model=lease.Lease, plural="leases"),
     Kind(group="batch", model=job.Job, plural="jobs"),
+    Kind(group="policy", model=poddisruptionbudget.PodDisruptionBudget, plural="poddisruptionbudgets"),
 )
 
 _BY_NAME = {(api_version, kind.name): kind for kind in KINDS for api_version in kind.api_versions}

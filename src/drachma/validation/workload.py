@@ -103,6 +103,20 @@ def check_match(spec: Mapping[str, Any], chosen: labels.Selector) -> Errors:
         yield fielderror.invalid(TEMPLATE.child("metadata", "labels"), rendering.wire(own or None), detail)
 
 
+def check_share(value: int | str, at: Path) -> Errors:
+    """So many pods, or so many of a hundred."""
+    if isinstance(value, int):
+        yield from choices.not_negative(value, at)
+    elif not _PERCENT.fullmatch(value):
+        yield fielderror.invalid(at, rendering.wire(value), _PERCENT_RULE)
+
+
+def check_no_more_than_all(value: int | str, at: Path) -> Errors:
+    """A share of pods that exist."""
+    if isinstance(value, str) and _number(value) > 100:
+        yield fielderror.invalid(at, rendering.wire(value), "must not be greater than 100%")
+
+
 def shown(selector: Mapping[str, Any] | None) -> rendering.Rendered:
     """A label selector with its fields in upstream's order."""
     if selector is None:
@@ -157,14 +171,12 @@ def _strategy(strategy: Mapping[str, Any]) -> Errors:
         yield fielderror.not_supported(_STRATEGY, given, ("Recreate", "RollingUpdate"))
         return
     unavailable, surge = (rolling or {}).get("maxUnavailable", 0), (rolling or {}).get("maxSurge", 0)
-    yield from _share(unavailable, at.child("maxUnavailable"))
-    yield from _share(surge, at.child("maxSurge"))
+    yield from check_share(unavailable, at.child("maxUnavailable"))
+    yield from check_share(surge, at.child("maxSurge"))
     if not _number(unavailable) and not _number(surge):
         detail = "may not be 0 when `maxSurge` is 0"
         yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
-    if isinstance(unavailable, str) and _number(unavailable) > 100:
-        detail = "must not be greater than 100%"
-        yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
+    yield from check_no_more_than_all(unavailable, at.child("maxUnavailable"))
 
 
 def _rolling(rolling: Mapping[str, Any] | None) -> str:
@@ -172,13 +184,6 @@ def _rolling(rolling: Mapping[str, Any] | None) -> str:
         return "null"
     shares = (rendering.wire(rolling.get(field, 0)) for field in ("maxUnavailable", "maxSurge"))
     return '{{"MaxUnavailable":{},"MaxSurge":{}}}'.format(*shares)
-
-
-def _share(value: int | str, at: Path) -> Errors:
-    if isinstance(value, int):
-        yield from choices.not_negative(value, at)
-    elif not _PERCENT.fullmatch(value):
-        yield fielderror.invalid(at, rendering.wire(value), _PERCENT_RULE)
 
 
 def _number(value: int | str) -> int:

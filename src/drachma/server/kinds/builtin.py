@@ -6,6 +6,7 @@ from drachma.server.kinds.apps import deployment, replicaset
 from drachma.server.kinds.batch import job
 from drachma.server.kinds.coordination import lease
 from drachma.server.kinds.core import configmap, event, namespace, node, pod, resourcequota, secret, serviceaccount
+from drachma.server.kinds.policy import poddisruptionbudget
 from drachma.server.kinds.resource import (
     deviceclass,
     devicetaintrule,
@@ -27,6 +28,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     namespace.KIND,
     node.KIND,
     pod.KIND,
+    poddisruptionbudget.KIND,
     priorityclass.KIND,
     replicaset.KIND,
     resourceclaim.KIND,

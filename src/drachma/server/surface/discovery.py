@@ -15,7 +15,7 @@ from drachma.server.surface import resources
 
 Document: TypeAlias = dict[str, Any]
 
-_ORDER: Final = ("apps", "batch", "scheduling.k8s.io", "coordination.k8s.io", "resource.k8s.io")
+_ORDER: Final = ("apps", "batch", "policy", "scheduling.k8s.io", "coordination.k8s.io", "resource.k8s.io")
 """Clients that are asked for a resource by a name of several groups take the first."""
 
 

@@ -11,6 +11,7 @@ def test_groups_come_in_the_order_of_preference() -> None:
     assert [each["name"] for each in listed] == [
         "apps",
         "batch",
+        "policy",
         "scheduling.k8s.io",
         "coordination.k8s.io",
         "resource.k8s.io",
