@@ -1,9 +1,20 @@
 """PodDisruptionBudget: how many pods of a kind may be missing because somebody wants them gone. A partial view."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TUPLE, ZERO_INT, Int32, Int64, Struct
+
+DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
+"""The condition that says whether a pod may go."""
+
+SUFFICIENT_PODS: Final = "SufficientPods"
+INSUFFICIENT_PODS: Final = "InsufficientPods"
+SYNC_FAILED: Final = "SyncFailed"
+
+ALWAYS_ALLOW: Final = "AlwaysAllow"
+"""The policy that lets pods go which are not ready, whatever the rest of the budget says."""
 
 
 class PodDisruptionBudgetSpec(Struct, frozen=True, kw_only=True):

@@ -177,9 +177,10 @@ def invalid_patch(shown: str, *, detail: str) -> StatusError:
     return invalid("", "", group="", causes=[fielderror.invalid(path.Path("patch"), shown, detail)])
 
 
-def too_many_requests(message: str, *, retry_after: int) -> StatusError:
-    """The server is asked for more than it takes at once."""
-    return failure(429, "TooManyRequests", message, details={"retryAfterSeconds": retry_after})
+def too_many_requests(message: str, *, retry_after: int = 0, causes: Sequence[Mapping[str, str]] = ()) -> StatusError:
+    """The server is asked for more than it takes at once, or than a budget allows now."""
+    details = {"causes": list(causes), "retryAfterSeconds": retry_after}
+    return failure(429, "TooManyRequests", message, details=details)
 
 
 def unclassified(message: str) -> StatusError:

@@ -1,4 +1,4 @@
-"""Eviction: a pod goes, with a condition that says why. There are no disruption budgets here that could forbid it."""
+"""Eviction: a pod goes, with a condition that says why, if its disruption budget allows it."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from drachma.api import meta, struct
 from drachma.server import status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
-from drachma.server.pipeline import deletion, intent, podcalls
+from drachma.server.pipeline import budgetcharge, deletion, intent, podcalls
 from drachma.server.pipeline.answer import Answer, Verbatim
 from drachma.server.pipeline.services import Services
 from drachma.server.presentation import negotiation
@@ -29,10 +29,7 @@ class _Eviction(struct.Struct, frozen=True, kw_only=True):
 
 
 async def evict(services: Services, call: Call) -> Answer:
-    """Sets the condition, then deletes the pod: two writes, as upstream's.
-
-    The first is refused by all that would refuse the second, so that a refused eviction leaves no condition behind.
-    """
+    """Charges the budget, sets the condition and deletes the pod: one commit, so that it happens altogether or not."""
     media_type = negotiation.body_type(call.body.media_type)
     wanted = options.for_write(call.query, "CreateOptions")
     eviction = podcalls.read(call, _Eviction, wanted, media_type=media_type, also=_OLD_VERSIONS)
@@ -42,9 +39,7 @@ async def evict(services: Services, call: Call) -> Answer:
     if wanted.is_dry_run and not how.is_dry_run:
         how = msgspec.structs.replace(how, is_dry_run=True)
     removal = deletion.Deletion(services, services.write(call), how)
-    if how.resource_version is None:
-        await services.committer.commit(_Mark(removal))
-    await services.committer.commit(removal)
+    await services.committer.commit_all((budgetcharge.BudgetCharge(services, call, removal), _Mark(removal), removal))
     return Answer(201, Verbatim(status.success(201)))
 
 
