@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from drachma import validation
-from drachma.api import codec, gates
+from drachma.api import codec, gates, scheme
 from drachma.validation import (
     deviceclass,
     devicetaintrule,

@@ -1,6 +1,5 @@
 """Creation: a new object from the body of a call."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma import errors

@@ -6,7 +6,6 @@ The intent of it is that of every verb that changes an object: patch, apply and 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from drachma.api import meta
 from drachma.server import documents, objectmeta, status
 from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
