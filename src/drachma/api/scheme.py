@@ -10,6 +10,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import (
+    deployment,
     deviceclass,
     devicetaintrule,
     event,
@@ -20,6 +21,7 @@ from drachma.api import (
     node,
     pod,
     poddisruptionbudget,
+    replicaset,
     resourceclaim,
     resourceclaimtemplate,
     resourcequota,
@@ -105,6 +107,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="", model=resourcequota.ResourceQuota, plural="resourcequotas"),
     Kind(group="", model=event.Event, plural="events"),
     Kind(group="coordination.k8s.io", model=lease.Lease, plural="leases"),
+    Kind(group="apps", model=deployment.Deployment, plural="deployments"),
+    Kind(group="apps", model=replicaset.ReplicaSet, plural="replicasets"),
     Kind(group="batch", model=job.Job, plural="jobs"),
     Kind(group="policy", model=poddisruptionbudget.PodDisruptionBudget, plural="poddisruptionbudgets"),
 )

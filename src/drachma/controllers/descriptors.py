@@ -10,6 +10,7 @@ from drachma import errors
 from drachma.api import gates as features
 from drachma.controllers import (
     devicetaints,
+    disruption,
     garbagecollector,
     job,
     namespace,
@@ -33,6 +34,7 @@ class Descriptor(NamedTuple):
 
 ALL: Final = (
     Descriptor("device-taint-eviction-controller", devicetaints.DeviceTaintEviction, gate=features.Gate.DEVICE_TAINTS),
+    Descriptor("disruption-controller", disruption.DisruptionController),
     Descriptor("garbage-collector-controller", garbagecollector.GarbageCollector),
     Descriptor("job-controller", job.JobController),
     Descriptor("namespace-controller", namespace.NamespaceController),
