@@ -42,7 +42,6 @@ MEMORIES = {
     "drachma.server.ownership.fieldset._shown": FIELDS,
     "drachma.server.ownership.fieldset.named_item": FIELDS,
     "drachma.server.ownership.managers._identifier": "managers' names in managedFields, of which there are few",
-    "drachma.server.ownership.precedents._known": "what like writes did to managed fields; goes to the application",
     "drachma.server.presentation.negotiation.admit": OPTIONS,
     "drachma.server.presentation.negotiation.output": OPTIONS,
     "drachma.server.presentation.negotiation.refusal_output": OPTIONS,
