@@ -18,6 +18,7 @@ from drachma.scheduler import Settings
 from drachma.store import memory
 from drachma.testing import manualclock
 from tests import clusterview
+from tests.scenarios import lifeline
 
 Claim = resourceclaim.ResourceClaim
 Document = dict[str, Any]
@@ -32,6 +33,7 @@ class ControlPlane(clusterview.ClusterView):
         self._components = components
         self._chance = random.Random(seed)
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._lines: dict[str, lifeline.Lifeline] = {}
 
     # Components
 
@@ -53,11 +55,18 @@ class ControlPlane(clusterview.ClusterView):
 
     def _launch(self, label: str, component: components.Component) -> None:
         chance = random.Random(self._chance.getrandbits(32))
-        surroundings = Surroundings(self._components, time=self.clock, chance=chance)
+        line = self._lines[label] = lifeline.Lifeline(self._components)
+        surroundings = Surroundings(line.client, time=self.clock, chance=chance)
         self._running[label] = asyncio.create_task(embedded.run(surroundings, parts=(component,)), name=label)
 
     async def kill(self, label: str = "scheduler") -> None:
         """Ends a component wherever it is; what it was about to write may or may not have been written."""
+        self._lines[label].cut()
+        await self.stop(label)
+
+    async def stop(self, label: str = "scheduler") -> None:
+        """Asks a component to end, and waits until it has."""
+        del self._lines[label]
         task = self._running.pop(label)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -17,6 +17,7 @@ from drachma.runtime import Informers
 from drachma.scheduler import Scheduler, Settings
 from drachma.scheduler.framework.profile import Profile
 from tests import clusterview
+from tests.scenarios import lifeline
 from tests.unit.controllers import worlds
 
 
@@ -29,6 +30,7 @@ class SchedulerWorld(clusterview.ClusterView):
         self.clock = world.clock
         self.registries: dict[str, prometheus_client.CollectorRegistry] = {}
         self._running: dict[str, tuple[Scheduler, asyncio.Task[None]]] = {}
+        self._lines: dict[str, lifeline.Lifeline] = {}
 
     async def start(
         self,
@@ -43,8 +45,9 @@ class SchedulerWorld(clusterview.ClusterView):
         """Runs one more scheduler, on a client of its own if there is one, with other plugins if there are any."""
         registry = prometheus_client.CollectorRegistry()
         self.registries[label] = registry
+        line = self._lines[label] = lifeline.Lifeline(client or self.world.surroundings.client)
         scheduler = Scheduler(
-            client or self.world.surroundings.client,
+            line.client,
             informers or self.world.surroundings.informers,
             chosen=Settings(**settings),
             plugins=plugins,
@@ -57,7 +60,8 @@ class SchedulerWorld(clusterview.ClusterView):
         return scheduler
 
     async def kill(self, label: str = "first") -> None:
-        """Ends a scheduler wherever it is."""
+        """Ends a scheduler wherever it is, as a power cut would."""
+        self._lines.pop(label).cut()
         _, task = self._running.pop(label)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

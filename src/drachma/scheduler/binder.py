@@ -1,11 +1,12 @@
 """The binder: writes what was decided (claims, what a pod's status says of them, the binding), or takes it all back.
 
 One call per placed pod, many at a time; the scheduler has counted the pod and its devices already and goes on deciding
-meanwhile. Failing is a :class:`BindingError` with the words for the pod's condition; whatever was written for the pod
-by then is undone by :meth:`Binder.undo`, so that no reservation stays behind.
+meanwhile. Failing is a BindingError (:mod:`drachma.scheduler.bindings`) with the words for the pod's condition; what
+was written for the pod by then is undone by :meth:`Binder.undo`, so that no reservation stays behind.
 
 Where the server makes several changes at once, claims and binding are one commit, and failing leaves nothing behind.
 That is only so where nobody has to see the states in between: not with peers, and not where devices must get ready.
+Where there are peers, a pod is taken in hand before anything is written for it (:mod:`drachma.scheduler.peers`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -23,12 +24,13 @@ from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation
 from drachma.client import patches, protocol, transactions
 from drachma.runtime import clock, events
-from drachma.scheduler import custody, decision, metrics, peers, settings
+from drachma.scheduler import bindings, metrics, peers, settings
+from drachma.scheduler.framework import profile, verdict
+from drachma.scheduler.peering import collision
 from drachma.scheduler.plugins.dynamicresources import (
-    bindingconditions,
-    claimassignment,
     claimchanges,
     claimwriter,
+    devicewait,
     extendedclaim,
     verdicts,
 )
@@ -37,38 +39,7 @@ from drachma.scheduler.snapshot import devices as snapshotdevices
 
 _log = logging.getLogger(__name__)
 
-_POLL_SECONDS: Final = 5.0
 _ALLOCATABLE: Final = "nodeAllocatableResourceClaimStatuses"
-
-
-class BindingError(Exception):
-    """A pod could not be bound; the text is what people see."""
-
-
-class Binding:
-    """A placed pod on its way, and what has been written for it."""
-
-    __slots__ = (
-        "claims", "created", "is_nominated", "is_void", "kept", "placed", "pod", "reserved", "status", "wrote_statuses",
-    )  # fmt: skip
-
-    def __init__(self, placed: decision.Placed, *, kept: str = "") -> None:
-        """``kept`` is the node that was kept for the pod before it was decided."""
-        self.placed = placed
-        self.kept = kept
-        self.pod = placed.info.pod
-        self.claims = claimassignment.of(placed.cycle)
-        self.reserved: list[resourceclaim.ResourceClaim] = []
-        """Claims that have the pod among their consumers because of this attempt, as they were written."""
-        self.created: resourceclaim.ResourceClaim | None = None
-        """The claim that was made for extended resources."""
-        self.status: dict[str, Any] = {}
-        """What the pod's status says about its claims."""
-        self.wrote_statuses = False
-        self.is_nominated = False
-        """Whether the pod's status says where it goes, for other schedulers to see."""
-        self.is_void = False
-        """Whether its allocations collide with those of another scheduler, and must not stay."""
 
 
 class Binder:
@@ -79,6 +50,7 @@ class Binder:
         client: protocol.Client,
         devices: snapshotdevices.Devices,
         *,
+        plugins: profile.Profile,
         chosen: settings.Settings,
         time: clock.Clock,
         writer: claimwriter.ClaimWriter,
@@ -89,13 +61,14 @@ class Binder:
         """``others`` is there where other schedulers write at the same time."""
         self._client: Final = client
         self._devices: Final = devices
-        self._settings: Final = chosen
+        self._profile: Final = plugins
         self._clock: Final = time
         self._writer: Final = writer
-        self._recorder: Final = recorder
         self._metrics: Final = measured
+        self._device_wait: Final = devicewait.DeviceWait(
+            devices, chosen=chosen, time=time, recorder=recorder, measured=measured
+        )
         self._peers: Final = others
-        self._custody: Final = None if others is None else custody.Custody(client, others, time=time)
         self._transactions: Final = transactions.offered(client) if others is None else None
         self._slots: Final = asyncio.Semaphore(chosen.binders)
 
@@ -108,62 +81,76 @@ class Binder:
         async with self._slots:
             pass
 
-    async def bind(self, binding: Binding) -> None:
-        """Writes everything, the binding last; BindingError if something stands in the way."""
-        if self._transactions is not None and await self._bind_at_once(binding, self._transactions):
-            return
+    async def bind(self, binding: bindings.Binding) -> None:
+        """Writes everything, the binding last; bindings.BindingError if something stands in the way."""
         async with self._slots:
+            if self._peers is not None:
+                await self._take(binding, self._peers)
+            await self._pre_bind_plugins(binding)
+            if self._transactions is not None and await self._bind_at_once(binding, self._transactions):
+                return
             began = self._clock.monotonic()
             with _pre_bind_errors():
                 await self._pre_bind(binding)
             self._metrics.point("PreBind", self._clock.monotonic() - began)
-            awaited = self._awaited(binding)
-            if not awaited:
-                # In the same slot: the binding must not queue up behind pods that were decided meanwhile.
+            unready = self._device_wait.unready(binding.all_claims())
+            if not unready:
                 await self._bind(binding)
                 return
+            self._let_go(binding)
         with _pre_bind_errors():
-            await self._wait_for_devices(binding, awaited)
+            await self._device_wait.until_ready(unready, binding.pod, node=binding.placed.node)
         async with self._slots:
+            if self._peers is not None:
+                await self._take(binding, self._peers)
+                with _pre_bind_errors():
+                    await self._check_claims(binding, binding.all_claims())
             await self._bind(binding)
 
-    async def _pre_bind(self, binding: Binding) -> None:
+    async def _pre_bind_plugins(self, binding: bindings.Binding) -> None:
+        try:
+            await self._profile.pre_bind(binding.placed.cycle, binding.placed.assignment)
+        except verdict.AbortError as error:
+            raise bindings.BindingError(str(error)) from error
+
+    async def _pre_bind(self, binding: bindings.Binding) -> None:
         await self._write_claims(binding)
         self._describe_claims(binding)
+        if binding.status:
+            await self._write_statuses(binding)
         if self._peers is not None:
             await self._check_devices(binding, self._peers)
-        elif binding.status:
-            await self._write_statuses(binding)
 
-    async def _bind(self, binding: Binding) -> None:
-        if self._peers is not None and self._custody is not None:
+    async def _bind(self, binding: bindings.Binding) -> None:
+        if self._peers is not None and binding.hold is not None:
             with _pre_bind_errors():
-                await self._check_node(binding, self._peers, self._custody)
+                self._peers.check_hold(binding.hold)
         began = self._clock.monotonic()
         try:
             await self._client.bind(binding.pod, node=binding.placed.node)
         except errors.DrachmaError as error:
             if not await self._is_bound(binding, error):
-                raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+                raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+        if self._peers is not None and binding.hold is not None:
+            self._peers.done(binding.hold)
         self._metrics.point("Bind", self._clock.monotonic() - began)
 
-    async def _bind_at_once(self, binding: Binding, server: transactions.Transactions) -> bool:
+    async def _bind_at_once(self, binding: bindings.Binding, server: transactions.Transactions) -> bool:
         """Writes everything in one commit; False where that is not to be done, or is refused because of claims."""
         began = self._clock.monotonic()
         changes = claimchanges.of(binding.pod, binding.claims, writer=self._writer)
         if not changes:
             return False
-        async with self._slots:
-            prepared = self._clock.monotonic()
-            try:
-                written = await server.commit([*changes, transactions.Bind(binding.pod, binding.placed.node)])
-            except errors.CommitRefusedError as error:
-                if error.position == len(changes):
-                    raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
-                # One of the claims has changed. One by one it is tried again, and told what is wrong with which.
-                return False
-            except errors.DrachmaError as error:
-                raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+        prepared = self._clock.monotonic()
+        try:
+            written = await server.commit([*changes, transactions.Bind(binding.pod, binding.placed.node)])
+        except errors.CommitRefusedError as error:
+            if error.position == len(changes):
+                raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+            # One of the claims has changed. One by one it is tried again, and told what is wrong with which.
+            return False
+        except errors.DrachmaError as error:
+            raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
         self._metrics.point("PreBind", prepared - began)
         self._metrics.point("Bind", self._clock.monotonic() - prepared)
         for change, claim in zip(changes, written, strict=False):
@@ -173,7 +160,7 @@ class Binder:
                 self._devices.claims.settle(claim.metadata.uid)
         return True
 
-    async def _is_bound(self, binding: Binding, error: errors.DrachmaError) -> bool:
+    async def _is_bound(self, binding: bindings.Binding, error: errors.DrachmaError) -> bool:
         """Whether a binding was written although nobody said so; taking its reservations away would hurt the pod."""
         if isinstance(error, errors.RefusedError) and not isinstance(error, errors.ServerFaultError):
             return False
@@ -186,7 +173,7 @@ class Binder:
 
     # Claims
 
-    async def _write_claims(self, binding: Binding) -> None:
+    async def _write_claims(self, binding: bindings.Binding) -> None:
         placed = binding.claims
         if placed.plan is None:
             return
@@ -200,7 +187,7 @@ class Binder:
 
     async def _reserve(
         self,
-        binding: Binding,
+        binding: bindings.Binding,
         claim: resourceclaim.ResourceClaim,
         *,
         allocation: resourceclaim.AllocationResult | None,
@@ -213,7 +200,7 @@ class Binder:
             self._devices.claims.settle(claim.metadata.uid)
         return written
 
-    async def _write_special(self, binding: Binding, entry: assignment.Allocation) -> None:
+    async def _write_special(self, binding: bindings.Binding, entry: assignment.Allocation) -> None:
         """Make the claim for extended resources, and tell the pod's containers about it."""
         metadata = msgspec.structs.replace(entry.claim.metadata, name="", uid="")
         try:
@@ -234,7 +221,7 @@ class Binder:
         )
         binding.status["extendedResourceClaimStatus"] = status
 
-    def _describe_claims(self, binding: Binding) -> None:
+    def _describe_claims(self, binding: bindings.Binding) -> None:
         """Have the pod's status say what its claims add to its requests (KEP-5517)."""
         if not binding.claims.statuses:
             return
@@ -245,7 +232,7 @@ class Binder:
             for status in binding.claims.statuses
         ]
 
-    async def _write_statuses(self, binding: Binding) -> None:
+    async def _write_statuses(self, binding: bindings.Binding) -> None:
         try:
             await self._patch_pod(binding.pod, binding.status)
         except errors.DrachmaError as error:
@@ -259,126 +246,73 @@ class Binder:
 
     # Other schedulers
 
-    async def _check_devices(self, binding: Binding, others: peers.Peers) -> None:
-        """Make sure that nobody was faster with the devices."""
+    async def _take(self, binding: bindings.Binding, others: peers.Peers) -> None:
+        """Take the pod in hand; CollidedError where another scheduler was faster."""
         plan = binding.claims.plan
-        claims = {entry.claim.metadata.uid: entry.claim for entry in plan.claims} if plan else {}
-        claims |= {claim.metadata.uid: claim for claim in binding.reserved}
         try:
-            await others.check_claims(list(claims.values()))
-        except peers.CollisionError:
+            binding.hold = await others.take(
+                binding.placed.assignment, delegated=frozenset(plan.extended) if plan is not None else frozenset()
+            )
+        except collision.CollisionError as error:
+            raise bindings.CollidedError(error) from error
+        except errors.DrachmaError as error:
+            raise bindings.BindingError(f"taking the pod in hand: {error}") from error
+
+    def _let_go(self, binding: bindings.Binding) -> None:
+        if self._peers is not None and binding.hold is not None:
+            self._peers.let_go(binding.hold)
+            binding.hold = None
+
+    async def _check_devices(self, binding: bindings.Binding, others: peers.Peers) -> None:
+        """Make sure that the claims are what they were decided to be, and that nobody was faster with the devices."""
+        claims = binding.all_claims()
+        written = {claim.metadata.uid for claim in binding.reserved}
+        await self._check_claims(binding, [claim for claim in claims if claim.metadata.uid not in written])
+        try:
+            await others.check_claims(claims)
+        except collision.CollisionError:
             binding.is_void = True
             raise
-        for uid in claims:
-            self._devices.claims.settle(uid)
+        for claim in claims:
+            self._devices.claims.settle(claim.metadata.uid)
 
-    async def _check_node(self, binding: Binding, others: peers.Peers, holding: custody.Custody) -> None:
-        """Make sure that nobody was faster with the node, or has the pod in hand."""
-        placed = binding.placed
-        # In one write with what is said of claims: that is for who has the pod in hand to say.
-        written = await holding.take(binding.pod, placed.node, kept=binding.kept, content=binding.status)
-        binding.is_nominated = True
-        await self._check_claims_again(binding)
-        await others.check_node(written, placed.node, demand=placed.assignment.demand)
-
-    async def _check_claims_again(self, binding: Binding) -> None:
-        """Make sure that nobody took claims away before it was said that the pod is in hand; afterwards nobody may."""
-        plan = binding.claims.plan
-        claims = {entry.claim.metadata.uid: entry.claim for entry in plan.claims} if plan else {}
-        claims |= {claim.metadata.uid: claim for claim in binding.reserved}
-        for uid, claim in claims.items():
+    async def _check_claims(self, binding: bindings.Binding, claims: Iterable[resourceclaim.ResourceClaim]) -> None:
+        """Make sure that nobody took claims away before the pod was in hand; afterwards nobody may."""
+        for claim in claims:
             metadata = claim.metadata
-            found = await self._client.get(resourceclaim.ResourceClaim, metadata.name, namespace=metadata.namespace)
-            is_same = found.metadata.uid == uid and found.status.allocation == claim.status.allocation
-            if not is_same or not reservation.is_reserved_for(found, binding.pod):
-                raise peers.CollisionError(f"claim {identity.label(claim.metadata)} got taken away in the meantime")
+            current = await self._client.get(resourceclaim.ResourceClaim, metadata.name, namespace=metadata.namespace)
+            is_same = current.metadata.uid == metadata.uid and current.status.allocation == claim.status.allocation
+            if not is_same or not reservation.is_reserved_for(current, binding.pod):
+                raise claimwriter.ClaimError(f"claim {identity.label(metadata)} got taken away in the meantime")
 
-    # Devices that have to become ready
-
-    def _awaited(self, binding: Binding) -> list[resourceclaim.ResourceClaim]:
-        """The claims with devices that have to become ready first."""
-        plan = binding.claims.plan
-        if plan is None or not self._settings.gates.binding_conditions:
-            return []
-        claims = {claim.metadata.uid: claim for claim in (entry.claim for entry in plan.claims)}
-        claims |= {claim.metadata.uid: claim for claim in binding.reserved}
-        return [claim for claim in claims.values() if bindingconditions.awaited(claim.status.allocation)]
-
-    async def _wait_for_devices(self, binding: Binding, awaited: list[resourceclaim.ResourceClaim]) -> None:
-        self._recorder.record(
-            binding.pod,
-            type=events.NORMAL,
-            reason="BindingConditionsPending",
-            message=f"waiting for binding conditions for device on node {binding.placed.node}",
-        )
-        began = self._clock.monotonic()
-        outcome = "error"
+    async def _is_in_hand(self, binding: bindings.Binding, others: peers.Peers) -> bool:
+        """Whether the pod is in hand, or can be taken in hand once more, for something to be taken back."""
         try:
-            await self._until_ready(awaited, until=began + self._settings.binding_seconds)
-            outcome = "success"
-        except claimwriter.ClaimError as error:
-            outcome = "timeout" if str(error).startswith("device binding timeout") else "failed"
-            raise
-        finally:
-            drivers = {
-                result.driver
-                for claim in awaited
-                if claim.status.allocation is not None
-                for result in claim.status.allocation.devices.results
-                if result.binding_conditions
-            }
-            self._metrics.binding_conditions(sorted(drivers), self._clock.monotonic() - began, status=outcome)
-
-    async def _until_ready(self, claims: list[resourceclaim.ResourceClaim], *, until: float) -> None:
-        changed = asyncio.Event()
-        with _hearing(self._devices, claims, changed.set):
-            while not self._are_ready(claims):
-                left = until - self._clock.monotonic()
-                if left <= 0:
-                    raise claimwriter.ClaimError("device binding timeout: context deadline exceeded")
-                changed.clear()
-                await self._either(changed, seconds=min(left, _POLL_SECONDS))
-
-    def _are_ready(self, claims: list[resourceclaim.ResourceClaim]) -> bool:
-        for known in claims:
-            metadata = known.metadata
-            claim = self._devices.claims.get(metadata.namespace, metadata.name)
-            if claim is None or claim.metadata.uid != metadata.uid:
-                raise claimwriter.ClaimError(f'could not find ResourceClaim "{metadata.namespace}/{metadata.name}"')
-            readiness, failure = bindingconditions.judge(claim)
-            if failure is not None:
-                raise claimwriter.ClaimError(
-                    f"device binding failed: claim={metadata.name}, reason={failure.reason}, "
-                    f'message="{failure.message}"'
-                )
-            if readiness is bindingconditions.Readiness.WAITING:
-                timeout = self._settings.binding_seconds
-                if bindingconditions.is_late(claim, now=self._clock.utc(), timeout=timeout):
-                    raise claimwriter.ClaimError(f"device binding timeout: claim={metadata.name}")
-                return False
+            if binding.hold is None:
+                binding.hold = await others.hold_back(binding.pod)
+            others.check_hold(binding.hold)
+        except (collision.CollisionError, errors.DrachmaError):
+            return False
         return True
-
-    async def _either(self, changed: asyncio.Event, *, seconds: float) -> None:
-        """Returns when something changed, or after a while."""
-        waiting = {asyncio.ensure_future(changed.wait()), asyncio.ensure_future(self._clock.sleep(seconds))}
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in waiting:
-                task.cancel()
 
     # Taking back
 
-    async def undo(self, binding: Binding) -> None:
+    async def undo(self, binding: bindings.Binding) -> None:
         """Takes back what was written for a pod that is not bound; what cannot be is logged and tried again later.
 
         Where another scheduler has the pod in hand, it relies on what its claims say: then all of it stays.
         """
+        try:
+            await self._undo(binding)
+            await self._profile.unreserve(binding.placed.cycle, binding.placed.assignment)
+        finally:
+            self._let_go(binding)
+
+    async def _undo(self, binding: bindings.Binding) -> None:
         tracker = self._devices.claims
         created = binding.created
-        if self._custody is not None and not binding.is_nominated:
-            binding.is_nominated = await self._custody.is_taken(binding.pod, binding.placed.node, kept=binding.kept)
-        if self._custody is not None and not binding.is_nominated:
+        is_clean = not binding.reserved and created is None and not binding.wrote_statuses and not binding.is_void
+        if is_clean or (self._peers is not None and not await self._is_in_hand(binding, self._peers)):
             for entry in binding.claims.allocations:
                 tracker.settle(entry.claim.metadata.uid)
             if created is not None:
@@ -398,14 +332,9 @@ class Binder:
             tracker.settle(created.metadata.uid)
             newest = tracker.get(created.metadata.namespace, created.metadata.name) or created
             await self._tried(self._writer.delete(newest), f"delete {identity.label(created.metadata)}")
-        cleared: dict[str, Any] = {}
-        if _ALLOCATABLE in binding.status:
-            cleared[_ALLOCATABLE] = []
-        if self._custody is not None:
-            letting_go = self._custody.let_go(binding.pod, binding.placed.node, content=cleared)
-            await self._tried(letting_go, "clear the nominated node")
-        elif binding.wrote_statuses and cleared:
-            await self._tried(self._patch_pod(binding.pod, cleared), "clear node allocatable resources")
+        if binding.wrote_statuses and _ALLOCATABLE in binding.status:
+            clearing = self._patch_pod(binding.pod, {_ALLOCATABLE: []})
+            await self._tried(clearing, "clear node allocatable resources")
 
     async def _tried(self, write: Any, what: str) -> None:
         try:
@@ -424,20 +353,8 @@ class Binder:
 
 
 @contextlib.contextmanager
-def _hearing(
-    devices: snapshotdevices.Devices, claims: list[resourceclaim.ResourceClaim], heard: Callable[[], None]
-) -> Iterator[None]:
-    stops = [devices.claims.watch(claim.metadata.uid, heard) for claim in claims]
-    try:
-        yield
-    finally:
-        for stop in stops:
-            stop()
-
-
-@contextlib.contextmanager
 def _pre_bind_errors() -> Iterator[None]:
     try:
         yield
-    except (claimwriter.ClaimError, peers.CollisionError, errors.DrachmaError) as error:
-        raise BindingError(f'running PreBind plugin "{verdicts.NAME}": {error}') from error
+    except (claimwriter.ClaimError, collision.CollisionError, errors.DrachmaError) as error:
+        raise bindings.BindingError(f'running PreBind plugin "{verdicts.NAME}": {error}') from error

@@ -29,11 +29,14 @@ class Cycle:
         chance: random.Random,
         monotonic: Callable[[], float],
         observe: Observe = lambda point, seconds: None,
+        favoured: Callable[[int], int] = lambda nodes: nodes,
     ) -> None:
+        """``favoured`` says among which of equally good nodes to choose."""
         self._profile: Final = plugins
         self._chance: Final = chance
         self._monotonic: Final = monotonic
         self._observe: Final = observe
+        self._favoured: Final = favoured
 
     def decide(self, info: podinfo.PodInfo, snapshot: Snapshot) -> Decision:
         """Where a pod goes, why it goes nowhere, or what went wrong."""
@@ -79,7 +82,7 @@ class Cycle:
     def _place(self, cycle: cyclestate.CycleState, passing: int) -> Placed:
         """The best of the nodes that would do, and what it takes to go there."""
         began = self._monotonic()
-        best = self._profile.best(cycle, passing)
+        best = self._favoured(self._profile.best(cycle, passing))
         self._observe("Score", self._monotonic() - began)
         nodes = cycle.snapshot.nodes
         node = nodes.at(scoring.pick(best, self._chance.randrange(nodes.everyone.bit_length())))

@@ -55,13 +55,7 @@ class Handlers:
             informer.Handler(added=self._pod_added, updated=self._pod_updated, deleted=self._pod_deleted)
         )
         if self._peers is not None:
-            others = self._peers
-            self._claims.add_handler(
-                informer.Handler(added=others.heard, updated=lambda _, new: others.heard(new), deleted=others.gone)
-            )
-            shared.of(pod.Pod).add_handler(
-                informer.Handler(added=others.heard, updated=lambda _, new: others.heard(new), deleted=others.gone)
-            )
+            self._peers.register(self._assign)
 
     # Nodes
 
@@ -136,7 +130,8 @@ class Handlers:
         if new.spec.node_name:
             self._snapshot.add_pod(new)
         elif self._is_ours(new):
-            self._queue.add(new)
+            if self._is_responsible(new):
+                self._queue.add(new)
             if new.status.nominated_node_name:
                 self._snapshot.nominations.put(podinfo.PodInfo(new), new.status.nominated_node_name)
 
@@ -149,8 +144,12 @@ class Handlers:
             return
         if old.status.nominated_node_name != new.status.nominated_node_name:
             self._snapshot.nominations.put(podinfo.PodInfo(new), new.status.nominated_node_name)
-        if not self._snapshot.nodes.is_assumed(new.metadata.uid):
+        if self._snapshot.nodes.is_assumed(new.metadata.uid):
+            return
+        if self._is_responsible(new):
             self._queue.update(old, new)
+        else:
+            self._queue.delete(old)
 
     def _assigned_pod_updated(self, old: pod.Pod, new: pod.Pod) -> None:
         if not old.spec.node_name:
@@ -176,6 +175,18 @@ class Handlers:
         if self._snapshot.nominations.node_of(uid):
             self._snapshot.nominations.remove(uid)
             self._queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, gone, None))
+
+    def _assign(self, waiting: pod.Pod) -> None:
+        """Have a pod in the queue where it is for this one of several schedulers to look after, and nowhere else."""
+        if not self._is_ours(waiting) or self._snapshot.nodes.is_assumed(waiting.metadata.uid):
+            return
+        if not self._is_responsible(waiting):
+            self._queue.delete(waiting)
+        elif self._queue.find(cache.key_of(waiting)) is None:
+            self._queue.add(waiting)
+
+    def _is_responsible(self, waiting: pod.Pod) -> bool:
+        return self._peers is None or self._peers.is_responsible(waiting)
 
     def _is_ours(self, waiting: pod.Pod) -> bool:
         wanted = waiting.spec.scheduler_name or settings.DEFAULT_NAME

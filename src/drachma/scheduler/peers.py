@@ -1,266 +1,244 @@
-"""Several schedulers at once: before a pod is bound, make sure that nobody was faster with what it takes.
+"""Several schedulers at once: each says what it is about to do, and makes sure that nobody said so before.
 
-Claims are separate objects, so two schedulers can write the same device into two of them, and nothing in the API keeps
-two pods from being bound to a node that has room for one. What decides is the order of writes, which is the same for
-everybody: a scheduler writes what it takes (the allocation of claims; the node, as the pod's nomination), waits until
-it sees its own writes come back, by which time it has seen every earlier one, and then looks whether what was taken
-earlier leaves room. Of two that collide the later one always finds out, gives everything back and tries again; the
-earlier one need not know. A pod that one scheduler is taking to a node is left to it, until it has had all the time
-in the world.
+Nothing in the API keeps two schedulers from giving one device away twice, or from binding two pods to a node that has
+room for one. So a scheduler announces a pod before it writes anything for it, waits until it sees its announcement
+come back, by which time it has seen every earlier one of anybody, and looks whether those leave the pod and room for
+it. Of two that collide the later one always finds out, before it has written anything, and tries again. Whoever has
+announced a pod has it in hand: only then is it bound, and only then are claims given to it or taken from it.
 
-Without peers none of this is needed, and none of it is done.
+Pods are dealt out among the schedulers of one name (:mod:`drachma.scheduler.peering.membership`), and what others
+announce is counted here as if it were done, so that schedulers rarely want the same. Without peers none of this is
+needed, and none of it is done.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+import itertools
+import random
+from collections.abc import Callable, Iterable
+from typing import Final
 
-from drachma import allocator
 from drachma.accounting import ledger
-from drachma.api import pod, resourceclaim
+from drachma.api import meta, pod, resourceclaim
 from drachma.claims import identity
-from drachma.runtime import cache, clock, informers
+from drachma.client import protocol
+from drachma.runtime import clock, informer, informers
+from drachma.scheduler import queue
+from drachma.scheduler.peering import (
+    announcements,
+    anticipation,
+    claimorder,
+    collision,
+    lookout,
+    membership,
+    peerlease,
+    progress,
+)
 from drachma.scheduler.plugins import nodeports, noderesourcesfit
-from drachma.scheduler.snapshot import Snapshot
+from drachma.scheduler.snapshot import Snapshot, assignment
 
 Claim = resourceclaim.ResourceClaim
 
 
-_PATIENCE_SECONDS: Final = 30.0
-"""How long a pod that another scheduler takes somewhere is left to it."""
+class Hold:
+    """A pod in hand."""
 
-_PROMPT_SECONDS: Final = 10.0
-"""How long it may take from saying where a pod goes to binding it; well before others lose their patience."""
+    __slots__ = ("uid",)
 
-
-class _Intent(NamedTuple):
-    """Where a pod is going, the version that said so, and when that was seen."""
-
-    node: str
-    version: int
-    seen: float
-
-
-class CollisionError(Exception):
-    """Another scheduler was faster; the text says with what."""
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
 
 
 class Peers:
-    """Checks what was written against what others wrote before."""
+    """The other schedulers, as one of them sees them."""
 
     def __init__(
         self,
+        client: protocol.Client,
         shared: informers.Informers,
         snapshot: Snapshot,
+        waiting: queue.Queue,
         *,
+        scheduler: str,
         time: clock.Clock,
+        chance: random.Random,
     ) -> None:
         self._pods: Final = shared.of(pod.Pod)
         self._claims: Final = shared.of(Claim)
         self._nodes: Final = snapshot.nodes
-        self._devices: Final = snapshot.devices
-        self._waiters: Final[dict[tuple[type, cache.Key], list[Callable[[], None]]]] = {}
-        self._time: Final = time
-        self._intents: Final[dict[str, _Intent]] = {}
-        """Pods by uid that are being taken to a node."""
+        self._state: Final = snapshot.devices.state
+        self._lease: Final = peerlease.PeerLease(client, scheduler=scheduler, time=time, chance=chance)
+        self._members: Final = membership.Membership(self._lease.name, scheduler=scheduler, monotonic=time.monotonic)
+        self._anticipation: Final = anticipation.Anticipation(self._pods, snapshot, waiting=waiting)
+        self._lookout: Final = lookout.Lookout(
+            client,
+            shared,
+            own=self._lease.name,
+            members=self._members,
+            counting=self._anticipation,
+            time=time,
+        )
+        self._claim_progress: Final = progress.Progress(self._claims)
+        self._order: Final = claimorder.ClaimOrder(snapshot, self._claim_progress)
+        self._holds: Final[dict[str, Hold]] = {}
+        self._numbers: Final = itertools.count(1)
+        self._home = 0
+        self._home_basis: tuple[int, tuple[str, ...]] = (0, ())
 
-    # What handlers tell
+    def register(self, assign: Callable[[pod.Pod], None]) -> None:
+        """Hear of everything that matters, after all other handlers.
 
-    def heard(self, known: pod.Pod | Claim) -> None:
-        """An object changed."""
-        for waiter in tuple(self._waiters.get((type(known), cache.key_of(known)), ())):
-            waiter()
-        if isinstance(known, pod.Pod):
-            self._note_intent(known)
-
-    def gone(self, known: pod.Pod | Claim) -> None:
-        """An object is gone."""
-        if isinstance(known, pod.Pod):
-            self._intents.pop(known.metadata.uid, None)
-        for waiter in tuple(self._waiters.get((type(known), cache.key_of(known)), ())):
-            waiter()
-
-    def _note_intent(self, known: pod.Pod) -> None:
-        uid, node = known.metadata.uid, known.status.nominated_node_name
-        if known.spec.node_name or not node:
-            self._intents.pop(uid, None)
-            return
-        before = self._intents.get(uid)
-        if before is None or before.node != node:
-            version = int(known.metadata.resource_version) if self._pods.resource_version else 0
-            self._intents[uid] = _Intent(node, version, self._time.monotonic())
-
-    # Devices
-
-    async def check_claims(self, claims: list[Claim]) -> None:
-        """Returns once it is certain that the devices of these claims, as written, are nobody else's.
-
-        Raises CollisionError where they are, or where a claim was changed in a way that matters.
+        ``assign`` gets pods that have no node whenever they may be this scheduler's to look after, or no longer.
         """
-        for claim in claims:
-            await self._until_seen(claim)
-        for claim in claims:
-            self._check_claim(claim)
+        self._claims.add_handler(
+            informer.Handler(
+                added=self._claim_progress.heard,
+                updated=lambda _, new: self._claim_progress.heard(new),
+                deleted=self._claim_progress.heard,
+            )
+        )
+        self._lookout.register(assign)
 
-    def _check_claim(self, claim: Claim) -> None:
-        metadata = claim.metadata
-        label = f"{metadata.namespace}/{metadata.name}"
-        current = self._devices.claims.get(metadata.namespace, metadata.name)
-        if current is None or current.metadata.uid != metadata.uid or current.status.allocation is None:
-            raise CollisionError(f"claim {label} got deallocated elsewhere in the meantime")
-        allocation = current.status.allocation
-        if self._is_undisputed(allocation):
-            return
-        earlier = self._earlier_than(current)
-        pools = identity.pools_of(allocation)
-        state = allocator.AllocatedState(consumable_capacity=self._devices.features.consumable_capacity)
-        for other in earlier:
-            if other.status.allocation is not None and not pools.isdisjoint(identity.pools_of(other.status.allocation)):
-                state.put_claim(other)
-        for result in allocation.devices.results:
-            if result.admin_access:
-                continue
-            device = identity.device_of(result)
-            owners = state.owners(device)
-            if owners and (result.share_id is None or any(not _is_share(other, device) for other in earlier)):
-                raise CollisionError(f"claim {label}: device {device} got allocated for claim {owners[0]} first")
-        state.put_claim(current)
-        self._check_totals(label, allocation, state)
+    async def run(self) -> None:
+        """Keeps in touch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._lease.run(), name="lease of the scheduler")
+            group.create_task(self._lookout.run(), name="leases of other schedulers")
 
-    def _is_undisputed(self, allocation: resourceclaim.AllocationResult) -> bool:
-        """Whether nobody at all, earlier or later, has anything to do with the same devices; the usual case."""
-        state = self._devices.state
-        for result in allocation.devices.results:
-            device = identity.device_of(result)
-            published = self._devices.find(result)
-            if result.share_id is not None or published is None or published.consumes_counters:
-                return False
-            if not result.admin_access and len(state.owners(device)) > 1:
-                return False
-        return True
+    async def joined(self) -> None:
+        """Returns once the other schedulers can see that this one is there."""
+        await self._lookout.until_own(await self._lease.written())
+        self._lookout.reassign()
 
-    def _earlier_than(self, claim: Claim) -> list[Claim]:
-        """The claims that were allocated before this one."""
-        tracker = self._devices.claims
-        own = tracker.allocated_at(claim.metadata.namespace, claim.metadata.name)
-        return [
-            other
-            for other in tracker
-            if other.metadata.uid != claim.metadata.uid
-            and other.status.allocation is not None
-            and tracker.allocated_at(other.metadata.namespace, other.metadata.name) <= own
-        ]
+    def is_responsible(self, waiting: pod.Pod) -> bool:
+        """Whether a pod is this scheduler's to look after, and not that of another one of the same name."""
+        return self._members.is_responsible(waiting)
 
-    def _check_totals(
-        self, label: str, allocation: resourceclaim.AllocationResult, state: allocator.AllocatedState
-    ) -> None:
-        """Refuse capacity and counters that are overdrawn."""
-        for result in allocation.devices.results:
-            device = self._devices.find(result)
-            if device is None:
-                continue
-            name = identity.device_of(result)
-            for key, consumed in state.consumed(name).items():
-                capacity = device.capacity.get(key)
-                if capacity is not None and capacity.value is not None and consumed > capacity.value:
-                    raise CollisionError(f"claim {label}: capacity {key} of device {name} got used up first")
-        for block in self._blocks(allocation):
-            if block.counters is not None and min(state.counters_left(block), default=0) < 0:
-                raise CollisionError(f"claim {label}: counters of pool {block.pool_id} got used up first")
+    def favoured(self, nodes: int) -> int:
+        """Of equally good nodes those that other schedulers choose last, so that all choose different ones."""
+        basis = (self._nodes.everyone, self._members.everybody)
+        if basis != self._home_basis:
+            self._home_basis = basis
+            self._home = sum(info.bit for info in self._nodes if self._members.is_home(info.name))
+        return nodes & self._home or nodes
 
-    def _blocks(self, allocation: resourceclaim.AllocationResult) -> Iterator[allocator.pool.Block]:
-        """The pools of an allocation, as some node sees them."""
-        pools = identity.pools_of(allocation)
-        for info in self._nodes:
-            if not pools:
-                return
-            for block in self._devices.view(info).blocks:
-                if block.pool_id in pools:
-                    pools.discard(block.pool_id)
-                    yield block
+    # Pods in hand
 
-    # Nodes
+    def is_elsewhere(self, uid: str) -> bool:
+        """Whether another scheduler has a pod in hand."""
+        return any(other.peer != self._lease.name for other in self._lookout.announced.of_pod(uid))
 
-    def may_take(self, wanted: pod.Pod, *, kept: str) -> pod.Pod:
-        """The newest state of a pod that is to be taken to a node; ``kept`` is the node that is kept for it anyway.
+    async def take(self, planned: assignment.Assignment, *, delegated: frozenset[str] = frozenset()) -> Hold:
+        """Takes a pod in hand to go to a node; ``delegated`` are resources that devices stand for there.
 
-        Raises CollisionError where another scheduler has it in hand.
+        Raises CollisionError where another scheduler was faster with the pod, its node or its devices.
         """
-        metadata = wanted.metadata
+        await self._lookout.catch_up()
+        metadata = planned.pod.metadata
+        self._check_pod(planned.pod, own=None)
+        hold = self._holds[metadata.uid] = Hold(metadata.uid)
+        content = announcements.Announcement(
+            namespace=metadata.namespace,
+            name=metadata.name,
+            number=next(self._numbers),
+            node=planned.node,
+            demand=planned.demand,
+            devices={each.claim.metadata.uid: tuple(_essence(each.result)) for each in planned.allocations},
+        )
+        version = await self._lease.announce(metadata.uid, content)
+        await self._lookout.until_own(version)
+        try:
+            self._check(planned, delegated=delegated)
+        except collision.CollisionError:
+            self.let_go(hold)
+            raise
+        return hold
+
+    async def hold_back(self, waiting: pod.Pod) -> Hold:
+        """Takes a pod in hand that goes nowhere for the moment; CollisionError where another scheduler has it."""
+        return await self.take(assignment.Assignment(waiting, "", announcements.NOTHING))
+
+    def check_hold(self, hold: Hold) -> None:
+        """Raises CollisionError where others may have taken over what this scheduler had in hand."""
+        if self._holds.get(hold.uid) is not hold or not self._lease.is_current:
+            raise collision.HeldError("the pod may have been taken over by another scheduler in the meantime")
+
+    def let_go(self, hold: Hold) -> None:
+        """Leaves a pod that is not bound to others."""
+        if self._holds.get(hold.uid) is hold:
+            del self._holds[hold.uid]
+            self._lease.take_back(hold.uid)
+
+    def done(self, hold: Hold) -> None:
+        """A pod in hand is bound."""
+        if self._holds.get(hold.uid) is hold:
+            del self._holds[hold.uid]
+            self._lease.drop(hold.uid)
+
+    async def check_claims(self, claims: Iterable[Claim]) -> None:
+        """Returns once it is certain that the devices of these claims, as written, are nobody else's."""
+        await self._order.check(claims)
+
+    def _check(self, planned: assignment.Assignment, *, delegated: frozenset[str]) -> None:
+        own = self._lookout.announced.by(self._lease.name, planned.pod.metadata.uid)
+        self._check_pod(planned.pod, own=own)
+        if own is None or not own.version or self._lookout.has_gap or not self._lease.is_current:
+            raise collision.CollisionError("the announcement of the pod got lost")
+        if planned.node:
+            self._check_node(own, delegated=delegated)
+        labels = {each.claim.metadata.uid: identity.label(each.claim.metadata) for each in planned.allocations}
+        for claim, device in own.content.exclusive():
+            self._check_device(device, claim, labels[claim], own=own)
+
+    def _check_pod(self, waiting: pod.Pod, *, own: announcements.Record | None) -> None:
+        metadata = waiting.metadata
         current = self._pods.cache.get(metadata.name, namespace=metadata.namespace)
         if current is None or current.metadata.uid != metadata.uid or current.spec.node_name:
-            raise CollisionError("the pod got bound or deleted elsewhere in the meantime")
-        node = current.status.nominated_node_name
-        intent = self._intents.get(metadata.uid)
-        if node and node != kept and intent is not None and self._time.monotonic() < intent.seen + _PATIENCE_SECONDS:
-            raise CollisionError(f"another scheduler takes the pod to node {node}")
-        return current
+            raise collision.HeldError("the pod got bound or deleted elsewhere in the meantime")
+        for other in self._lookout.announced.of_pod(metadata.uid):
+            if other.peer != self._lease.name and (own is None or _is_earlier(other, own)):
+                raise collision.HeldError(f"another scheduler takes the pod to node {other.content.node}")
 
-    async def check_node(self, written: pod.Pod, node: str, *, demand: ledger.Demand) -> None:
-        """Returns once it is certain that a node has room for a pod that was written to be going there.
+    def _check_node(self, own: announcements.Record, *, delegated: frozenset[str]) -> None:
+        """Only what is bound, and what was announced before, counts: what was announced later has to give way."""
+        node, demand = own.content.node, own.content.demand
+        state = self._nodes.find(node)
+        if state is None:
+            raise collision.CollisionError(f"node {node} is gone")
+        account = state.ledger.copy()
+        for uid in [uid for uid in account.bookings if self._nodes.is_assumed(uid)]:
+            account.cancel(uid)
+        for other in self._lookout.announced.on_node(node):
+            if other.uid != own.uid and other.uid not in account.bookings and _is_earlier(other, own):
+                announced = pod.Pod(metadata=meta.ObjectMeta(uid=other.uid))
+                account.book(ledger.Booking(announced, other.content.demand))
+        is_short = noderesourcesfit.FitQuestion(demand, delegated).ask(account).reasons
+        if is_short or not nodeports.fits(demand.ports, account):
+            raise collision.CollisionError(f"node {node} got used up first")
 
-        Raises CollisionError where it has not, or where it took so long that others may have taken the pod over.
-        """
-        began = self._time.monotonic()
-        await self._until_seen(written)
-        uid = written.metadata.uid
-        intent = self._intents.get(uid)
-        if intent is None or intent.node != node or self._time.monotonic() - began > _PROMPT_SECONDS:
-            raise CollisionError("the pod got taken over, bound or deleted elsewhere in the meantime")
-        info = self._nodes.find(node)
-        if info is None:
-            raise CollisionError(f"node {node} is gone")
-        account = info.ledger.copy()
-        account.cancel(uid)
-        for booking in self._earlier_on(node, intent.version, but=uid):
-            account.book(booking)
-        for other in [each for each in account.bookings if self._nodes.is_assumed(each)]:
-            # Own plans count only from the moment on that they were written.
-            if other not in self._intents or self._intents[other].version > intent.version:
-                account.cancel(other)
-        if not nodeports.fits(demand.ports, account) or noderesourcesfit.FitQuestion(demand).ask(account).reasons:
-            raise CollisionError(f"node {node} got used up first")
-
-    def _earlier_on(self, node: str, version: int, *, but: str) -> Iterator[ledger.Booking]:
-        """The pods that are being taken to a node and said so before."""
-        for known in self._pods.cache:
-            intent = self._intents.get(known.metadata.uid)
-            if intent is not None and intent.node == node and intent.version <= version and known.metadata.uid != but:
-                claims = known.status.node_allocatable_resource_claim_statuses
-                yield ledger.Booking(known, ledger.demand(known, claims=claims))
-
-    # Waiting
-
-    async def _until_seen(self, written: pod.Pod | Claim) -> None:
-        """Returns once the informer has come as far as a write, or past the object."""
-        key = cache.key_of(written)
-        heard = asyncio.Event()
-        waiters = self._waiters.setdefault((type(written), key), [])
-        waiters.append(heard.set)
-        try:
-            while not self._is_seen(written):
-                heard.clear()
-                await heard.wait()
-        finally:
-            waiters.remove(heard.set)
-            if not waiters:
-                self._waiters.pop((type(written), key), None)
-
-    def _is_seen(self, written: pod.Pod | Claim) -> bool:
-        source = self._pods if isinstance(written, pod.Pod) else self._claims
-        version = int(written.metadata.resource_version)
-        if int(source.resource_version or 0) >= version:
-            return True
-        found = source.cache.get(written.metadata.name, namespace=written.metadata.namespace)
-        return found is not None and int(found.metadata.resource_version) >= version
+    def _check_device(self, device: identity.DeviceID, claim: str, label: str, *, own: announcements.Record) -> None:
+        for other in self._lookout.announced.with_device(device):
+            # Several pods may be about to allocate one and the same claim: which one does is for the claim to say.
+            if _is_earlier(other, own) and claim not in other.content.devices:
+                raise collision.CollisionError(f"device {device} got announced for another pod first")
+        for owner in self._state.owners(device):
+            if owner != label and announcements.is_claim(owner):
+                raise collision.CollisionError(f"device {device} got allocated for claim {owner} first")
 
 
-def _is_share(claim: Claim, device: identity.DeviceID) -> bool:
-    """Whether a claim has no more than a share of a device."""
-    allocation = claim.status.allocation
-    return allocation is None or all(
-        result.share_id is not None or result.admin_access or identity.device_of(result) != device
-        for result in allocation.devices.results
-    )
+def _is_earlier(other: announcements.Record, own: announcements.Record) -> bool:
+    return other.version <= own.version
+
+
+def _essence(result: resourceclaim.AllocationResult) -> Iterable[announcements.Result]:
+    """What of an allocation takes something away from others."""
+    for each in result.devices.results:
+        if not each.admin_access:
+            yield announcements.Result(
+                driver=each.driver,
+                pool=each.pool,
+                device=each.device,
+                share_id=each.share_id,
+                consumed_capacity=each.consumed_capacity,
+            )

@@ -210,6 +210,16 @@ class Queue:
             self._park(entry, Where.PARKED)
             self._counted(Where.PARKED, "ScheduleAttemptFailure")
 
+    def retry(self, entry: QueuedPod, *, current: pod.Pod) -> None:
+        """Take back a pod that was popped, to be tried again at once: what was decided for it came too late.
+
+        ``current`` is its newest state.
+        """
+        if entry.info.key in self._entries:
+            return
+        entry.info = podinfo.PodInfo(current)
+        self._activate(entry, event="ScheduleAttemptFailure")
+
     # Waking
 
     def wake(self, change: hints.Change, *, claim: cache.Key | None = None, but: str = "") -> None:

@@ -9,14 +9,13 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import resourceclaim
 from drachma.claims import identity
-from drachma.scheduler import custody, evictor, metrics, queue
+from drachma.scheduler import evictor, metrics, peers, queue
 from drachma.scheduler.framework import remedy
+from drachma.scheduler.peering import collision
 from drachma.scheduler.plugins.dynamicresources import claimwriter
 from drachma.scheduler.snapshot import podinfo
 
 _log = logging.getLogger(__name__)
-
-_UNNAMED_NODE: Final = "unnamed"
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], None]
 """Has something done in the background, under a name."""
@@ -34,16 +33,16 @@ class Remedies:
         measured: metrics.Metrics,
         spawn: Spawn,
         scheduler: str,
-        holding: custody.Custody | None = None,
+        others: peers.Peers | None = None,
     ) -> None:
-        """``holding`` is there where other schedulers write at the same time."""
+        """``others`` is there where other schedulers write at the same time."""
         self._queue: Final = waiting
         self._writer: Final = writer
         self._evictor: Final = evicting
         self._metrics: Final = measured
         self._spawn: Final = spawn
         self._scheduler: Final = scheduler
-        self._custody: Final = holding
+        self._peers: Final = others
 
     def apply(self, proposed: remedy.Remedy, info: podinfo.PodInfo) -> None:
         """Starts what may help a pod; it takes effect later, and then wakes the pod."""
@@ -59,33 +58,23 @@ class Remedies:
                 self._spawn(self._evict(proposed, info), f"preemption for {info.key}")
 
     async def _deallocate(self, claim: resourceclaim.ResourceClaim, info: podinfo.PodInfo) -> None:
-        if self._custody is None or not claim.status.reserved_for:
+        if self._peers is None or not claim.status.reserved_for:
             await self._writer.deallocate(claim)
             return
         # Another scheduler may be about to bind the pod with this very claim; then it is not in the way.
-        node = _node_of(claim)
-        if await self._custody.is_taken(info.pod, node):
-            try:
-                await self._writer.deallocate(claim)
-            finally:
-                await self._custody.let_go(info.pod, node)
+        hold = await self._peers.hold_back(info.pod)
+        try:
+            await self._writer.deallocate(claim)
+        finally:
+            self._peers.let_go(hold)
 
     async def _evict(self, eviction: remedy.Eviction, info: podinfo.PodInfo) -> None:
         if not await self._evictor.evict(eviction, info.pod, scheduler=self._scheduler):
             self._queue.activate(info.key)
 
 
-def _node_of(claim: resourceclaim.ResourceClaim) -> str:
-    """A node that a claim was allocated for, or a name for those that are not known by name."""
-    selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
-    for term in selector.node_selector_terms if selector is not None else ():
-        for field in term.match_fields:
-            return str(field.values[0])
-    return _UNNAMED_NODE
-
-
 async def _logged(write: Coroutine[Any, Any, object], what: str) -> None:
     try:
         await write
-    except (errors.DrachmaError, claimwriter.ClaimError) as error:
+    except (errors.DrachmaError, claimwriter.ClaimError, collision.CollisionError) as error:
         _log.warning("%s failed: %s", what, error)

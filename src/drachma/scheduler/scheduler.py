@@ -24,7 +24,7 @@ from drachma.client import protocol
 from drachma.runtime import clock, events, informers
 from drachma.scheduler import (
     binder,
-    custody,
+    bindings,
     cycle,
     evictor,
     handlers,
@@ -38,7 +38,7 @@ from drachma.scheduler import (
     settings,
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.framework import profile, verdict
+from drachma.scheduler.framework import profile
 from drachma.scheduler.framework.hints import Action, Change, Resource
 from drachma.scheduler.plugins.dynamicresources import claimwriter
 from drachma.scheduler.snapshot import Snapshot, podinfo
@@ -70,8 +70,6 @@ class Scheduler:
         self._pods: Final = shared.of(pod.Pod)
         self._ready: Final = asyncio.Event()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
-        # What a pod's status says may be the plan of another scheduler: then it is not ours to take back.
-        self._nobody: Final = None if self._settings.has_peers else ""
         enabled = self._settings.gates
         self.metrics: Final = metrics.Metrics(
             registry or prometheus_client.CollectorRegistry(),
@@ -81,7 +79,11 @@ class Scheduler:
         self.snapshot: Final = Snapshot(enabled)
         self._profile: Final = plugins or profiles.default(self._settings, time=self._clock, chance=self._chance)
         self._cycle: Final = cycle.Cycle(
-            self._profile, chance=self._chance, monotonic=self._clock.monotonic, observe=self.metrics.point
+            self._profile,
+            chance=self._chance,
+            monotonic=self._clock.monotonic,
+            observe=self.metrics.point,
+            favoured=self._favoured,
         )
         self.queue: Final = queue.Queue(
             self._profile.hints(self.snapshot),
@@ -103,16 +105,17 @@ class Scheduler:
             chance=self._chance,
             with_timestamps=enabled.binding_conditions,
         )
-        others = peers.Peers(shared, self.snapshot, time=self._clock) if self._settings.has_peers else None
+        self._peers: Final = self._make_peers(client) if self._settings.has_peers else None
         self._binder: Final = binder.Binder(
             client,
             self.snapshot.devices,
+            plugins=self._profile,
             chosen=self._settings,
             time=self._clock,
             writer=self._writer,
             recorder=self._recorder,
             measured=self.metrics,
-            others=others,
+            others=self._peers,
         )
         self._remedies: Final = remedies.Remedies(
             self.queue,
@@ -121,9 +124,22 @@ class Scheduler:
             measured=self.metrics,
             spawn=self._spawn,
             scheduler=self._settings.name,
-            holding=None if others is None else custody.Custody(client, others, time=self._clock),
+            others=self._peers,
         )
-        handlers.Handlers(self.snapshot, self.queue, scheduler_name=self._settings.name, others=others).register(shared)
+        handlers.Handlers(self.snapshot, self.queue, scheduler_name=self._settings.name, others=self._peers).register(
+            shared
+        )
+
+    def _make_peers(self, client: protocol.Client) -> peers.Peers:
+        return peers.Peers(
+            client,
+            self._informers,
+            self.snapshot,
+            self.queue,
+            scheduler=self._settings.name,
+            time=self._clock,
+            chance=self._chance,
+        )
 
     async def run(self) -> None:
         """Schedules until cancelled; begins once the informers have everything."""
@@ -135,6 +151,8 @@ class Scheduler:
             async with asyncio.TaskGroup() as group:
                 if self._owns_recorder:
                     group.create_task(self._recorder.run(), name="events of the scheduler")
+                if self._peers is not None:
+                    group.create_task(self._peers.run(), name="other schedulers")
                 group.create_task(self._schedule(), name="scheduling")
         finally:
             for task in tuple(self._tasks):
@@ -152,6 +170,8 @@ class Scheduler:
             await asyncio.sleep(0)
 
     async def _schedule(self) -> None:
+        if self._peers is not None:
+            await self._peers.joined()
         while True:
             await self._binder.room()
             entry = self.queue.pop()
@@ -178,6 +198,9 @@ class Scheduler:
             for task in waiting:
                 task.cancel()
 
+    def _favoured(self, nodes: int) -> int:
+        return nodes if self._peers is None else self._peers.favoured(nodes)
+
     # One pod
 
     def _attempt(self, entry: queue.QueuedPod) -> None:
@@ -185,6 +208,9 @@ class Scheduler:
         if info.pod.metadata.deletion_timestamp is not None:
             text = f"skip schedule deleting pod: {info.key}"
             self._recorder.record(info.pod, type=events.WARNING, reason="FailedScheduling", message=text)
+            return
+        if self._peers is not None and self._peers.is_elsewhere(info.uid):
+            self.queue.put_back(entry, rejectors=frozenset(), current=info.pod)
             return
         if entry.attempts == 1 and _is_unsupported(info.pod):
             text = "affinity and anti-affinity between pods are not applied"
@@ -206,19 +232,16 @@ class Scheduler:
         info = placed.info
         self.snapshot.bind(placed.assignment)
         self.metrics.point("Reserve", self._clock.monotonic() - reserving)
-        nominations = self.snapshot.nominations
-        binding = binder.Binding(placed, kept=nominations.kept(info.uid))
-        nominations.remove(info.uid)
-        self._spawn(self._bind(entry, binding, began=began), f"binding of {info.key}")
+        self.snapshot.nominations.remove(info.uid)
+        self._spawn(self._bind(entry, bindings.Binding(placed), began=began), f"binding of {info.key}")
 
-    async def _bind(self, entry: queue.QueuedPod, binding: binder.Binding, *, began: float) -> None:
+    async def _bind(self, entry: queue.QueuedPod, binding: bindings.Binding, *, began: float) -> None:
         placed = binding.placed
         info = placed.info
         try:
-            await self._profile.pre_bind(placed.cycle, placed.assignment)
             await self._binder.bind(binding)
-        except (binder.BindingError, verdict.AbortError) as error:
-            await self._unbind(entry, binding, message=str(error), began=began)
+        except bindings.BindingError as error:
+            await self._unbind(entry, binding, error=error, began=began)
             return
         now = self._clock.monotonic()
         self.metrics.attempt(metrics.SCHEDULED, now - began)
@@ -229,11 +252,12 @@ class Scheduler:
         self._recorder.record(info.pod, type=events.NORMAL, reason="Scheduled", message=text)
         _log.debug("pod %s bound to node %s, %d nodes would have done", info.key, placed.node, placed.feasible)
 
-    async def _unbind(self, entry: queue.QueuedPod, binding: binder.Binding, *, message: str, began: float) -> None:
+    async def _unbind(
+        self, entry: queue.QueuedPod, binding: bindings.Binding, *, error: bindings.BindingError, began: float
+    ) -> None:
         """Take back a pod that could not be bound."""
         await self._binder.undo(binding)
         placed = binding.placed
-        await self._profile.unreserve(placed.cycle, placed.assignment)
         info = placed.info
         if self.snapshot.unbind(placed.assignment):
             self.queue.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, info.pod, None), but=info.uid)
@@ -244,7 +268,21 @@ class Scheduler:
                 status=msgspec.structs.replace(allocation.claim.status, allocation=allocation.result),
             )
             self.queue.wake(Change(Resource.RESOURCE_CLAIM, Action.UPDATE, held, allocation.claim), but=info.uid)
-        self._failed(entry, message, began=began)
+        if isinstance(error, bindings.CollidedError):
+            self._collided(entry, error)
+        else:
+            self._failed(entry, str(error), began=began)
+
+    def _collided(self, entry: queue.QueuedPod, error: bindings.CollidedError) -> None:
+        """Try a pod again, at once unless another scheduler has it: nothing about the pod itself is wrong."""
+        _log.debug("pod %s: %s", entry.info.key, error)
+        current = self._current(entry)
+        if current is None:
+            return
+        if error.is_held:
+            self.queue.put_back(entry, rejectors=frozenset(), current=current)
+        else:
+            self.queue.retry(entry, current=current)
 
     def _unfit(self, entry: queue.QueuedPod, unfit: Unfit, *, began: float) -> None:
         info = unfit.info
@@ -261,7 +299,7 @@ class Scheduler:
             nominated = tried.node
             self._nominate(info, nominated)
         elif tried.is_hopeless:
-            nominated = self._nobody
+            nominated = ""
             self.snapshot.nominations.remove(info.uid)
         text = unfit.diagnosis.message(tried.message)
         _log.debug("pod %s: %s", info.key, text)
@@ -279,7 +317,7 @@ class Scheduler:
         for other in nominations.behind(info, node):
             nominations.remove(other.uid)
             self.queue.activate(other.key)
-        nominations.keep(info, node)
+        nominations.put(info, node)
 
     def _failed(self, entry: queue.QueuedPod, message: str, *, began: float) -> None:
         self.metrics.attempt(metrics.ERROR, self._clock.monotonic() - began)
@@ -290,7 +328,7 @@ class Scheduler:
             reason=messages.SCHEDULER_ERROR,
             text=message,
             rejectors=frozenset(),
-            nominated=self._nobody,
+            nominated="",
         )
 
     def _return(
@@ -303,14 +341,21 @@ class Scheduler:
         nominated: str | None,
     ) -> None:
         """Put a pod back, and say why it was not scheduled; nothing of that if it is gone or bound by now."""
-        key = entry.info.key
-        current = self._pods.cache.get(key.name, namespace=key.namespace)
-        if current is None or current.metadata.uid != entry.info.uid or current.spec.node_name:
+        current = self._current(entry)
+        if current is None:
             self.snapshot.nominations.remove(entry.info.uid)
             return
         self.queue.put_back(entry, rejectors=rejectors, current=current)
         self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=messages.note(text))
         self._statuses.submit(podstatus.Message(current, reason, text, nominated))
+
+    def _current(self, entry: queue.QueuedPod) -> pod.Pod | None:
+        """The newest state of a pod; None if it is gone, bound, or another scheduler's to look after by now."""
+        key = entry.info.key
+        current = self._pods.cache.get(key.name, namespace=key.namespace)
+        if current is None or current.metadata.uid != entry.info.uid or current.spec.node_name:
+            return None
+        return current if self._peers is None or self._peers.is_responsible(current) else None
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)

@@ -27,4 +27,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that are written at the same time: enough to keep a server busy, few enough for the first not to wait."""
     pauses: queue.Pauses = queue.Pauses()
     has_peers: bool = False
-    """Whether other schedulers write at the same time: then every allocation is checked once more before binding."""
+    """Whether other schedulers work at the same time: then each announces what it does, and checks what others do."""

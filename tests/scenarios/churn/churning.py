@@ -256,6 +256,9 @@ class Churn:
         label = self._any(self._schedulers())
         if label is None:
             return "no scheduler to kill"
+        if self.chance.random() < 0.3:
+            await self.plane.stop(label)
+            return f"stop {label}"
         await self.plane.kill(label)
         return f"kill {label}"
 

@@ -18,31 +18,17 @@ class Nominations:
         if parent is None:
             self._node_of = forkmap.ForkMap[str, str]()
             self._by_node = forkmap.ForkMap[str, _Pods](copy=dict)
-            self._own = forkmap.ForkMap[str, str]()
         else:
             self._node_of = parent._node_of.fork()
             self._by_node = parent._by_node.fork()
-            self._own = parent._own.fork()
 
     def fork(self) -> Nominations:
         """The same nominations, to be changed apart."""
         return Nominations(self)
 
-    def keep(self, info: podinfo.PodInfo, node: str) -> None:
-        """Keep a node for a pod, because others were evicted from it here."""
-        self.put(info, node)
-        self._own[info.uid] = node
-
-    def kept(self, uid: str) -> str:
-        """The node that is kept for a pod because of what was done here, not because its status says so."""
-        return self._own.get(uid, "")
-
     def put(self, info: podinfo.PodInfo, node: str) -> None:
         """Keep a node for a pod, or no node if it is empty."""
-        own = self._own.get(info.uid)
         self.remove(info.uid)
-        if own is not None and own == node:
-            self._own[info.uid] = own
         if node:
             self._node_of[info.uid] = node
             if node not in self._by_node:
@@ -51,7 +37,6 @@ class Nominations:
 
     def remove(self, uid: str) -> None:
         """Keep no node for a pod any more."""
-        self._own.pop(uid, None)
         node = self._node_of.pop(uid, None)
         if node is not None:
             waiting = self._by_node.mutable(node)

@@ -1,0 +1,128 @@
+"""The order of allocations: makes sure that what a claim got was nobody else's before.
+
+Claims are separate objects, so two schedulers can write the same device into two of them. What decides is the order of
+writes: a scheduler waits until it sees its own come back, by which time it has seen every earlier one, and then looks
+whether what was taken earlier leaves room. Of two that collide the later one always finds out; the earlier one need not
+know. Schedulers that announce what they do collide here only over shares, counters, or with what somebody else wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from drachma import allocator
+from drachma.api import resourceclaim
+from drachma.claims import identity
+from drachma.scheduler.peering import announcements, collision, progress
+from drachma.scheduler.snapshot import Snapshot
+
+Claim = resourceclaim.ResourceClaim
+
+
+class ClaimOrder:
+    """Checks claims after they were written."""
+
+    def __init__(self, snapshot: Snapshot, claims: progress.Progress[Claim]) -> None:
+        self._nodes: Final = snapshot.nodes
+        self._devices: Final = snapshot.devices
+        self._claims: Final = claims
+
+    async def check(self, claims: Iterable[Claim]) -> None:
+        """Returns once it is certain that the devices of these claims, as written, are nobody else's.
+
+        Raises CollisionError where they are, or where a claim was changed in a way that matters.
+        """
+        written = tuple(claims)
+        for claim in written:
+            await self._claims.until_seen(claim)
+        for claim in written:
+            self._check(claim)
+
+    def _check(self, claim: Claim) -> None:
+        metadata = claim.metadata
+        label = f"{metadata.namespace}/{metadata.name}"
+        current = self._devices.claims.get(metadata.namespace, metadata.name)
+        if current is None or current.metadata.uid != metadata.uid or current.status.allocation is None:
+            raise collision.CollisionError(f"claim {label} got deallocated elsewhere in the meantime")
+        allocation = current.status.allocation
+        if self._is_undisputed(allocation):
+            return
+        earlier = self._earlier_than(current)
+        pools = identity.pools_of(allocation)
+        state = allocator.AllocatedState(consumable_capacity=self._devices.features.consumable_capacity)
+        for other in earlier:
+            if other.status.allocation is not None and not pools.isdisjoint(identity.pools_of(other.status.allocation)):
+                state.put_claim(other)
+        for result in allocation.devices.results:
+            if result.admin_access:
+                continue
+            device = identity.device_of(result)
+            owners = state.owners(device)
+            if owners and (result.share_id is None or any(not _is_share(other, device) for other in earlier)):
+                raise collision.CollisionError(
+                    f"claim {label}: device {device} got allocated for claim {owners[0]} first"
+                )
+        state.put_claim(current)
+        self._check_totals(label, allocation, state)
+
+    def _is_undisputed(self, allocation: resourceclaim.AllocationResult) -> bool:
+        """Whether nobody at all, earlier or later, has anything to do with the same devices; the usual case."""
+        state = self._devices.state
+        for result in allocation.devices.results:
+            device = identity.device_of(result)
+            published = self._devices.find(result)
+            if result.share_id is not None or published is None or published.consumes_counters:
+                return False
+            if not result.admin_access and sum(map(announcements.is_claim, state.owners(device))) > 1:
+                return False
+        return True
+
+    def _earlier_than(self, claim: Claim) -> list[Claim]:
+        """The claims that were allocated before this one."""
+        tracker = self._devices.claims
+        own = tracker.allocated_at(claim.metadata.namespace, claim.metadata.name)
+        return [
+            other
+            for other in tracker
+            if other.metadata.uid != claim.metadata.uid
+            and other.status.allocation is not None
+            and tracker.allocated_at(other.metadata.namespace, other.metadata.name) <= own
+        ]
+
+    def _check_totals(
+        self, label: str, allocation: resourceclaim.AllocationResult, state: allocator.AllocatedState
+    ) -> None:
+        """Refuse capacity and counters that are overdrawn."""
+        for result in allocation.devices.results:
+            device = self._devices.find(result)
+            if device is None:
+                continue
+            name = identity.device_of(result)
+            for key, consumed in state.consumed(name).items():
+                capacity = device.capacity.get(key)
+                if capacity is not None and capacity.value is not None and consumed > capacity.value:
+                    raise collision.CollisionError(f"claim {label}: capacity {key} of device {name} got used up first")
+        for block in self._blocks(allocation):
+            if block.counters is not None and min(state.counters_left(block), default=0) < 0:
+                raise collision.CollisionError(f"claim {label}: counters of pool {block.pool_id} got used up first")
+
+    def _blocks(self, allocation: resourceclaim.AllocationResult) -> Iterator[allocator.pool.Block]:
+        """The pools of an allocation, as some node sees them."""
+        pools = identity.pools_of(allocation)
+        for info in self._nodes:
+            if not pools:
+                return
+            for block in self._devices.view(info).blocks:
+                if block.pool_id in pools:
+                    pools.discard(block.pool_id)
+                    yield block
+
+
+def _is_share(claim: Claim, device: identity.DeviceID) -> bool:
+    """Whether a claim has no more than a share of a device."""
+    allocation = claim.status.allocation
+    return allocation is None or all(
+        result.share_id is not None or result.admin_access or identity.device_of(result) != device
+        for result in allocation.devices.results
+    )
