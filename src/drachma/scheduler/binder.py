@@ -24,13 +24,12 @@ from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation
 from drachma.client import patches, protocol, transactions
 from drachma.runtime import clock, events
-from drachma.scheduler import bindings, metrics, peers, settings
+from drachma.scheduler import bindings, devicewait, metrics, peers, settings
 from drachma.scheduler.framework import profile, verdict
 from drachma.scheduler.peering import collision
 from drachma.scheduler.plugins.dynamicresources import (
     claimchanges,
     claimwriter,
-    devicewait,
     extendedclaim,
     verdicts,
 )
