@@ -61,7 +61,12 @@ class SchedulerWorld(clusterview.ClusterView):
 
     async def kill(self, label: str = "first") -> None:
         """Ends a scheduler wherever it is, as a power cut would."""
-        self._lines.pop(label).cut()
+        self._lines[label].cut()
+        await self.stop(label)
+
+    async def stop(self, label: str = "first") -> None:
+        """Asks a scheduler to end, and waits until it has."""
+        del self._lines[label]
         _, task = self._running.pop(label)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

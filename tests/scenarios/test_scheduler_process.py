@@ -1,13 +1,14 @@
-"""``drachma scheduler`` as users run it: a process of its own, by kubeconfig, one leader at a time."""
+"""``drachma scheduler`` as users run it: processes of their own, by kubeconfig; one of them leads, or all work."""
 
 import asyncio
 import pathlib
 
 import pytest
 
-from drachma.api import event, lease, pod
+from drachma.api import event, lease, pod, resourceclaim
 from drachma.client import Client, http, protocol
 from drachma.runtime import clock
+from drachma.scheduler.peering import peerlease
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import processes, schedulers
@@ -53,14 +54,7 @@ async def test_a_scheduler_takes_up_what_a_killed_one_left(tmp_path: pathlib.Pat
             asyncio.timeout(120),
             http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
         ):
-            await client.create(node("n1").build())
-            await client.create(device_class("gpu", 'device.driver == "gpu.example.com"').build())
-            gpus = [f"gpu-{number}" for number in range(COUNT)]
-            await client.create(resource_slice("n1", driver="gpu.example.com").on_node("n1").devices(*gpus).build())
-            for number in range(COUNT):
-                await client.create(claim(f"c{number}").request("gpu", device_class="gpu").build())
-                waiting = a_pod(f"p{number}").container("c", claims=("x",)).claim("x", claim=f"c{number}")
-                await client.create(schedulers.completed(waiting.build()))
+            await create_pods(client)
             async with processes.command("scheduler", *arguments) as first:
                 await until_bound(client, left=COUNT - 1)
                 first.kill()
@@ -68,6 +62,50 @@ async def test_a_scheduler_takes_up_what_a_killed_one_left(tmp_path: pathlib.Pat
                 await until_bound(client, left=0)
             refused = [each for each in (await client.list(event.Event)).items if each.reason == "FailedScheduling"]
             assert refused == []
+
+
+async def test_two_schedulers_share_the_work_and_one_dies(tmp_path: pathlib.Path) -> None:
+    with processes.running(tmp_path / "data") as server:
+        arguments = ("--kubeconfig", str(server.kubeconfig), "--peers")
+        async with (
+            asyncio.timeout(120),
+            http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
+            processes.command("scheduler", *arguments),
+            processes.command("scheduler", *arguments) as second,
+        ):
+            await until_joined(client, 2)
+            await create_pods(client)
+            await until_bound(client, left=COUNT - 10)
+            second.kill()
+            await until_bound(client, left=0)
+            claims = (await client.list(resourceclaim.ResourceClaim)).items
+            allocations = [each.status.allocation for each in claims if each.status.allocation is not None]
+            devices = {result.device for each in allocations for result in each.devices.results}
+            assert len(allocations) == len(devices) == COUNT
+            refused = [each for each in (await client.list(event.Event)).items if each.reason == "FailedScheduling"]
+            assert refused == []
+
+
+async def until_joined(client: Client, count: int) -> None:
+    """Returns when so many schedulers are there."""
+    listing = await client.list(lease.Lease, peerlease.SELECTION)
+    names = {each.metadata.name for each in listing.items}
+    version = listing.resource_version
+    async with client.watch(lease.Lease, peerlease.SELECTION, resource_version=version) as watch:
+        while len(names) < count:
+            names |= {each.object.metadata.name for each in await watch.batch()}
+
+
+async def create_pods(client: Client) -> None:
+    """A node with as many devices as pods, each with a claim."""
+    await client.create(node("n1").build())
+    await client.create(device_class("gpu", 'device.driver == "gpu.example.com"').build())
+    gpus = [f"gpu-{number}" for number in range(COUNT)]
+    await client.create(resource_slice("n1", driver="gpu.example.com").on_node("n1").devices(*gpus).build())
+    for number in range(COUNT):
+        await client.create(claim(f"c{number}").request("gpu", device_class="gpu").build())
+        waiting = a_pod(f"p{number}").container("c", claims=("x",)).claim("x", claim=f"c{number}")
+        await client.create(schedulers.completed(waiting.build()))
 
 
 async def until_bound(client: Client, *, left: int) -> None:
