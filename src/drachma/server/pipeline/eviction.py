@@ -29,7 +29,10 @@ class _Eviction(struct.Struct, frozen=True, kw_only=True):
 
 
 async def evict(services: Services, call: Call) -> Answer:
-    """Charges the budget, sets the condition and deletes the pod: one commit, so that it happens altogether or not."""
+    """Charges the budget and sets the condition in one commit, then deletes the pod: watchers see both versions.
+
+    A deletion that names the version it means comes without the condition, which would make another version.
+    """
     media_type = negotiation.body_type(call.body.media_type)
     wanted = options.for_write(call.query, "CreateOptions")
     eviction = podcalls.read(call, _Eviction, wanted, media_type=media_type, also=_OLD_VERSIONS)
@@ -39,7 +42,12 @@ async def evict(services: Services, call: Call) -> Answer:
     if wanted.is_dry_run and not how.is_dry_run:
         how = msgspec.structs.replace(how, is_dry_run=True)
     removal = deletion.Deletion(services, services.write(call), how)
-    await services.committer.commit_all((budgetcharge.BudgetCharge(services, call, removal), _Mark(removal), removal))
+    charge = budgetcharge.BudgetCharge(services, call, removal)
+    if how.is_dry_run or how.resource_version is not None:
+        await services.committer.commit_all((charge, removal))
+    else:
+        await services.committer.commit_all((charge, _Mark(removal)))
+        await services.committer.commit(removal)
     return Answer(201, Verbatim(status.success(201)))
 
 

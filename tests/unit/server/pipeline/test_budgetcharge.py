@@ -108,7 +108,7 @@ async def test_the_pod_goes_and_the_budget_is_charged(server: Client) -> None:
     await _budget(server, COUNTS)
     before = server.store.revision
     assert (await _evict(server)).code == 201
-    assert server.store.revision == before + 2
+    assert server.store.revision == before + 3
     assert (await server.call("GET", f"{PODS}/p")).code == 404
     budget = (await server.call("GET", f"{BUDGETS}/b")).body
     status = budget["status"]
