@@ -7,6 +7,7 @@ from drachma.server.kinds.batch import job
 from drachma.server.kinds.coordination import lease
 from drachma.server.kinds.core import configmap, event, namespace, node, pod, resourcequota, secret, serviceaccount
 from drachma.server.kinds.policy import poddisruptionbudget
+from drachma.server.kinds.rbac import clusterrole, clusterrolebinding, role, rolebinding
 from drachma.server.kinds.resource import (
     deviceclass,
     devicetaintrule,
@@ -18,6 +19,8 @@ from drachma.server.kinds.scheduling import priorityclass
 from drachma.server.surface.apisurface import Kind
 
 KINDS: Final[tuple[Kind, ...]] = (
+    clusterrole.KIND,
+    clusterrolebinding.KIND,
     configmap.KIND,
     deployment.KIND,
     deviceclass.KIND,
@@ -35,6 +38,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     resourceclaimtemplate.KIND,
     resourcequota.KIND,
     resourceslice.KIND,
+    role.KIND,
+    rolebinding.KIND,
     secret.KIND,
     serviceaccount.KIND,
 )

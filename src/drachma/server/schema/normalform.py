@@ -69,7 +69,8 @@ def _left_out(field: model.Field) -> bool:
         case model.Scalar(name=name):
             return not field.required and not field.filled and not field.optional and name in model.ZEROS
         case _:
-            return not field.required and not field.nulled
+            # Nor are empty lists and maps what Go reads back from its store: what is always written becomes null.
+            return field.nulled or not field.required
 
 
 def _settle(kind: model.Type) -> Settle | None:

@@ -72,3 +72,15 @@ def _plain_cells(document: Document, now: datetime) -> Cells:
 
 PLAIN: Final = Layout((NAME, AGE), _plain_cells)
 """Name and age, for kinds without columns of their own."""
+
+
+def _created_cells(document: Document, now: datetime) -> Cells:
+    metadata = document.get("metadata") or {}
+    return [str(metadata.get("name", "")), metadata.get("creationTimestamp")]
+
+
+CREATED: Final = Layout(
+    (NAME, Column("Created At", "date", description="When the object was created.")),
+    _created_cells,
+)
+"""Name and time of creation, which upstream shows of kinds that it has no columns for."""
