@@ -15,7 +15,26 @@ from drachma.server.surface import resources
 
 Document: TypeAlias = dict[str, Any]
 
-_ORDER: Final = ("apps", "batch", "policy", "scheduling.k8s.io", "coordination.k8s.io", "resource.k8s.io")
+_ORDER: Final = (
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "apiextensions.k8s.io",
+    "admissionregistration.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "resource.k8s.io",
+    "discovery.k8s.io",
+)
 """Clients that are asked for a resource by a name of several groups take the first."""
 
 
