@@ -10,6 +10,7 @@ nothing more is reported; other faults (reserved words, bad literals, bad macro 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import msgspec
 
@@ -70,10 +71,18 @@ class _Parser(reduction.Reduction):
             kind = self.kinds[at]
             action = _PREFIX.get(kind) if value_next else _POSTFIX.get(kind)
             if action is None:
-                self.unexpected(at)
+                self.misplaced(at, value_next=value_next)
             self.at = at + 1
             value_next = action(self, at)
         return self.operands[0]
+
+    def misplaced(self, at: int, *, value_next: bool) -> NoReturn:
+        """Refuse a token that means nothing where it stands."""
+        if value_next:
+            self.unexpected(at, expecting=_VALUE_BEGINS, then=_PREFIX)
+        if all(entry.precedence != reduction.BRACKET for entry in self.stack[1:]):
+            self.unexpected(at, expecting=lexer.END, then=(lexer.END,))
+        self.unexpected(at)
 
     # What a token means where a value comes next. All return whether a value comes next again.
 
@@ -221,7 +230,8 @@ class _Parser(reduction.Reduction):
         elif kind == lexer.ESCAPED_IDENT:
             field = field[1:-1]
         else:
-            self.unexpected(field_at)
+            after = "" if kind == lexer.END else self.shown(field_at)
+            self.refuse(field_at, f"no viable alternative at input '.{'?' if optional else ''}{after}'")
         node: ast.Node
         id_ = self.number(self.offsets[at])
         if optional:
@@ -325,7 +335,7 @@ class _Parser(reduction.Reduction):
     def end_bracket(self, at: int) -> bool:
         top = self.end_expression(at)
         if self.kinds[at] != _ENDS.get(top.kind):
-            self.unexpected(at)
+            self.misplaced(at, value_next=False)
         inside = self.close()
         node: ast.Node
         match top.kind:
@@ -367,6 +377,10 @@ class _Parser(reduction.Reduction):
 
 _ENDS = {"(": ")", "call": ")", "[": "]", "index": "]", "value": "}", "message": "}"}
 _LAST_COMMA = {"[": "]", "value": "}", "message": "}"}
+
+_VALUE_BEGINS = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
 
 _Action = Callable[[_Parser, int], bool]
 _PREFIX: dict[str, _Action] = {

@@ -6,6 +6,7 @@ are expanded where their call ends, and nesting is counted as upstream's grammar
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NoReturn
 
 from drachma.cel import ast, lexer, macros, source, tree
@@ -67,13 +68,24 @@ class Reduction:
         # Where the nodes of the macro being expanded stand.
         self.macro_offset = 0
 
-    def unexpected(self, at: int) -> NoReturn:
-        """Refuse the token; text that is no token, standing at the end of the tokens, was refused before it."""
+    def unexpected(self, at: int, *, expecting: str = "", then: Container[str] = ()) -> NoReturn:
+        """Refuse the token; text that is no token, standing at the end of the tokens, was refused before it.
+
+        ``expecting`` says what could stand here. Where one of ``then`` follows, the token is just one too many.
+        """
+        is_extra = self.kinds[at] != lexer.END and self.kinds[at + 1] in then
+        what = "extraneous" if is_extra else "mismatched"
+        self.refuse(at, f"{what} input '{self.shown(at)}'{f' expecting {expecting}' if expecting else ''}")
+
+    def refuse(self, at: int, problem: str) -> NoReturn:
+        """Refuse the token for that reason."""
         if self.kinds[at] == lexer.END and self.lexical is not None:
             raise RefusedError(self.lexical)
-        shown = self.texts[at].replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-        message = f"Syntax error: mismatched input '{shown}'"
-        raise RefusedError(source.Issue(self.offsets[at], message))
+        raise RefusedError(source.Issue(self.offsets[at], f"Syntax error: {problem}"))
+
+    def shown(self, at: int) -> str:
+        """A token as messages show it."""
+        return self.texts[at].replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
     def report(self, offset: int, message: str) -> None:
         self.issues.append(source.Issue(offset, message))

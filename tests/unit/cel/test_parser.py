@@ -73,18 +73,26 @@ def test_position_of_the_root(text: str, want: int) -> None:
     assert parsed.positions[parsed.root.id] == want
 
 
+_VALUE = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+"""What a value can begin with, as messages list it."""
+
+
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
-        pytest.param("", 0, "Syntax error: mismatched input '<EOF>'", id="nothing"),
-        pytest.param("1 +", 4, "Syntax error: mismatched input '<EOF>'", id="missing-operand"),
-        pytest.param("1 1", 3, "Syntax error: mismatched input '1'", id="two-values"),
+        pytest.param("", 0, f"Syntax error: mismatched input '<EOF>' expecting {_VALUE}", id="nothing"),
+        pytest.param("object.", 8, "Syntax error: no viable alternative at input '.'", id="missing-field"),
+        pytest.param("this is not valid", 6, "Syntax error: mismatched input 'is' expecting <EOF>", id="prose"),
+        pytest.param("1 +", 4, f"Syntax error: mismatched input '<EOF>' expecting {_VALUE}", id="missing-operand"),
+        pytest.param("1 1", 3, "Syntax error: extraneous input '1' expecting <EOF>", id="two-values"),
         pytest.param("(1", 3, "Syntax error: mismatched input '<EOF>'", id="unclosed"),
-        pytest.param("1)", 2, "Syntax error: mismatched input ')'", id="unopened"),
+        pytest.param("1)", 2, "Syntax error: extraneous input ')' expecting <EOF>", id="unopened"),
         pytest.param("(1]", 3, "Syntax error: mismatched input ']'", id="wrong-bracket"),
-        pytest.param("()", 2, "Syntax error: mismatched input ')'", id="empty-parentheses"),
-        pytest.param("f(1,)", 5, "Syntax error: mismatched input ')'", id="comma-after-last-argument"),
-        pytest.param("[1,,]", 4, "Syntax error: mismatched input ','", id="two-commas"),
+        pytest.param("()", 2, f"Syntax error: mismatched input ')' expecting {_VALUE}", id="empty-parentheses"),
+        pytest.param("f(1,)", 5, f"Syntax error: mismatched input ')' expecting {_VALUE}", id="comma-after-last"),
+        pytest.param("[1,,]", 4, f"Syntax error: mismatched input ',' expecting {_VALUE}", id="two-commas"),
         pytest.param("[, 1]", 4, "Syntax error: mismatched input '1'", id="comma-before-first-element"),
         pytest.param("[1 : 2]", 4, "Syntax error: mismatched input ':'", id="colon-in-list"),
         pytest.param("{1}", 3, "Syntax error: mismatched input '}'", id="key-without-value"),
@@ -94,15 +102,15 @@ def test_position_of_the_root(text: str, want: int) -> None:
         pytest.param("a : b", 3, "Syntax error: mismatched input ':'", id="stray-colon"),
         pytest.param("-!a", 2, "Syntax error: mismatched input '!'", id="minus-not"),
         pytest.param("!-a", 2, "Syntax error: mismatched input '-'", id="not-minus"),
-        pytest.param("a.in", 3, "Syntax error: mismatched input 'in'", id="keyword-as-field"),
-        pytest.param("a.?b(c)", 5, "Syntax error: mismatched input '('", id="optional-call"),
-        pytest.param("a.`b`(c)", 6, "Syntax error: mismatched input '('", id="quoted-call"),
-        pytest.param("(a)(b)", 4, "Syntax error: mismatched input '('", id="call-of-a-value"),
+        pytest.param("a.in", 3, "Syntax error: no viable alternative at input '.in'", id="keyword-as-field"),
+        pytest.param("a.?b(c)", 5, "Syntax error: mismatched input '(' expecting <EOF>", id="optional-call"),
+        pytest.param("a.`b`(c)", 6, "Syntax error: mismatched input '(' expecting <EOF>", id="quoted-call"),
+        pytest.param("(a)(b)", 4, "Syntax error: mismatched input '(' expecting <EOF>", id="call-of-a-value"),
         pytest.param("(a){}", 4, "Syntax error: mismatched input '{'", id="message-of-a-value"),
         pytest.param("(a).b{}", 6, "Syntax error: mismatched input '{'", id="message-of-a-field"),
         pytest.param("a{1: 2}", 3, "Syntax error: mismatched input '1'", id="message-field-without-name"),
         pytest.param("1 + #", 5, "Syntax error: token recognition error at: '#'", id="no-token"),
-        pytest.param("1 1 #", 3, "Syntax error: mismatched input '1'", id="first-fault-before-no-token"),
+        pytest.param("1 1 #", 3, "Syntax error: extraneous input '1' expecting <EOF>", id="first-fault-counts"),
         pytest.param("for", 1, "reserved identifier: for", id="reserved-variable"),
         pytest.param(".while(1)", 1, "reserved identifier: while", id="reserved-function"),
         pytest.param("1 + 9223372036854775808", 5, "invalid int literal", id="int-out-of-range"),
