@@ -1,8 +1,9 @@
 """Environments: which variables, types, functions and macros an expression can use, and how strict it is read.
 
-``device_environment`` is what Kubernetes compiles device selectors in; ``plain_environment`` has the same libraries
-with variables of the caller's choice and literals of mixed types, as the language defines them. Environments are
-built once and shared; nothing in them changes but the memory of overloads already resolved.
+``device_environment`` is what Kubernetes compiles device selectors in, ``base_environment`` what it compiles all other
+expressions in: of policies, webhooks and custom resources, each with variables of its own. ``plain_environment`` has
+the same libraries and literals of mixed types, as the language defines them. Environments are built once and shared;
+nothing in them changes but the memory of overloads already resolved.
 """
 
 from __future__ import annotations
@@ -172,13 +173,13 @@ _LIBRARIES = (
     resources.VERSIONS,
     lists.FUNCTIONS,
 )
-_MACROS: macros.Macros = {
+_BASE_MACROS: macros.Macros = {
     **macros.STANDARD,
     **macros.OPTIONALS,
     **macros.TWO_VARIABLES,
     **macros.SORTING,
-    **macros.BINDINGS,
 }
+_MACROS: macros.Macros = {**_BASE_MACROS, **macros.BINDINGS}
 
 
 @functools.cache
@@ -213,6 +214,36 @@ def device_environment(
         bounds={"device": _DEVICE_BOUND},
         attribute=attribute,
     )
+
+
+def base_environment(
+    variables: Mapping[str, types.Type],
+    objects: Mapping[str, Mapping[str, types.Type]] | None = None,
+    *,
+    expressions: Expressions = Expressions.STORED,
+    functions: tuple[declarations.Function, ...] = (),
+    bounds: Mapping[str, sizes.Bound] | None = None,
+) -> Environment:
+    """What Kubernetes gives every expression, with these variables, object types and further functions."""
+    return Environment(
+        variables=variables,
+        functions=declarations.merged((_base_functions(expressions).values(), functions)),
+        known_macros=_BASE_MACROS,
+        objects=objects or {},
+        literals=Literals.UNIFORM,
+        bounds=bounds,
+    )
+
+
+@functools.cache
+def _base_functions(expressions: Expressions) -> Mapping[str, declarations.Function]:
+    # As for devices: the newer version of the list functions is not for new expressions yet.
+    tables = [*_LANGUAGE, *_LIBRARIES]
+    stored = expressions is Expressions.STORED
+    tables.insert(len(tables) if stored else len(_LANGUAGE), lists.KUBERNETES)
+    if stored:
+        tables.append(lists.INCLUDES)
+    return declarations.merged(tables)
 
 
 def plain_environment(

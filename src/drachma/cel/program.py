@@ -110,6 +110,11 @@ class Program:
         return reads.find(self._plan)
 
     @functools.cached_property
+    def names(self) -> frozenset[str]:
+        """All variables that an evaluation may read."""
+        return reads.names(self._plan)
+
+    @functools.cached_property
     def _code(self) -> machine.Code:
         return stepwise.assemble(self._plan)
 

@@ -38,6 +38,18 @@ def find(plan: steps.Node) -> frozenset[Path] | None:
     return frozenset(path for path in found if not _is_covered(path, found))
 
 
+def names(plan: steps.Node) -> frozenset[str]:
+    """The names of all variables that evaluating a plan may read, those of comprehensions among them."""
+    found: set[str] = set()
+    todo: list[Any] = [plan]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, steps.Attribute) and isinstance(node.base, steps.Variable):
+            found.add(node.base.name.removeprefix("."))
+        todo.extend(steps.children(node))
+    return frozenset(found)
+
+
 def _is_covered(path: Path, found: set[Path]) -> bool:
     return any(path[:length] in found for length in range(1, len(path)))
 

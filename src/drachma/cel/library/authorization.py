@@ -1,7 +1,7 @@
 """Kubernetes' authorizer library.
 
-No device expression can reach an authorizer, but the names are declared upstream, so a wrong call of one is
-reported as a missing overload and not as an unknown name.
+Expressions of admission reach an authorizer through a variable. No device expression can, but the names are declared
+there too, so a wrong call of one is reported as a missing overload and not as an unknown name.
 """
 # ruff: noqa: E501
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from drachma.cel import types
-from drachma.cel.runtime import formats, networks, quantities, urls, values
+from drachma.cel.runtime import authorizers, formats, networks, quantities, urls, values
 from drachma.values import quantity, semver
 
 _NULL: Final = type(None)
@@ -28,11 +28,17 @@ NAMES: Final[dict[type, str]] = {
     values.Duration: types.DURATION.name,
     values.Growing: "list",
     values.GrowingMap: "map",
+    values.LazyMap: "map",
     values.NativeMap: "map",
     values.Optional: types.OPTIONAL_NAME,
     values.Timestamp: types.TIMESTAMP.name,
     values.TypeValue: "type",
     values.UInt: "uint",
+    authorizers.Authorizer: authorizers.AUTHORIZER,
+    authorizers.Decision: authorizers.DECISION,
+    authorizers.GroupCheck: authorizers.GROUP_CHECK,
+    authorizers.PathCheck: authorizers.PATH_CHECK,
+    authorizers.ResourceCheck: authorizers.RESOURCE_CHECK,
     formats.Format: types.NAMED_FORMAT.name,
     networks.CIDR: types.CIDR.name,
     networks.IP: types.IP.name,
@@ -57,11 +63,17 @@ _GO_NAMES: Final[dict[type, str]] = {
     values.Duration: "types.Duration",
     values.Growing: "*types.mutableList",
     values.GrowingMap: "*types.mutableMap",
+    values.LazyMap: "*lazy.MapValue",
     values.NativeMap: "*types.baseMap",
     values.Optional: "*types.Optional",
     values.Timestamp: "types.Timestamp",
     values.TypeValue: "*types.Type",
     values.UInt: "types.Uint",
+    authorizers.Authorizer: "library.authorizerVal",
+    authorizers.Decision: "library.decisionVal",
+    authorizers.GroupCheck: "library.groupCheckVal",
+    authorizers.PathCheck: "library.pathCheckVal",
+    authorizers.ResourceCheck: "library.resourceCheckVal",
     formats.Format: "cel.Format",
     networks.CIDR: "cel.CIDR",
     networks.IP: "cel.IP",
@@ -72,7 +84,7 @@ _GO_NAMES: Final[dict[type, str]] = {
 }
 
 LISTS: Final[frozenset[type]] = frozenset((list, tuple, values.Concat, values.Growing))
-MAPS: Final[frozenset[type]] = frozenset((dict, values.DefaultMap, values.GrowingMap, values.NativeMap))
+MAPS: Final[frozenset[type]] = frozenset((dict, values.DefaultMap, values.GrowingMap, values.LazyMap, values.NativeMap))
 ITERABLE: Final[frozenset[type]] = LISTS | MAPS
 SIZED: Final[frozenset[type]] = ITERABLE | {str, bytes}
 NUMBERS: Final[frozenset[type]] = frozenset((int, values.UInt, float))

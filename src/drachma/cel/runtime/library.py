@@ -15,6 +15,7 @@ import msgspec
 from drachma.cel import declarations, types
 from drachma.cel.runtime import (
     arithmetic,
+    authorizers,
     conversions,
     costs,
     equality,
@@ -39,6 +40,7 @@ from drachma.cel.runtime import (
 Implementation = Callable[..., Any]
 
 IMPLEMENTATIONS: Final[dict[str, Implementation]] = {
+    **authorizers.IMPLEMENTATIONS,
     **conversions.IMPLEMENTATIONS,
     **formats.IMPLEMENTATIONS,
     **formatting.IMPLEMENTATIONS,
@@ -155,7 +157,7 @@ def _guarded(name: str, overload: declarations.Overload) -> Implementation:
     run = IMPLEMENTATIONS.get(overload.id)
     params = overload.params
     if run is None:
-        # Functions on values that no expression can come by, such as an authorizer.
+        # Functions on values that no expression can come by.
         def refuse(*arguments: Any) -> Any:
             raise _refused(name, arguments)
 

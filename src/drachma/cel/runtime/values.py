@@ -14,7 +14,7 @@ makes a :class:`Growing` or a :class:`GrowingMap`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from drachma.cel import ast
@@ -179,6 +179,32 @@ class DefaultMap(dict[Any, Any]):
         return EMPTY_MAP
 
 
+class LazyMap(dict[Any, Any]):
+    """A map of which each value is computed when it is first selected; one that failed fails again."""
+
+    __slots__ = ("_computations",)
+
+    def __init__(self, computations: Mapping[str, Callable[[], Any]]) -> None:
+        super().__init__()
+        self._computations: Final = computations
+
+    def select(self, key: str) -> Any:
+        """The value under a key, or ``MISSING``; raises Fault where computing it failed."""
+        value = self.get(key, MISSING)
+        if value is MISSING:
+            compute = self._computations.get(key)
+            if compute is None:
+                return MISSING
+            try:
+                value = compute()
+            except faults.Fault as fault:
+                value = fault
+            self[key] = value
+        if value.__class__ is faults.Fault:
+            raise value
+        return value
+
+
 EMPTY_MAP: Final[dict[Any, Any]] = {}
 _NATIVE: Final = frozenset((NativeMap, DefaultMap))
 MISSING: Final = object()
@@ -239,6 +265,8 @@ def decode_key(key: Any) -> Value:
 def find(mapping: dict[Any, Any], key: Value) -> Value:
     """The entry under ``key``, or ``MISSING``; whole numbers are found whatever their type."""
     kind = key.__class__
+    if mapping.__class__ is LazyMap:
+        return mapping.select(key) if kind is str else MISSING
     if kind is str:
         found = mapping.get(key, MISSING)
     elif not mapping or mapping.__class__ in _NATIVE:
