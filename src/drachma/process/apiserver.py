@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from drachma.api import gates as features
 from drachma.server import bootstrap
-from drachma.server.access import authentication
+from drachma.server.access import authentication, authorization
 from drachma.server.wire import app
 from drachma.store import protocol
 
@@ -21,6 +21,7 @@ async def build(
     utc: Callable[[], dt.datetime],
     chance: random.Random,
     gates: features.Gates = features.ALL,
+    authoriser: authorization.Authoriser | None = None,
     admin_tokens: Iterable[str] = (),
 ) -> app.Application:
     """An application that serves the store to whoever shows one of the tokens, as the admin."""
@@ -29,6 +30,7 @@ async def build(
         authentication.Authenticator(dict.fromkeys(admin_tokens, authentication.ADMIN)),
         clock=utc,
         chance=chance,
+        authoriser=authoriser or authorization.AlwaysAllow(),
         gates=gates,
     )
     await bootstrap.populate(made.dispatcher)

@@ -24,15 +24,16 @@ def invalid(errors: Sequence[FieldError], *, group: str, kind: str, name: str) -
 
 
 def forbidden(detail: str, *, group: str, plural: str, name: str) -> dict[str, Any]:
-    """The Status of a 403 by admission, which speaks of the resource and not of its kind."""
+    """The Status of a 403, which speaks of the resource and not of its kind; without one, it is about a path."""
     details = {"name": name, "group": group, "kind": plural}
     subject = f"{qualified(plural, group)} {quotation.quote(name)}" if name else qualified(plural, group)
+    prefix = f"{subject} is forbidden" if plural else "forbidden"
     return {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": f"{subject} is forbidden: {detail}",
+        "message": f"{prefix}: {detail}",
         "reason": "Forbidden",
         "details": {key: value for key, value in details.items() if value},
         "code": 403,

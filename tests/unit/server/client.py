@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from drachma.api import gates as feature
 from drachma.server import bootstrap
-from drachma.server.access import authentication
+from drachma.server.access import authentication, authorization
 from drachma.server.wire import app
 from drachma.store import memory, protocol
 
@@ -196,7 +196,11 @@ class Stream:
 
 
 async def start(
-    *, gates: feature.Gates = feature.ALL, store: protocol.Store | None = None, limits: app.Limits | None = None
+    *,
+    gates: feature.Gates = feature.ALL,
+    store: protocol.Store | None = None,
+    limits: app.Limits | None = None,
+    authoriser: authorization.Authoriser | None = None,
 ) -> Client:
     """A client of a fresh server with what every cluster has."""
     clock = Clock()
@@ -206,6 +210,7 @@ async def start(
         authentication.Authenticator({TOKEN: authentication.ADMIN}),
         clock=clock,
         chance=random.Random(7),
+        authoriser=authoriser or authorization.AlwaysAllow(),
         gates=gates,
         limits=limits,
     )

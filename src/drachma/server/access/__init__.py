@@ -1,1 +1,1 @@
-"""Who makes a request, and how clients come to be known: tokens, certificates, the admin's kubeconfig."""
+"""Who makes a request, may they, and how clients come to be known: tokens, certificates, the admin's kubeconfig."""

@@ -3,6 +3,7 @@
 from typing import Final
 
 from drachma.server.kinds.apps import deployment, replicaset
+from drachma.server.kinds.authentication import selfsubjectreview
 from drachma.server.kinds.batch import job
 from drachma.server.kinds.coordination import lease
 from drachma.server.kinds.core import configmap, event, namespace, node, pod, resourcequota, secret, serviceaccount
@@ -41,5 +42,6 @@ KINDS: Final[tuple[Kind, ...]] = (
     role.KIND,
     rolebinding.KIND,
     secret.KIND,
+    selfsubjectreview.KIND,
     serviceaccount.KIND,
 )

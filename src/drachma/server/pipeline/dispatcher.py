@@ -10,10 +10,12 @@ from typing import Final, TypeAlias
 
 from drachma import errors
 from drachma.server import status
+from drachma.server.access import attributes, authorization
 from drachma.server.calls.call import BODY_LIMIT, Call
 from drachma.server.pipeline import binding, creation, deletion, eviction, group, patches, reading, scale, update
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.plan import Plan, Planner
+from drachma.server.pipeline.questions import selfsubjectreview
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import apisurface, verbs
 
@@ -48,6 +50,11 @@ BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
     "scale": {verbs.GET: scale.get},
 }
 """What else is done through subresources that have a kind of their own."""
+
+QUESTIONS: Final[Mapping[str, Operation]] = {
+    "authentication.k8s.io/selfsubjectreviews": selfsubjectreview.answer,
+}
+"""What is done with kinds that are questions, whose only verb is to create them, by the keys of their resources."""
 
 
 class Dispatcher:
@@ -114,8 +121,7 @@ class Dispatcher:
         return answers
 
     def _admit(self, call: Call) -> None:
-        for authorise in self.services.phases.authorise:
-            authorise(call)
+        authorization.require(self.services.authoriser, attributes.of_call(call))
         if len(call.body.data) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
 
@@ -126,6 +132,8 @@ class Dispatcher:
 
 
 def _planner(call: Call) -> Planner | None:
+    if call.target.resource.traits.is_question:
+        return None
     subresource = call.target.subresource
     if subresource is not None and subresource.kind:
         return WRITES_BELOW.get(subresource.name, {}).get(call.verb)
@@ -133,7 +141,9 @@ def _planner(call: Call) -> Planner | None:
 
 
 def _operation(call: Call) -> Operation:
-    subresource = call.target.subresource
+    resource, subresource = call.target.resource, call.target.subresource
+    if resource.traits.is_question:
+        return QUESTIONS[resource.key]
     if subresource is not None and subresource.kind:
         return BELOW[subresource.name][call.verb]
     return OBJECT[call.verb]

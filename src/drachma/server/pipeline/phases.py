@@ -6,7 +6,7 @@ them is through.
 
 ============  ========================================================================================
 authenticate  who makes the call: by the door that it comes through, which knows what its clients show
-authorise     may this user do this at all
+authorise     may this user do this at all (:mod:`drachma.server.access.authorization`)
 decode        the object that is wanted: the body, or the stored object with a patch, and its defaults
 identity      is it in the right place, under the right name, and the one that the client means
 ownership     who owns which field, of those that the client wrote
@@ -31,6 +31,7 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from drachma.api import gates as feature
 from drachma.server import status
+from drachma.server.access import authorization
 from drachma.server.admission import (
     defaulttolerationseconds,
     namespacelifecycle,
@@ -45,9 +46,6 @@ from drachma.server.calls.call import Call
 from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions
 from drachma.server.pipeline.answer import Answer
 from drachma.server.reads.reader import Reader
-
-Authoriser: TypeAlias = Callable[[Call], None]
-"""Raises a Status where a call is not allowed."""
 
 Auditor: TypeAlias = Callable[[Call, Answer | status.StatusError], None]
 """Is told how a call ended."""
@@ -135,9 +133,9 @@ class Phases:
     """All phases between a call and the store. ``str`` shows them."""
 
     def __init__(
-        self, phases: Sequence[Phase], *, authorise: tuple[Authoriser, ...] = (), audit: tuple[Auditor, ...] = ()
+        self, phases: Sequence[Phase], *, authoriser: authorization.Authoriser, audit: tuple[Auditor, ...] = ()
     ) -> None:
-        self.authorise: Final = authorise
+        self.authoriser: Final = authoriser
         self.audit: Final = audit
         self.phases: Final = tuple(phases)
         steps = [step for phase in phases for step in phase.steps]
@@ -155,7 +153,7 @@ class Phases:
             Phase(phase.name, tuple(step for step in phase.steps if isinstance(step, Step) and not step.needs_cluster))
             for phase in self.phases
         ]
-        return Phases(alone, authorise=self.authorise, audit=self.audit)
+        return Phases(alone, authoriser=self.authoriser, audit=self.audit)
 
     def run(self, operation: Operation, proposal: Proposal) -> None:
         """Takes an object through all steps of an operation; the first that refuses it raises a Status."""
@@ -173,7 +171,7 @@ class Phases:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield from _lines("authorise", [(_title(each), "") for each in self.authorise])
+        yield from _lines("authorise", [(self.authoriser.name, "")])
         for phase in self.phases:
             yield from _lines(phase.name, [(step.name, _operations(step)) for step in phase.steps])
         yield from _lines("audit", [(_title(each), "") for each in self.audit])
@@ -193,7 +191,9 @@ def _title(each: Callable[..., None]) -> str:
     return getattr(each, "__name__", type(each).__name__)
 
 
-def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> Phases:
+def standard(
+    store: Reader, *, authoriser: authorization.Authoriser, gates: feature.Gates, chance: random.Random
+) -> Phases:
     """The phases of drachma's API server."""
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     priorities = priority.Priority(store)
@@ -267,4 +267,5 @@ def standard(store: Reader, *, gates: feature.Gates, chance: random.Random) -> P
             ),
             Phase("quota"),
         ),
+        authoriser=authoriser,
     )

@@ -8,6 +8,7 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.server import status
+from drachma.server.access import authorization
 from drachma.server.calls.call import Call, Target
 from drachma.server.pipeline import commit, phases
 from drachma.server.pipeline.answer import Answer, Unstored
@@ -30,6 +31,11 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     clock: Callable[[], datetime]
     chance: random.Random
 
+    @property
+    def authoriser(self) -> authorization.Authoriser:
+        """Whom to ask what users may do."""
+        return self.phases.authoriser
+
     def write(self, call: Call, *, name: str = "") -> Write:
         """The circumstances of what a call writes now."""
         return call.write(now=self.clock(), name=name)
@@ -51,13 +57,18 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def standard(
-    store: protocol.Store, *, gates: feature.Gates, clock: Callable[[], datetime], chance: random.Random
+    store: protocol.Store,
+    *,
+    authoriser: authorization.Authoriser,
+    gates: feature.Gates,
+    clock: Callable[[], datetime],
+    chance: random.Random,
 ) -> Services:
     """The services of drachma's API server on a store."""
     return Services(
         store=store,
         committer=commit.Committer(store),
-        phases=phases.standard(store, gates=gates, chance=chance),
+        phases=phases.standard(store, authoriser=authoriser, gates=gates, chance=chance),
         watches=watching.Watches(),
         clock=clock,
         chance=chance,

@@ -18,7 +18,7 @@ from drachma import errors
 from drachma.api import codec
 from drachma.api import gates as feature
 from drachma.server import mediatypes, status
-from drachma.server.access import authentication
+from drachma.server.access import authentication, authorization
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
 from drachma.server.pipeline import services
@@ -27,7 +27,7 @@ from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import apisurface, resources, verbs
 from drachma.server.surface.strategy import Environment
 from drachma.store import memory
-from drachma.validation import authorization
+from drachma.validation import authorization as access_rules
 
 DEFAULT_NAMESPACE: Final = "default"
 """Where objects go that name no namespace."""
@@ -54,7 +54,9 @@ class Judge:
         surface = self._surface = apisurface.ApiSurface(builtin.KINDS, environment=environment)
 
         def dispatcher(store: memory.MemoryStore) -> Dispatcher:
-            standard = services.standard(store, gates=gates, clock=clock, chance=_Placeholders())
+            standard = services.standard(
+                store, authoriser=authorization.AlwaysAllow(), gates=gates, clock=clock, chance=_Placeholders()
+            )
             alone = msgspec.structs.replace(standard, phases=standard.phases.without_cluster())
             return Dispatcher(alone, surface)
 
@@ -69,7 +71,7 @@ class Judge:
             if (document.get("apiVersion"), document.get("kind")) == _NAMESPACE:
                 await self._establish(document)
         for name in sorted({_namespace(document) for document in objects}):
-            metadata = {"name": name, "labels": {authorization.ADMIN_ACCESS_LABEL: "true"}}
+            metadata = {"name": name, "labels": {access_rules.ADMIN_ACCESS_LABEL: "true"}}
             await self._establish({"apiVersion": api_version, "kind": kind, "metadata": metadata})
 
     async def judge(self, document: Any) -> Verdict:

@@ -104,7 +104,8 @@ def _resource(each: resources.Resource) -> Document:
         "kind": each.kind,
         "verbs": list(each.verbs),
     }
-    return {**entry, **_names(each), "storageVersionHash": _storage_hash(each)}
+    entry |= _names(each)
+    return entry if each.traits.is_question else {**entry, "storageVersionHash": _storage_hash(each)}
 
 
 def _subresources(each: resources.Resource) -> Iterable[Document]:

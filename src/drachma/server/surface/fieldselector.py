@@ -68,10 +68,11 @@ def parse(text: str, resource: resources.Resource, *, version: str) -> FieldSele
     """The selector that a text stands for, for one kind; InvalidValueError where it stands for none."""
     if not text:
         return EVERYTHING
-    return FieldSelector(tuple(_admit(term, resource, version=version) for term in _terms(text)))
+    return FieldSelector(tuple(_admit(term, resource, version=version) for term in terms(text)))
 
 
-def _terms(text: str) -> Iterator[Term]:
+def terms(text: str) -> Iterator[Term]:
+    """The terms of a text for whatever kind; InvalidValueError where it has none."""
     for part in sorted(_split(text)):
         if not part:
             continue

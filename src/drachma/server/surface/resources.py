@@ -52,7 +52,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
 
     ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
     a time to end by. ``has_dependents``: the garbage collector looks after what the object owns, and, where it
-    ``orphans_dependents``, leaves it alone unless a delete says otherwise.
+    ``orphans_dependents``, leaves it alone unless a delete says otherwise. ``is_question``: a create is answered and
+    nothing is stored.
     """
 
     returns_deleted: bool = False
@@ -60,6 +61,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     dies_gracefully: bool = False
     has_dependents: bool = True
     orphans_dependents: bool = False
+    is_question: bool = False
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):

@@ -19,7 +19,7 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.server import deadlines, mediatypes, status
-from drachma.server.access import authentication
+from drachma.server.access import attributes, authentication, authorization
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
@@ -59,6 +59,7 @@ class Application:
         *,
         clock: Callable[[], datetime],
         chance: random.Random,
+        authoriser: authorization.Authoriser,
         gates: feature.Gates = feature.ALL,
         limits: Limits | None = None,
     ) -> None:
@@ -70,7 +71,7 @@ class Application:
         self._is_draining = False
         self._in_flight = 0
         surface = apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store))
-        standard = services.standard(store, gates=gates, clock=clock, chance=chance)
+        standard = services.standard(store, authoriser=authoriser, gates=gates, clock=clock, chance=chance)
         self.dispatcher: Final = Dispatcher(standard, surface)
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()
@@ -123,9 +124,22 @@ class Application:
         user = self._authenticator.authenticate(request.credentials, request.path)
         if self._in_flight >= self._limits.in_flight:
             raise status.too_many_requests("too many requests, please try again later", retry_after=1)
-        if not request.path.startswith("/api"):
-            return user, None
-        return user, surface.route(request.method, request.path)
+        route: routes.Route | None = None
+        if request.path.startswith("/api"):
+            try:
+                route = surface.route(request.method, request.path)
+            except (status.StatusError, routes.NotServedError):
+                # Who may do nothing does not get to know what there is.
+                self._authorise(request, user)
+                raise
+        if route is None:
+            self._authorise(request, user)
+        return user, route
+
+    def _authorise(self, request: Request, user: User) -> None:
+        """Refuses what no call is made of; those are the dispatcher's to refuse."""
+        wanted = attributes.of_path(request.method, request.path, user=user, query=request.query)
+        authorization.require(self.dispatcher.services.authoriser, wanted)
 
     async def _respond(
         self, request: Request, call: Call | None, output: negotiation.Output

@@ -8,6 +8,7 @@ import pytest
 from drachma import errors
 from drachma.client import local
 from drachma.server import inprocess, status
+from drachma.server.access.authorization import Attributes, Decision, Opinion
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call
 from drachma.server.pipeline.answer import Answer
@@ -26,7 +27,7 @@ PHASES = ("identity", "ownership", "mutate", "prepare", "validate", "check", "qu
 
 
 PRINTED = """
-authorise  -
+authorise  alwaysallow
 identity   namespace                    create, update, status, upsert
            name                         update, status, upsert
            owner references             create, update, status, upsert
@@ -142,11 +143,21 @@ def refuse(_: Proposal | Removal | Call) -> None:
     raise status.failure(403, "Forbidden", "not today")
 
 
+class Refusing:
+    """Lets nobody do anything."""
+
+    name = "refusing"
+
+    def authorise(self, attributes: Attributes) -> Opinion:
+        return Opinion(Decision.DENIED, "not today")
+
+
 def refusing_in(standard: Phases, name: str) -> Phases:
     """The same phases, of which one refuses whatever comes to it, once its own steps are through."""
     refusal = (Step("refuse", refuse, on=frozenset(Operation)), RemovalStep("refuse", refuse))
     return Phases(
-        [phase._replace(steps=(*phase.steps, *refusal)) if phase.name == name else phase for phase in standard.phases]
+        [phase._replace(steps=(*phase.steps, *refusal)) if phase.name == name else phase for phase in standard.phases],
+        authoriser=standard.authoriser,
     )
 
 
@@ -180,8 +191,8 @@ async def test_who_is_not_authorised_writes_nothing(server: Client, act: Act) ->
     await populate(server)
     before = server.store.revision
     standard = server.app.dispatcher.services.phases
-    with pytest.raises(errors.ForbiddenError, match="not today"):
-        await act.carry_out(with_phases(server, Phases(standard.phases, authorise=(refuse,))))
+    with pytest.raises(errors.ForbiddenError, match=r'User "kubernetes-admin" cannot .*: not today'):
+        await act.carry_out(with_phases(server, Phases(standard.phases, authoriser=Refusing())))
     assert server.store.revision == before
 
 
@@ -191,7 +202,8 @@ async def test_an_audit_hears_of_answers_and_refusals(server: Client) -> None:
     def note(call: Call, end: Answer | status.StatusError) -> None:
         log.append((call.user.name, call.verb, end.code))
 
-    audited = with_phases(server, Phases(server.app.dispatcher.services.phases.phases, audit=(note,)))
+    standard = server.app.dispatcher.services.phases
+    audited = with_phases(server, Phases(standard.phases, authoriser=standard.authoriser, audit=(note,)))
     create = Act(verbs.CREATE, claims(), client.claim())
     await create.carry_out(audited)
     with pytest.raises(errors.ObjectExistsError):

@@ -86,8 +86,10 @@ async def test_as_a_server_says(document: dict[str, Any], *, is_good: bool) -> N
     assert [f'299 - "{warning}"' for warning in ours.warnings] == headers
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.key) for kind in builtin.KINDS])
-async def test_every_served_kind_has_a_verdict(kind: Any) -> None:
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, id=kind.key) for kind in builtin.KINDS if not kind.traits.is_question]
+)
+async def test_every_stored_kind_has_a_verdict(kind: Any) -> None:
     ours = await said(
         {"apiVersion": kind.api_version(kind.versions[0]), "kind": kind.kind, "metadata": {"name": "a/b"}}
     )

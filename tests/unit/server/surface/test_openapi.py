@@ -55,6 +55,8 @@ def test_kinds_are_found_by_their_paths_and_patches_take_the_parameters_kubectl_
         for mark in each.get("x-kubernetes-group-version-kind", [])
     ]
     for resource in SURFACE.in_version(group, version):
+        if resource.traits.is_question:
+            continue
         place = "namespaces/{namespace}/" if resource.namespaced else ""
         item = document["paths"][f"/{path}/{place}{resource.plural}/{{name}}"]
         kind = {"group": group, "version": version, "kind": resource.kind}

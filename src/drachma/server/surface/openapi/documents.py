@@ -89,6 +89,8 @@ def _add(resource: resources.Resource, version: str, definitions: schemas.Defini
     """Define a resource's types and give its paths."""
     schema = resource.schema(version)
     definitions.add_kind(schema, group=resource.group, version=version, kind=resource.kind)
+    if resource.traits.is_question:
+        return paths.Paths(resource, version, definitions=definitions).question(schema)
     listing = definitions.add_list(schema, group=resource.group, version=version)
     for below in resource.subresources:
         if below.schema is not None:

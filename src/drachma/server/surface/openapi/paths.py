@@ -72,6 +72,15 @@ class Paths:
         found[f"{collection}/{{name}}"] = self._item(whole)
         for below in self._resource.subresources:
             found[f"{collection}/{{name}}/{below.name}"] = self._subresource(below, whole)
+        return self._with_parameters(found)
+
+    def question(self, schema: model.Object) -> dict[str, Document]:
+        """The path of a kind that is asked and not stored."""
+        whole = self._definitions.reference(schema)
+        path = self._path("namespaces/{namespace}" if self._resource.namespaced else "")
+        return self._with_parameters({path: {"post": self._operation("post", whole, parameters=_WRITE, body=whole)}})
+
+    def _with_parameters(self, found: dict[str, Document]) -> dict[str, Document]:
         for path, operations in found.items():
             operations["parameters"] = [self._path_parameter(name) for name in _names_in(path)] + self._parameters(
                 _PRETTY

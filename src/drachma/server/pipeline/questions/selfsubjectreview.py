@@ -1,0 +1,22 @@
+"""SelfSubjectReviews: who am I."""
+
+from drachma.server import objectmeta
+from drachma.server.calls.call import Call
+from drachma.server.kinds.authentication import userinfo
+from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.questions import question
+from drachma.server.pipeline.services import Services
+
+
+async def answer(services: Services, call: Call) -> Answer:
+    """Tells the user of a call who that is; whatever else the question says does not matter."""
+    asked = question.read(services, call)
+    return question.answer(
+        call,
+        {
+            "kind": asked["kind"],
+            "apiVersion": asked["apiVersion"],
+            "metadata": {"creationTimestamp": objectmeta.time_text(services.clock())},
+            "status": {"userInfo": userinfo.document(call.user)},
+        },
+    )
