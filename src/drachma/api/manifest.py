@@ -17,9 +17,6 @@ from drachma.api import yamldialect
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Far above any object an API server takes (3 MiB), far below what makes a YAML parser a burden."""
 
-MAX_DEPTH: Final = 500
-"""How deep values may be nested; PyYAML's C composer recurses without a limit of its own."""
-
 MAX_NODES: Final = 2_000_000
 """How many values a document may grow to when its aliases are written out; large documents without any are fine."""
 
@@ -130,7 +127,7 @@ def _walk(content: Any) -> Iterator[tuple[str, Any]]:
 
 def _read_yaml(text: str, repeated: list[Repeated] | None) -> Iterator[Document]:
     number = 0
-    _refuse_depth(text)
+    yamldialect.refuse_depth(text)
     try:
         loader = yamldialect.Loader(text)
         loader.repeated = repeated
@@ -156,20 +153,6 @@ def _read_yaml(text: str, repeated: list[Repeated] | None) -> Iterator[Document]
         loader.dispose()
     if number == 0:
         raise errors.DecodeError("is empty: expected at least one document")
-
-
-def _refuse_depth(text: str) -> None:
-    depth = 0
-    try:
-        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > MAX_DEPTH:
-                    raise errors.DecodeError(f"nested deeper than {MAX_DEPTH} levels")
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-    except yaml.YAMLError:
-        return  # reading it properly gives the same error, with the number of the document
 
 
 def _problem(error: yaml.YAMLError) -> str:

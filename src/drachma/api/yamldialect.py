@@ -7,12 +7,15 @@ key is an error.
 
 import re
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 from drachma import errors
 from drachma.api import shape
+
+MAX_DEPTH: Final = 500
+"""How deep values may be nested; PyYAML's C composer recurses without a limit of its own."""
 
 _TEXT = "tag:yaml.org,2002:str"
 
@@ -130,3 +133,18 @@ def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
 
 
 Dumper.add_representer(str, _represent_text)
+
+
+def refuse_depth(text: str | bytes) -> None:
+    """Raises a DecodeError where values are nested so deeply that composing them would exhaust the stack."""
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    raise errors.DecodeError(f"nested deeper than {MAX_DEPTH} levels")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.YAMLError:
+        return  # reading it properly gives the same error, with the number of the document

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from drachma import errors
-from drachma.api import manifest
+from drachma.api import manifest, yamldialect
 
-DEEP = manifest.MAX_DEPTH + 1
+DEEP = yamldialect.MAX_DEPTH + 1
 
 
 def contents(text: str | bytes) -> list[Any]:
@@ -83,8 +83,8 @@ def test_json_with_byte_order_mark() -> None:
         pytest.param("a: !!int x\n", "document 1: invalid literal for int()", id="not-an-int"),
         pytest.param(b"a: \xff\n", "is not UTF-8: invalid start byte at byte 3", id="not-utf-8"),
         pytest.param("a: \x00", "not YAML: unacceptable character #x0000", id="control-character"),
-        pytest.param("[" * DEEP + "]" * DEEP, f"nested deeper than {manifest.MAX_DEPTH} levels", id="deep-flow"),
-        pytest.param("- " * 100_000 + "a", f"nested deeper than {manifest.MAX_DEPTH} levels", id="deep-block"),
+        pytest.param("[" * DEEP + "]" * DEEP, f"nested deeper than {yamldialect.MAX_DEPTH} levels", id="deep-flow"),
+        pytest.param("- " * 100_000 + "a", f"nested deeper than {yamldialect.MAX_DEPTH} levels", id="deep-block"),
         pytest.param('{"a":' * 9999 + "1" + "}" * 9999, "nested deeper than", id="deep-json"),
     ],
 )

@@ -1,0 +1,119 @@
+"""The text of a CDI file, YAML or JSON, as Go's YAML library reads it into the library's types.
+
+That library decides by the type of a field what a scalar is: ``name: 0`` is the text ``0``, and a number between
+quotes is no number. Fields that do not exist and keys that come twice are refused. Only the first document of a text
+is looked at.
+"""
+
+import re
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from drachma import errors
+from drachma.api import yamldialect
+from drachma.nodewire.cdi.spec import Spec
+
+_NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE: Final = frozenset({"true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"})
+_FALSE: Final = frozenset({"false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"})
+_OCTAL: Final = re.compile(r"[-+]?0[0-7]+")
+_TYPE: Final = msgspec.inspect.type_info(Spec)
+
+
+def parse(data: bytes) -> Spec:
+    """What a file says, valid or not.
+
+    Raises:
+        errors.DecodeError: it is not YAML, or not of the form of a spec.
+    """
+    yamldialect.refuse_depth(data)
+    loader = yaml.CSafeLoader(data)
+    try:
+        node = loader.get_node() if loader.check_node() else None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise errors.DecodeError(f"failed to unmarshal CDI Spec: yaml: {_first_line(error)}") from None
+    finally:
+        loader.dispose()
+    if node is None or _is_null(node):
+        raise errors.DecodeError("no Spec data")
+    try:
+        return msgspec.convert(_decode(node, _TYPE), Spec)
+    except msgspec.ValidationError as error:
+        raise errors.DecodeError(f"failed to unmarshal CDI Spec: {error}") from None
+
+
+def _decode(node: yaml.Node, wanted: msgspec.inspect.Type) -> Any:
+    """The plain value of a node where one of a type belongs."""
+    match wanted:
+        case msgspec.inspect.UnionType(types):
+            inner = next(each for each in types if not isinstance(each, msgspec.inspect.NoneType))
+            return None if _is_null(node) else _decode(node, inner)
+        case msgspec.inspect.StructType(_, fields):
+            by_name = {field.encode_name: field.type for field in fields}
+            return {
+                key: _decode(value, by_name[key]) for key, value in _entries(node, among=by_name) if not _is_null(value)
+            }
+        case msgspec.inspect.DictType(_, value_type):
+            return {key: _decode(value, value_type) for key, value in _entries(node)}
+        case msgspec.inspect.VarTupleType(item_type):
+            if not isinstance(node, yaml.SequenceNode):
+                raise _problem(node, "is not a list")
+            return [_decode(each, item_type) for each in node.value]
+    if not isinstance(node, yaml.ScalarNode):
+        raise _problem(node, "is not a plain value")
+    return _scalar(node, wanted)
+
+
+def _entries(node: yaml.Node, *, among: Any = None) -> list[tuple[str, yaml.Node]]:
+    """The fields of a mapping; each is there once, and one of those that there are."""
+    if not isinstance(node, yaml.MappingNode):
+        raise _problem(node, "is not a mapping")
+    entries: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else None
+        if name is None or (among is not None and name not in among):
+            raise _problem(key, f"field {name} does not exist")
+        if name in entries:
+            raise _problem(key, f"field {name} is there twice")
+        entries[name] = value
+    return list(entries.items())
+
+
+def _scalar(node: yaml.ScalarNode, wanted: msgspec.inspect.Type) -> Any:
+    if isinstance(wanted, msgspec.inspect.StrType):
+        return "" if _is_null(node) else node.value
+    if not node.style:
+        if isinstance(wanted, msgspec.inspect.BoolType) and node.value in _TRUE | _FALSE:
+            return node.value in _TRUE
+        if isinstance(wanted, msgspec.inspect.IntType):
+            number = 0 if _is_null(node) else _number(node.value)
+            if number is not None:
+                return number
+    raise _problem(
+        node, f"{node.value[:64]!r} is not a {'number' if isinstance(wanted, msgspec.inspect.IntType) else 'bool'}"
+    )
+
+
+def _number(text: str) -> int | None:
+    plain = text.replace("_", "")[:64]
+    try:
+        return int(plain, 8 if _OCTAL.fullmatch(plain) else 0)
+    except ValueError:
+        try:
+            return int(float(plain))
+        except (ValueError, OverflowError):
+            return None
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and not node.style and node.value in _NULLS
+
+
+def _problem(node: yaml.Node, what: str) -> errors.DecodeError:
+    return errors.DecodeError(f"failed to unmarshal CDI Spec: line {node.start_mark.line + 1}: {what}")
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,189 @@
+"""What a CDI file says, and which version of the interface it needs.
+
+Field names and their absence are those of the files; a struct is equal to another that says the same.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+
+from drachma import errors
+from drachma.nodewire.cdi import names
+from drachma.values import quotation
+
+Uint32: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(le=2**63 - 1)]
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A part of a file; what it does not say is not written."""
+
+
+class DeviceNode(Struct, frozen=True, kw_only=True):
+    """A device file; what is not said of it is taken from the host's."""
+
+    path: str = ""
+    host_path: str = ""
+    type: str = ""
+    major: Int64 = 0
+    minor: Int64 = 0
+    file_mode: Uint32 | None = None
+    permissions: str = ""
+    uid: Uint32 | None = None
+    gid: Uint32 | None = None
+
+
+class NetDevice(Struct, frozen=True, kw_only=True):
+    """A network interface that moves into the container."""
+
+    host_interface_name: str = ""
+    name: str = ""
+
+
+class Hook(Struct, frozen=True, kw_only=True):
+    """A program that the runtime calls at a certain moment."""
+
+    hook_name: str = ""
+    path: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    timeout: Int64 | None = None
+
+
+class Mount(Struct, frozen=True, kw_only=True):
+    """A path of the host that the container sees."""
+
+    host_path: str = ""
+    container_path: str = ""
+    options: tuple[str, ...] = ()
+    type: str = ""
+
+
+class IntelRdt(Struct, frozen=True, kw_only=True):
+    """The share of caches and memory bandwidth."""
+
+    clos_id: str = msgspec.field(default="", name="closID")
+    l3_cache_schema: str = ""
+    mem_bw_schema: str = ""
+    schemata: tuple[str, ...] | None = None
+    enable_monitoring: bool = False
+
+
+class ContainerEdits(Struct, frozen=True, kw_only=True):
+    """What is changed in the configuration of a container."""
+
+    env: tuple[str, ...] = ()
+    device_nodes: tuple[DeviceNode, ...] = ()
+    net_devices: tuple[NetDevice, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    intel_rdt: IntelRdt | None = None
+    additional_gids: tuple[Uint32, ...] = ()
+
+    def __add__(self, other: "ContainerEdits") -> "ContainerEdits":
+        """These edits and then others."""
+        return ContainerEdits(
+            env=self.env + other.env,
+            device_nodes=self.device_nodes + other.device_nodes,
+            net_devices=self.net_devices + other.net_devices,
+            hooks=self.hooks + other.hooks,
+            mounts=self.mounts + other.mounts,
+            intel_rdt=other.intel_rdt or self.intel_rdt,
+            additional_gids=self.additional_gids + other.additional_gids,
+        )
+
+
+NO_EDITS: Final = ContainerEdits()
+
+
+class Device(Struct, frozen=True, kw_only=True):
+    """A device by the name that it has within its kind."""
+
+    name: str = ""
+    annotations: Mapping[str, str] = {}
+    container_edits: ContainerEdits = NO_EDITS
+
+
+class Spec(Struct, frozen=True, kw_only=True):
+    """A file: devices of one kind, and edits that come with any of them."""
+
+    cdi_version: str = ""
+    kind: str = ""
+    annotations: Mapping[str, str] = {}
+    devices: tuple[Device, ...] = ()
+    container_edits: ContainerEdits = NO_EDITS
+
+    def all_edits(self) -> Iterator[ContainerEdits]:
+        yield self.container_edits
+        for device in self.devices:
+            yield device.container_edits
+
+
+# Versions
+
+_OLDEST: Final = "0.3.0"
+
+
+def _needs_1_1_0(spec: Spec) -> bool:
+    return any(
+        edits.net_devices
+        or (edits.intel_rdt is not None and (edits.intel_rdt.schemata is not None or edits.intel_rdt.enable_monitoring))
+        for edits in spec.all_edits()
+    )
+
+
+def _needs_0_7_0(spec: Spec) -> bool:
+    return any(edits.intel_rdt is not None or edits.additional_gids for edits in spec.all_edits())
+
+
+def _needs_0_6_0(spec: Spec) -> bool:
+    is_annotated = bool(spec.annotations) or any(device.annotations for device in spec.devices)
+    return is_annotated or "." in spec.kind.partition("/")[2]
+
+
+def _needs_0_5_0(spec: Spec) -> bool:
+    return any(device.name[:1].isdecimal() and device.name.isascii() for device in spec.devices) or any(
+        node.host_path for edits in spec.all_edits() for node in edits.device_nodes
+    )
+
+
+def _needs_0_4_0(spec: Spec) -> bool:
+    return any(mount.type for edits in spec.all_edits() for mount in edits.mounts)
+
+
+_NEEDS: Final[Mapping[str, Callable[[Spec], bool] | None]] = {
+    "1.1.0": _needs_1_1_0,
+    "1.0.0": None,
+    "0.8.0": None,
+    "0.7.0": _needs_0_7_0,
+    "0.6.0": _needs_0_6_0,
+    "0.5.0": _needs_0_5_0,
+    "0.4.0": _needs_0_4_0,
+    "0.3.0": None,
+    "0.2.0": None,
+    "0.1.0": None,
+}
+"""All versions, the newest first, each with what only it and those after it can say."""
+
+
+def minimum_version(spec: Spec) -> str:
+    """The oldest version that can say what a spec says: what it should be written as, for the oldest runtime."""
+    return next((version for version, needs in _NEEDS.items() if needs is not None and needs(spec)), _OLDEST)
+
+
+def check_version(spec: Spec) -> None:
+    """Refuses a version that does not exist, or is too old for what the spec says, with an InvalidValueError."""
+    order = list(_NEEDS)
+    version = spec.cdi_version.removeprefix("v")
+    if version not in order:
+        raise errors.InvalidValueError(f"invalid version {quotation.quote(spec.cdi_version)}")
+    oldest = minimum_version(spec)
+    if order.index(oldest) < order.index(version):
+        raise errors.InvalidValueError(f"the spec version must be at least v{oldest}")
+
+
+def qualified_names(spec: Spec) -> tuple[names.QualifiedName, ...]:
+    """The devices of a valid spec, in the order of the file."""
+    vendor, device_class = names.split_kind(spec.kind)
+    return tuple(names.QualifiedName(vendor, device_class, device.name) for device in spec.devices)
