@@ -138,6 +138,7 @@ class PodSpec(Struct, frozen=True, kw_only=True):
     service_account_name: str = ABSENT_TEXT
     node_name: str = ABSENT_TEXT
     host_network: bool | None = None
+    runtime_class_name: str | None = None
     affinity: Affinity | None = None
     scheduler_name: str = ABSENT_TEXT
     tolerations: tuple[Toleration, ...] = ABSENT_TUPLE

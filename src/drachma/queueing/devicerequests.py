@@ -1,0 +1,107 @@
+"""What devices mean for a workload's requests: the whole way from templates to charges per pod.
+
+Called before a workload enters its queue. The stages and their order are Kueue's: claims, extended resources, counters,
+capacity; the first that fails is the answer, and nothing is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from drachma.queueing import devicecharges, devicecounting, extendedresources, resourcelists
+from drachma.queueing.devicemappings import DeviceMappings
+from drachma.queueing.deviceobjects import DeviceObjects
+from drachma.queueing.deviceselectors import Problem
+from drachma.queueing.gates import Gate, Gates
+from drachma.queueing.kinds import workload
+from drachma.validation.fielderror import FieldError, Reason
+from drachma.values import fieldtext
+
+
+class DeviceRequests(msgspec.Struct, frozen=True):
+    """What one pod of each pod set is charged with for devices, and the requests that this stands for."""
+
+    charges: resourcelists.PerPodSet = {}
+    replaced: Mapping[str, frozenset[str]] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.charges and not self.replaced
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why devices cannot be counted, and at which stage that came out."""
+
+    stage: str
+    problems: tuple[FieldError, ...]
+
+    @property
+    def message(self) -> str:
+        """The text that conditions show."""
+        return fieldtext.together(map(str, self.problems))
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether it may pass with time; otherwise something must be changed first."""
+        return any(problem.type is Reason.INTERNAL for problem in self.problems)
+
+
+def count(
+    of: workload.Workload, objects: DeviceObjects, mappings: DeviceMappings, *, gates: Gates
+) -> DeviceRequests | Refusal:
+    """What a workload is charged with for devices, or why that cannot be said."""
+    stage = "claims"
+    try:
+        charges = devicecounting.per_pod(of, objects, mappings, gates=gates)
+        replaced: Mapping[str, frozenset[str]] = {}
+        if gates.on(Gate.DRA_EXTENDED_RESOURCE):
+            stage = "extendedResources"
+            replacement = extendedresources.replace(of, objects, mappings, gates=gates)
+            charges = resourcelists.merge_pod_sets(charges, replacement.charges)
+            replaced = replacement.replaced
+        if gates.on(Gate.DRA_PARTITIONABLE_DEVICES):
+            stage = "counters"
+            charges = resourcelists.merge_pod_sets(charges, devicecharges.by_counter(of, objects, mappings))
+        if gates.on(Gate.DRA_CONSUMABLE_CAPACITY):
+            stage = "capacity"
+            charges = resourcelists.merge_pod_sets(charges, devicecharges.by_capacity(of, objects, mappings))
+    except Problem as problem:
+        return Refusal(stage, problem.problems)
+    return DeviceRequests(charges, replaced)
+
+
+def names_claims(of: workload.Workload) -> bool:
+    """Whether a pod set uses a claim by its name, which is never charged."""
+    return any(
+        claim.resource_claim_name is not None
+        for pod_set in of.spec.pod_sets
+        for claim in pod_set.template.spec.resource_claims
+    )
+
+
+def has_claims(of: workload.Workload) -> bool:
+    """Whether a pod set has claims at all."""
+    return any(
+        claim.resource_claim_name is not None or claim.resource_claim_template_name is not None
+        for pod_set in of.spec.pod_sets
+        for claim in pod_set.template.spec.resource_claims
+    )
+
+
+def are_needed(of: workload.Workload, objects: DeviceObjects, *, gates: Gates) -> bool:
+    """Whether devices must be counted, or the workload refused for having some, before it enters its queue."""
+    if not gates.on(Gate.DRA):
+        return gates.on(Gate.DRA_REJECT_WHEN_DISABLED) and has_claims(of)
+    if has_claims(of):
+        return True
+    if not gates.on(Gate.DRA_EXTENDED_RESOURCE):
+        return False
+    backed = {each.spec.extended_resource_name for each in objects.classes.values()} - {"", None}
+    return any(
+        amount.sign and extendedresources.is_extended(name) and name in backed
+        for pod_set in of.spec.pod_sets
+        for container in (*pod_set.template.spec.init_containers, *pod_set.template.spec.containers)
+        for name, amount in container.resources.requests.items()
+    )

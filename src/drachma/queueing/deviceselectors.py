@@ -1,0 +1,111 @@
+"""Selectors of requests, classes and mappings: compiled, and asked which devices of the cluster they choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from drachma import cel
+from drachma.api import devices, resourceslice
+from drachma.queueing.deviceobjects import DeviceObjects, pools
+from drachma.validation import fielderror
+from drachma.validation.fielderror import FieldError
+from drachma.validation.path import Path
+
+_PROGRAMS: Final = cel.device_programs(
+    consumable_capacity=False, list_type_attributes=False, expressions=cel.Expressions.NEW
+)
+
+NO_CLASS: Final = 'deviceclasses.resource.k8s.io "{}" not found'
+
+
+class Problem(Exception):  # noqa: N818 -- an answer on its way up, not a failure of the program
+    """What keeps a workload from being counted: field errors, at least one."""
+
+    def __init__(self, problems: Sequence[FieldError]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+class Programs(msgspec.Struct, frozen=True):
+    """Compiled selectors that must all say yes."""
+
+    programs: tuple[cel.Program, ...]
+
+    def matches(self, device: cel.Device) -> bool:
+        """Whether all choose the device; raises cel.EvaluationError."""
+        return all(program.matches(device) for program in self.programs)
+
+
+def compile_all(
+    selectors: Iterable[devices.DeviceSelector], at: Path, *, context: str
+) -> tuple[Programs, tuple[FieldError, ...]]:
+    """The programs of those that compile, and what is wrong with the others."""
+    programs: list[cel.Program] = []
+    problems: list[FieldError] = []
+    for position, selector in enumerate(selectors):
+        if selector.cel is None:
+            continue
+        expression = selector.cel.expression
+        try:
+            programs.append(_PROGRAMS.selector(expression))
+        except cel.CompilationError as error:
+            here = at.item(position).child("cel", "expression")
+            problems.append(fielderror.invalid(here, expression, f"{context}: {error}"))
+    return Programs(tuple(programs)), tuple(problems)
+
+
+def compile_class(name: str, objects: DeviceObjects, at: Path) -> Programs:
+    """The selectors of a class; a Problem where it does not exist or its first bad selector does not compile."""
+    if not name:
+        return Programs(())
+    described = objects.classes.get(name)
+    if described is None:
+        detail = f"failed to get DeviceClass {name}: {NO_CLASS.format(name)}"
+        raise Problem([fielderror.internal(at, detail)])
+    context = f"DeviceClass {name} has invalid CEL selector"
+    programs, problems = compile_all(described.spec.selectors, at, context=context)
+    if problems:
+        raise Problem(problems[:1])
+    return programs
+
+
+def matching(
+    objects: DeviceObjects,
+    driver: str,
+    *,
+    source: devices.DeviceSelector,
+    device_class: Programs,
+    request: Programs,
+    at: Path,
+) -> list[resourceslice.Device]:
+    """Devices of a driver's complete pools that a mapping's source, a class and a request all choose.
+
+    A Problem where a selector does not compile or cannot be evaluated.
+    """
+    chosen, problems = compile_all((source,), at, context="deviceSelector CEL compilation failed")
+    if problems:
+        raise Problem(problems)
+    matched: list[resourceslice.Device] = []
+    for pool in pools(objects.slices_of(driver)).values():
+        if not pool.is_complete:
+            continue
+        for device in pool.devices:
+            subject = cel.Device(driver, attributes=device.attributes, capacity=device.capacity)
+            for programs, name in (
+                (chosen, "deviceSelector"),
+                (device_class, "DeviceClass selector"),
+                (request, "request selector"),
+            ):
+                try:
+                    is_match = programs.matches(subject)
+                except cel.EvaluationError as error:
+                    detail = f"CEL evaluation error in {name} for device {device.name}: {error}"
+                    raise Problem([fielderror.internal(at, detail)]) from None
+                if not is_match:
+                    break
+            else:
+                matched.append(device)
+    return matched

@@ -1,0 +1,47 @@
+"""Kinds of jobs that configurations may name, and the API kind behind each."""
+
+from typing import Final, NamedTuple
+
+
+class GroupVersionKind(NamedTuple):
+    """An API kind in one version."""
+
+    group: str
+    version: str
+    kind: str
+
+
+BATCH_JOB: Final = "batch/job"
+POD: Final = "pod"
+
+KINDS: Final = {
+    BATCH_JOB: GroupVersionKind("batch", "v1", "Job"),
+    "deployment": GroupVersionKind("apps", "v1", "Deployment"),
+    "jobset.x-k8s.io/jobset": GroupVersionKind("jobset.x-k8s.io", "v1alpha2", "JobSet"),
+    "kubeflow.org/jaxjob": GroupVersionKind("kubeflow.org", "v1", "JAXJob"),
+    "kubeflow.org/mpijob": GroupVersionKind("kubeflow.org", "v2beta1", "MPIJob"),
+    "kubeflow.org/paddlejob": GroupVersionKind("kubeflow.org", "v1", "PaddleJob"),
+    "kubeflow.org/pytorchjob": GroupVersionKind("kubeflow.org", "v1", "PyTorchJob"),
+    "kubeflow.org/tfjob": GroupVersionKind("kubeflow.org", "v1", "TFJob"),
+    "kubeflow.org/xgboostjob": GroupVersionKind("kubeflow.org", "v1", "XGBoostJob"),
+    "leaderworkerset.x-k8s.io/leaderworkerset": GroupVersionKind("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"),
+    POD: GroupVersionKind("", "v1", "Pod"),
+    "ray.io/raycluster": GroupVersionKind("ray.io", "v1", "RayCluster"),
+    "ray.io/rayjob": GroupVersionKind("ray.io", "v1", "RayJob"),
+    "ray.io/rayservice": GroupVersionKind("ray.io", "v1", "RayService"),
+    "sparkoperator.k8s.io/sparkapplication": GroupVersionKind("sparkoperator.k8s.io", "v1beta2", "SparkApplication"),
+    "statefulset": GroupVersionKind("apps", "v1", "StatefulSet"),
+    "trainer.kubeflow.org/trainjob": GroupVersionKind("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
+    "workload.codeflare.dev/appwrapper": GroupVersionKind("workload.codeflare.dev", "v1beta2", "AppWrapper"),
+}
+"""By the name that configurations use, in the order of messages."""
+
+NOT_DISPATCHED: Final = frozenset({"deployment", "sparkoperator.k8s.io/sparkapplication"})
+"""Those that Kueue cannot hand to other clusters."""
+
+
+def parse_kind(text: str) -> GroupVersionKind | None:
+    """The kind that ``Kind.version.group.com`` spells, if it spells one."""
+    kind, _, rest = text.partition(".")
+    version, dot, group = rest.partition(".")
+    return GroupVersionKind(group, version, kind) if dot else None

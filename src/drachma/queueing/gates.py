@@ -1,0 +1,118 @@
+"""Feature gates of queueing, under Kueue's names and with its defaults.
+
+One immutable value, made from ``featureGates`` of a configuration and handed to every rule that depends on one.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from drachma import errors
+
+
+class Gate(enum.StrEnum):
+    """A feature that can be switched."""
+
+    ADMISSION_FAIR_SHARING = "AdmissionFairSharing"
+    ADMISSION_GATED_BY = "AdmissionGatedBy"
+    ASSIGN_QUEUE_LABELS_FOR_PODS = "AssignQueueLabelsForPods"
+    CONCURRENT_ADMISSION = "ConcurrentAdmission"
+    CUSTOM_METRIC_LABELS = "CustomMetricLabels"
+    DISABLE_WAIT_FOR_PODS_READY = "DisableWaitForPodsReady"
+    DRA = "KueueDRAIntegration"
+    DRA_CONSUMABLE_CAPACITY = "KueueDRAIntegrationConsumableCapacity"
+    DRA_EXTENDED_RESOURCE = "KueueDRAIntegrationExtendedResource"
+    DRA_PARTITIONABLE_DEVICES = "KueueDRAIntegrationPartitionableDevices"
+    DRA_REJECT_WHEN_DISABLED = "KueueDRARejectWorkloadsWhenDRADisabled"
+    ELASTIC_JOBS = "ElasticJobsViaWorkloadSlices"
+    FAIR_SHARING_PREEMPT_WITHIN_NOMINAL = "FairSharingPreemptWithinNominal"
+    FAIR_SHARING_PRIORITIZE_NON_BORROWING = "FairSharingPrioritizeNonBorrowing"
+    FAST_QUOTA_RELEASE = "FastQuotaReleaseInPodIntegration"
+    FINISH_ORPHANED_WORKLOADS = "FinishOrphanedWorkloads"
+    FLAVOR_FUNGIBILITY = "FlavorFungibility"
+    PARTIAL_ADMISSION = "PartialAdmission"
+    POD_INTEGRATION_VALIDATE_GROUP_OWNER = "PodIntegrationValidateGroupOwner"
+    PRESERVE_SCAN_PROGRESS = "FlavorFungibilityPreserveScanProgress"
+    PRIORITIZE_PREEMPTOR = "PrioritizePreemptorWorkloads"
+    PRIORITY_BOOST = "PriorityBoost"
+    PRIORITY_CLASS_DEFAULTING = "WorkloadPriorityClassDefaulting"
+    PRIORITY_SORTING_WITHIN_COHORT = "PrioritySortingWithinCohort"
+    QUOTA_CHECK_STRATEGY = "QuotaCheckStrategy"
+    RECLAIMABLE_PODS = "ReclaimablePods"
+    RECOMPUTE_UPON_OVERLAP = "RecomputeAssignmentUponPreemptionTargetsOverlap"
+    REJECT_INVALID_ON_FLAVORS = "RejectUpdatesToCQWithInvalidOnFlavors"
+    SCHEDULING_EQUIVALENCE_HASHING = "SchedulingEquivalenceHashing"
+    SHORT_WORKLOAD_NAMES = "ShortWorkloadNames"
+    TAS = "TopologyAwareScheduling"
+    TAS_PROFILE_MIXED = "TASProfileMixed"
+    TAS_VALIDATE_SLICE_SIZE = "TASValidateWorkloadSliceSize"
+    UNADMITTED_EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
+    UNADMITTED_OBSERVABILITY = "UnadmittedWorkloadsObservability"
+    VALIDATE_NON_NEGATIVE = "WorkloadValidateResourcesAreNonNegative"
+    VALIDATE_POD_SET_METADATA = "WorkloadValidationForPodSetMetadata"
+    WORKLOAD_IDENTIFIER_ANNOTATIONS = "WorkloadIdentifierAnnotations"
+
+
+OFF: Final = frozenset({
+    Gate.CONCURRENT_ADMISSION, Gate.CUSTOM_METRIC_LABELS, Gate.DISABLE_WAIT_FOR_PODS_READY,
+    Gate.DRA_CONSUMABLE_CAPACITY, Gate.FAST_QUOTA_RELEASE, Gate.PRIORITIZE_PREEMPTOR, Gate.PRIORITY_BOOST,
+    Gate.REJECT_INVALID_ON_FLAVORS, Gate.SHORT_WORKLOAD_NAMES, Gate.UNADMITTED_EXPLICIT_STATUS,
+})  # fmt: skip
+"""Gates that are off unless they are switched on."""
+
+WITHOUT_EFFECT: Final = frozenset({
+    "CleanupProvisioningRequestsOnEviction", "DeferRayServiceFinalizationForRedisCleanup",
+    "ElasticJobsViaWorkloadSlicesWithTAS", "FailureRecoveryPolicy", "LWSImmutableGroupSize", "LocalQueueMetrics",
+    "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency", "MetricsForCohorts",
+    "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
+    "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",
+    "MultiKueueKubeConfigPathValidation", "MultiKueueManagerQuotaAutomation", "MultiKueueOrchestratedPreemption",
+    "MultiKueueRemoteSpecSync", "RemoveFinalizersWithStrictPatch", "SchedulerLibraryIntegration",
+    "SkipAncestorCheckForDeletedWorkloads", "SkipReassignmentForPodOwnedWorkloads", "SparkApplicationIntegration",
+    "TASAssignmentsEncodingByHostnamePrefix", "TASBalancedPlacement", "TASCacheNodeMatchResults",
+    "TASCacheTopologyTree", "TASCachingRemainingResources", "TASFailedNodeReplacement",
+    "TASFailedNodeReplacementFailFast", "TASHandleOverlappingFlavors", "TASMultiLayerTopology",
+    "TASRecomputeAssignmentWithinSchedulingCycle", "TASReplaceNodeDueToNotReadyOverFixedTime",
+    "TASReplaceNodeOnNodeTaints", "TASReplaceNodeOnPodTermination", "TASRespectNodeAffinityPreferred", "TLSOptions",
+    "ValidateRayAndSparkJobUpdates", "VectorizedResourceRequests", "VisibilityOnDemand",
+    "WorkloadRequestUseMergePatch",
+})  # fmt: skip
+"""Gates of Kueue that are accepted and change nothing here: what they switch does not exist, or is always on."""
+
+_ALIASES: Final = {"DynamicResourceAllocation": Gate.DRA}
+"""KEP-2941 calls the gate by the name of Kubernetes' own."""
+
+
+class Gates(msgspec.Struct, frozen=True):
+    """The features that are on."""
+
+    enabled: frozenset[Gate] = frozenset(Gate) - OFF
+
+    def on(self, gate: Gate) -> bool:
+        """Whether the feature is on."""
+        return gate in self.enabled
+
+    def switched(self, settings: Mapping[str, bool]) -> Gates:
+        """These gates with some switched; InvalidValueError for a name that Kueue does not have."""
+        enabled = set(self.enabled)
+        for name, is_on in settings.items():
+            if name in WITHOUT_EFFECT:
+                continue
+            gate = _ALIASES.get(name) or _find(name)
+            (enabled.add if is_on else enabled.discard)(gate)
+        return Gates(frozenset(enabled))
+
+
+def _find(name: str) -> Gate:
+    try:
+        return Gate(name)
+    except ValueError:
+        raise errors.InvalidValueError(f"unrecognized feature gate: {name}") from None
+
+
+DEFAULT: Final = Gates()
+"""What Kueue has on by default."""

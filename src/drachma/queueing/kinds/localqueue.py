@@ -1,0 +1,26 @@
+"""LocalQueue: a namespace's door to a ClusterQueue."""
+
+from drachma.api import meta
+from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.queueing.kinds import clusterqueue
+
+
+class LocalQueueSpec(Struct, frozen=True, kw_only=True):
+    """Where workloads go."""
+
+    cluster_queue: str = ABSENT_TEXT
+    stop_policy: str | None = None
+    fair_sharing: clusterqueue.FairSharing | None = None
+
+
+class LocalQueueStatus(Struct, frozen=True, kw_only=True):
+    """What is known of the queue."""
+
+    conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
+
+
+class LocalQueue(meta.Object, frozen=True, kw_only=True):
+    """``kueue.x-k8s.io`` LocalQueue, namespaced; a partial view."""
+
+    spec: LocalQueueSpec = LocalQueueSpec()
+    status: LocalQueueStatus = LocalQueueStatus()

@@ -1,0 +1,61 @@
+"""Forms of Kueue's recordings that several of their tests read: gates, objects, errors."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from drachma.api import codec, meta
+from drachma.queueing import gates
+from drachma.queueing.kinds import decoding, workload
+from drachma.validation.fielderror import FieldError
+from tests.conformance import vectors
+
+_COMPILERS: Final = ("CEL compilation failed:", "has invalid CEL selector:")
+
+
+def switched(case: vectors.Line) -> gates.Gates:
+    """The gates of a line."""
+    return gates.DEFAULT.switched(case["gates"])
+
+
+def read_workload(document: Any) -> workload.Workload:
+    """A workload."""
+    return decoding.decode(document, workload.Workload)
+
+
+def read_objects(documents: Iterable[Any]) -> list[meta.Object]:
+    """Objects of Kubernetes itself."""
+    return [codec.decode(document) for document in documents]
+
+
+def errors(found: Iterable[FieldError]) -> list[tuple[str, ...]]:
+    """Errors as they are compared."""
+    return [(str(error.type), error.field, shortened(error.detail)) for error in found]
+
+
+def recorded_errors(documents: Iterable[dict[str, Any]] | None) -> list[tuple[str, ...]]:
+    """Errors of a recording as they are compared."""
+    return [(error["type"], error["field"], shortened(error.get("detail", ""))) for error in documents or ()]
+
+
+def shortened(text: str) -> str:
+    """A text without what a compiler said, which is not compared."""
+    for compiler in _COMPILERS:
+        before, mark, _ = text.partition(compiler)
+        if mark:
+            return before + mark
+    return text
+
+
+def texts(lists: Any) -> dict[str, dict[str, str]]:
+    """Quantities by pod set and resource as texts."""
+    return {name: {key: str(amount) for key, amount in of.items()} for name, of in lists.items()}
+
+
+def compact(value: Any) -> Any:
+    """A document without zero values, which may or may not be written."""
+    if isinstance(value, dict):
+        slim = {key: compact(item) for key, item in value.items()}
+        return {key: item for key, item in slim.items() if item not in ("", 0, None, [], {})}
+    if isinstance(value, list | tuple):
+        return [compact(item) for item in value]
+    return value

@@ -1,0 +1,22 @@
+"""Feature gates of queueing."""
+
+import pytest
+
+from drachma import errors
+from drachma.queueing import gates
+
+
+def test_the_name_of_the_enhancement_proposal_is_accepted() -> None:
+    switched = gates.DEFAULT.switched({"DynamicResourceAllocation": False})
+
+    assert gates.DEFAULT.on(gates.Gate.DRA)
+    assert not switched.on(gates.Gate.DRA)
+
+
+def test_gates_of_what_does_not_exist_here_change_nothing() -> None:
+    assert gates.DEFAULT.switched({"MultiKueue": False}) == gates.DEFAULT
+
+
+def test_an_unknown_gate_is_refused_by_name() -> None:
+    with pytest.raises(errors.InvalidValueError, match="unrecognized feature gate: Nonsense"):
+        gates.DEFAULT.switched({"Nonsense": True})
