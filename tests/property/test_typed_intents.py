@@ -249,6 +249,101 @@ def test_finalizers(steps: Sequence[tuple[list[str], bool]], is_deleted: bool) -
     held_alike(run)
 
 
+STATES = st.builds(
+    Act, st.just("status"), st.just({}), FINALIZERS, STATUSES, st.sampled_from([False, False, False, True])
+)
+
+
+@SETTINGS
+@hypothesis.given(
+    states=st.lists(STATES, min_size=1, max_size=4), is_kept=st.booleans(), deleted=st.none() | st.just(1)
+)
+def test_states_of_claims(states: Sequence[Act], is_kept: bool, deleted: int | None) -> None:
+    """Finalizers and status at once are what they are one after the other, as one version of the claim."""
+
+    async def run(typed: Twin, plain: Twin) -> None:
+        for twin in (typed, plain):
+            await twin.client.create(new(finalizers=("example.com/first",) if is_kept else ()))
+        for position, act in enumerate(states):
+            if position == deleted:
+                for twin in (typed, plain):
+                    await twin.client.delete(Claim, "c", namespace="default")
+            try:
+                known, ours = await plain.current(), await typed.current()
+            except errors.ObjectNotFoundError:
+                break
+            before = typed.store.revision
+            want = await outcome(_finalizers_and_status(plain, act, known))
+            state = transactions.ClaimState(act.on(ours), act.status, tuple(act.finalizers))
+            said = await outcome(typed.client.commit([state]))
+            assert said.partition(": ")[2] == want.partition(": ")[2]
+            assert typed.store.revision <= before + 1
+            if want != "done":
+                assert typed.store.revision == before
+                break
+            assert typed.held() == plain.held()
+
+    async def both() -> None:
+        await run(*await twins())
+
+    asyncio.run(both())
+
+
+async def _finalizers_and_status(plain: Twin, act: Act, known: Claim) -> None:
+    """As a component does it over HTTP: a claim has its finalizer as long as it is allocated."""
+    known = act.on(known)
+
+    async def finalize(claim: Claim) -> Claim:
+        patch = patches.merge({"metadata": {"finalizers": act.finalizers or None}}, patches.unchanged(claim))
+        return await plain.client.patch(Claim, "c", patch=patch, namespace="default")
+
+    async def restate(claim: Claim) -> Claim:
+        changed = codec.encode(msgspec.structs.replace(claim, status=act.status))
+        await plain.client.update_document(Claim, changed, subresource="status")
+        return await plain.current()
+
+    stored = await plain.current()
+    is_other = tuple(act.finalizers) != stored.metadata.finalizers
+    if act.is_stale:
+        await (finalize if is_other and act.finalizers else restate)(known)
+    elif not is_other:
+        await restate(known)
+    elif act.finalizers:
+        await restate(await finalize(known))
+    else:
+        await finalize(await restate(known))
+
+
+@SETTINGS
+@hypothesis.given(
+    named=st.lists(st.sampled_from(["gpu", "net"]), max_size=2, unique=True),
+    names=st.lists(st.sampled_from(["gpu", "net", "odd"]), min_size=1, max_size=3, unique=True),
+    claim_name=st.sampled_from(["p-gpu-x", "Not A Name"]),
+    is_other=st.sampled_from([False, False, True]),
+)
+def test_names_of_claims(named: list[str], names: list[str], claim_name: str, is_other: bool) -> None:
+    entries = tuple(pod.PodResourceClaim(name=name, resource_claim_template_name="t") for name in ("gpu", "net"))
+    spec = msgspec.structs.replace(SPEC, resource_claims=entries)
+    statuses = tuple(pod.PodResourceClaimStatus(name=name, resource_claim_name=claim_name) for name in names)
+    before = [pod.PodResourceClaimStatus(name=name, resource_claim_name="earlier") for name in named]
+
+    async def run(typed: Twin, plain: Twin) -> None:
+        for twin in (typed, plain):
+            await twin.client.create(pod.Pod(metadata=meta.ObjectMeta(name="p", namespace="default"), spec=spec))
+            if before:
+                earlier = patches.strategic({"status": {"resourceClaimStatuses": before}})
+                await twin.client.patch(pod.Pod, "p", patch=earlier, namespace="default", subresource="status")
+        known = await plain.client.get(pod.Pod, "p", namespace="default")
+        if is_other:
+            known = msgspec.structs.replace(known, metadata=msgspec.structs.replace(known.metadata, uid="other"))
+        patch = patches.strategic({"status": {"resourceClaimStatuses": statuses}}, patches.same(known))
+        want = await outcome(plain.client.patch(pod.Pod, "p", patch=patch, namespace="default", subresource="status"))
+        said = await outcome(typed.client.commit([transactions.ClaimNames(known, statuses)]))
+        assert said.partition(": ")[2] == want.partition(": ")[2]
+
+    held_alike(run)
+
+
 async def test_a_claim_and_its_name_in_the_status_of_its_pod() -> None:
     typed, plain = await twins()
     entry = pod.PodResourceClaim(name="gpu", resource_claim_template_name="t")
@@ -256,14 +351,13 @@ async def test_a_claim_and_its_name_in_the_status_of_its_pod() -> None:
     for twin in (typed, plain):
         await twin.client.create(pod.Pod(metadata=meta.ObjectMeta(name="p", namespace="default"), spec=spec))
     made = new(name="p-gpu-x")
-    names = [pod.PodResourceClaimStatus(name="gpu", resource_claim_name="p-gpu-x")]
-    patch = patches.strategic({"status": {"resourceClaimStatuses": names}})
+    names = (pod.PodResourceClaimStatus(name="gpu", resource_claim_name="p-gpu-x"),)
+    owner = await typed.client.get(pod.Pod, "p", namespace="default")
     before = typed.store.revision
-    created, patched = await typed.client.commit(
-        [transactions.Create(made), transactions.Patch(pod.Pod, "p", patch, "default", "status")]
-    )
+    created, patched = await typed.client.commit([transactions.Create(made), transactions.ClaimNames(owner, names)])
     assert [int(each.metadata.resource_version) for each in (created, patched)] == [before + 1, before + 2]
     await plain.client.create_document(Claim, codec.encode(made))
+    patch = patches.strategic({"status": {"resourceClaimStatuses": names}})
     await plain.client.patch(pod.Pod, "p", patch=patch, namespace="default", subresource="status")
     assert typed.told() == plain.told()
 

@@ -41,9 +41,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     subresource: str = ""
 
 
-Body: TypeAlias = bytes | meta.Object | protocol.Document
-"""What a write brings along: text, or what need not be encoded to be decoded again: an object, or a document that is
-none, such as a binding."""
+Body: TypeAlias = bytes | meta.Object | protocol.Document | transactions.ClaimState | transactions.ClaimNames
+"""What a write brings along: text, or what need not be encoded to be decoded again: an object, a document that is
+none, such as a binding, or a change of which only the server knows what it does to the object."""
 
 
 class Write(NamedTuple):
@@ -276,6 +276,10 @@ class LocalClient:
                 return self._binding(bound, node)
             case transactions.Finalizers(known, finalizers):
                 return self._finalizers(known, finalizers)
+            case transactions.ClaimState(known):
+                return Write("patch", self._status_of(known), change, self._managed)
+            case transactions.ClaimNames(known):
+                return Write("patch", self._status_of(known), change, self._managed)
 
     def _creation(self, wanted: target.Target[Any], namespace: str, body: Body) -> Write:
         bodies.check_create(wanted, namespace)
@@ -304,6 +308,10 @@ class LocalClient:
         place = self._object(target.of(type(known)), metadata.namespace, name=metadata.name)
         body = {"finalizers": list(finalizers), **patches.unchanged(known).metadata}
         return Write("patch", place, body, self._managed)
+
+    def _status_of(self, known: meta.Object) -> Place:
+        metadata = known.metadata
+        return self._object(target.of(type(known)), metadata.namespace, name=metadata.name, subresource="status")
 
     def _below(self, about: pod.Pod, subresource: str) -> Place:
         metadata = about.metadata
@@ -343,7 +351,13 @@ def _query(parameters: Mapping[str, str]) -> Query:
 
 def _read(change: transactions.Change, stored: Stored) -> meta.Object | None:
     match change:
-        case transactions.Create(written) | transactions.Update(written, _) | transactions.Finalizers(written, _):
+        case (
+            transactions.Create(written)
+            | transactions.Update(written, _)
+            | transactions.Finalizers(written, _)
+            | transactions.ClaimState(written)
+            | transactions.ClaimNames(written)
+        ):
             return _reader(target.of(type(written)))(stored)
         case transactions.Patch(kind):
             patched: meta.Object = _reader(target.of(kind))(stored)

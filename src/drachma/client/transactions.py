@@ -8,7 +8,7 @@ other as upstream's components do, and whoever comes between them sees the state
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from drachma.api import meta, pod
+from drachma.api import meta, pod, resourceclaim
 from drachma.client import patches, protocol, target
 
 
@@ -49,7 +49,25 @@ class Finalizers(NamedTuple):
     finalizers: tuple[str, ...]
 
 
-Change: TypeAlias = Create | Update | Patch | Bind | Finalizers
+class ClaimState(NamedTuple):
+    """Other finalizers and another status for a claim exactly as it is known, as one change.
+
+    It comes to the same as ``Finalizers`` and ``Update`` of the status one after the other.
+    """
+
+    known: resourceclaim.ResourceClaim
+    status: resourceclaim.ResourceClaimStatus
+    finalizers: tuple[str, ...]
+
+
+class ClaimNames(NamedTuple):
+    """The names of the claims that were made for a pod, in its status, as by a strategic merge patch of this pod."""
+
+    known: pod.Pod
+    statuses: tuple[pod.PodResourceClaimStatus, ...]
+
+
+Change: TypeAlias = Create | Update | Patch | Bind | Finalizers | ClaimState | ClaimNames
 
 
 @runtime_checkable

@@ -152,11 +152,10 @@ class Binder:
             raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
         self._metrics.point("PreBind", prepared - began)
         self._metrics.point("Bind", self._clock.monotonic() - prepared)
-        for change, claim in zip(changes, written, strict=False):
-            if isinstance(change, transactions.Update):
-                binding.reserved.append(claim)
-                self._devices.claims.observe(claim)
-                self._devices.claims.settle(claim.metadata.uid)
+        for claim in written[: len(changes)]:
+            binding.reserved.append(claim)
+            self._devices.claims.observe(claim)
+            self._devices.claims.settle(claim.metadata.uid)
         return True
 
     async def _is_bound(self, binding: bindings.Binding, error: errors.DrachmaError) -> bool:

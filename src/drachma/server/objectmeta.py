@@ -79,7 +79,10 @@ def _written(entries: Sequence[meta.ManagedFieldsEntry]) -> list[Metadata]:
     for entry in entries:
         document: Metadata = msgspec.to_builtins(structs.replace(entry, fields_v1=None))
         if entry.fields_v1 is not None:
+            subresource = document.pop("subresource", None)
             document["fieldsV1"] = entry.fields_v1
+            if subresource is not None:
+                document["subresource"] = subresource
         documents.append(document)
     return documents
 

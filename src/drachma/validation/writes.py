@@ -103,6 +103,13 @@ def update_status(given: _ObjectT, old: _ObjectT, context: Context) -> Verdict[_
     return _judge(prepared, old, list(_check_status(prepared, old, context)), context)
 
 
+def restate(given: _ObjectT, old: _ObjectT, context: Context) -> Verdict[_ObjectT]:
+    """The same for one of which nothing but the status differs: its metadata was judged when it was written."""
+    prepared = preparation.for_status_update(given, old, context)
+    written = list(_check_status(prepared, old, context))
+    return Verdict(prepared, fielderror.merge(written, _declared(prepared, old, context)), ())
+
+
 def allows_unconditional_update(model: type[meta.Object], api_version: str) -> bool:
     """Whether an update may come without a resourceVersion; DeviceTaintRule wants one since v1."""
     return model is not devicetaintrule.DeviceTaintRule or not api_version.endswith("/v1")

@@ -79,8 +79,7 @@ class Generator:
         if not drafts:
             return None
         names = {entry: draft.metadata.name for entry, draft in drafts.items()}
-        metadata = owner.metadata
-        naming = transactions.Patch(pod.Pod, metadata.name, _naming(owner, names), metadata.namespace, "status")
+        naming = transactions.ClaimNames(owner, _statuses(names))
         try:
             *made, owner = await self._transactions.commit([*map(transactions.Create, drafts.values()), naming])
         except errors.CommitRefusedError:
@@ -206,10 +205,13 @@ class Generator:
 
 def _naming(owner: pod.Pod, claims: Mapping[str, str]) -> patches.Patch:
     """Names claims in the pod's status. Entries are merged by name, so those of others stay."""
-    statuses = [
+    return patches.strategic({"status": {"resourceClaimStatuses": _statuses(claims)}}, patches.same(owner))
+
+
+def _statuses(claims: Mapping[str, str]) -> tuple[pod.PodResourceClaimStatus, ...]:
+    return tuple(
         pod.PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in sorted(claims.items())
-    ]
-    return patches.strategic({"status": {"resourceClaimStatuses": statuses}}, patches.same(owner))
+    )
 
 
 def _under_a_name(draft: resourceclaim.ResourceClaim, *, chance: random.Random) -> resourceclaim.ResourceClaim:

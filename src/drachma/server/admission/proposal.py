@@ -14,7 +14,8 @@ class Proposal:
     """An object that is to be stored.
 
     Steps replace or change ``subject``; its content may be shared, so they replace that as a whole. ``stored`` is the
-    version that it changes and ``old`` the same as the kind's strategy has it; both are None for a new object.
+    version that it changes and ``old`` the same as the kind's strategy has it, once that is known; both are None for a
+    new object.
     """
 
     __slots__ = ("_content", "_document", "old", "options", "stored", "strategy", "subject", "write")
@@ -26,13 +27,14 @@ class Proposal:
         *,
         options: options.WriteOptions,
         stored: record.Record | None = None,
+        old: Subject | None = None,
     ) -> None:
         self.subject = subject
         self.write = write
         self.strategy: Final = write.served.strategy
         self.options = options
         self.stored = stored
-        self.old: Subject | None = None
+        self.old = old
         self._content: Any = None
         self._document: dict[str, Any] = {}
 
@@ -41,7 +43,10 @@ class Proposal:
         subject = self.subject
         if self._content is not subject.content:
             self._content = subject.content
-            self._document = self.strategy.document(subject)
+            if subject.touches and self.stored is not None:
+                self._document = self.strategy.amended(self.stored.value, subject)
+            else:
+                self._document = self.strategy.document(subject)
         elif self._document["metadata"] is not subject.metadata:
             self._document = {**self._document, "metadata": subject.metadata}
         return self._document

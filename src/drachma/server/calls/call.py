@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import meta
+from drachma.client import transactions
 from drachma.server.calls import options
 from drachma.server.surface import apisurface, resources
 from drachma.server.surface.strategy import Write
@@ -47,13 +48,13 @@ class Target(msgspec.Struct, frozen=True, eq=False):
 class Body(msgspec.Struct, frozen=True, eq=False):
     """What a call brings along; ``media_type`` is as the client named it, empty where it did not.
 
-    ``content`` is what components in process hand over in place of text: the object that they want, or a document that
-    is none, such as a binding. It is of its kind and well formed, and of fields that the kind has.
+    ``content`` is what components in process hand over in place of text: the object that they want, a document that is
+    none, such as a binding, or a typed change. It is of its kind and well formed, and of fields that the kind has.
     """
 
     data: bytes = b""
     media_type: str = ""
-    content: meta.Object | dict[str, Any] | None = None
+    content: meta.Object | dict[str, Any] | transactions.ClaimState | transactions.ClaimNames | None = None
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -56,11 +56,13 @@ def updated(
     write: Write,
     *,
     wanted: options.WriteOptions,
+    within: Sequence[str] = (),
 ) -> Sequence[dict[str, Any]]:
-    """The entries of a changed document: what changes belongs to the writer."""
+    """The entries of a changed document: what changes belongs to the writer. It is ``within`` these fields, if any."""
     return managedfields.entries_after_update(
         write.served.strategy.serve(old, write.version),
         write.served.strategy.serve(document, write.version),
+        within=within,
         manager=wanted.field_manager or _agent(write.user_agent),
         kind=write.served.derive(_kind, write.version, write.subresource),
         now=write.now,

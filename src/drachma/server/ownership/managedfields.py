@@ -40,11 +40,13 @@ def entries_after_update(
     kind: managers.Kind,
     now: datetime,
     interner: parts.Interner,
+    within: Sequence[str] = (),
 ) -> Sequence[Document]:
     """The entries that an object has after a write; ``old`` is None for a create. There may be none.
 
-    An object that exists without managers stays without. Entries that the client sent count unless they are broken;
-    an empty list of them resets ownership.
+    ``within`` are the fields that a change names, where it does: no other is looked at. An object that exists without
+    managers stays without. Entries that the client sent count unless they are broken; an empty list of them resets
+    ownership.
     """
     stored: Sequence[Document] = (old["metadata"].get("managedFields") if old is not None else None) or []
     sent = new["metadata"].get("managedFields")
@@ -56,7 +58,7 @@ def entries_after_update(
     clean = without_owners(new)
     writer = kind.manager(manager, managers.UPDATE)
     try:
-        compared = comparison.compare(live, clean, schema=kind.schema)
+        compared = comparison.compare(_only(within, live), _only(within, clean), schema=kind.schema)
         if owners is None:
             shares = transitions.of_change(stored, compared, manager=writer, kind=kind, interner=interner)
             if shares is not None:
@@ -67,6 +69,11 @@ def entries_after_update(
         return stored
     _settle(owners, change, manager=writer, kind=kind, now=now)
     return encode(_capped(owners))
+
+
+def _only(fields: Sequence[str], document: Document) -> Document:
+    """A document without its other fields, or all of it where none are named."""
+    return {field: document[field] for field in fields if field in document} if fields else document
 
 
 def after_first_apply(live: Document, *, kind: managers.Kind, now: datetime) -> Owners:

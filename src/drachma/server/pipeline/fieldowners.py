@@ -37,7 +37,9 @@ def own_updated(proposal: Proposal) -> None:
     assert stored is not None, "an update is one of something"
     if not subject.is_owned:
         document = proposal.document()
-        entries = fieldmanagers.updated(document, stored.value, proposal.write, wanted=proposal.options)
+        entries = fieldmanagers.updated(
+            document, stored.value, proposal.write, wanted=proposal.options, within=subject.touches
+        )
         _set(subject.metadata, entries)
 
 

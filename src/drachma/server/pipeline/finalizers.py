@@ -5,7 +5,7 @@ Components in process ask for it (``transactions.Finalizers``). It comes out as 
 :mod:`drachma.server.pipeline.phases`. A finalizer that is not well known is looked at as any update is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from drachma.claims import wellknown
@@ -31,6 +31,12 @@ def plan(services: Services, call: Call, wanted: Mapping[str, Any]) -> Plan:
     return Plan(finalizing, lambda outcome: services.answer(200, outcome, call))
 
 
+def are_simple(finalizers: Collection[str], metadata: Mapping[str, Any]) -> bool:
+    """Whether an object may have these whatever else is so: only well-known ones are added, and to none that goes."""
+    added = set(finalizers).difference(metadata.get("finalizers", ()))
+    return not added or ("deletionTimestamp" not in metadata and added <= _WELL_KNOWN)
+
+
 class Finalizing:
     """Gives an object other finalizers."""
 
@@ -49,7 +55,7 @@ class Finalizing:
         if stored is None:
             raise status.not_found(write.resource, write.name)
         before: Mapping[str, Any] = stored.value["metadata"]
-        finalizers, standing = self._wanted["finalizers"], before.get("finalizers", [])
+        finalizers = self._wanted["finalizers"]
         subject = write.served.strategy.load(stored.value)
         subject.metadata["uid"] = self._wanted["uid"]
         subject.metadata["resourceVersion"] = self._wanted["resourceVersion"]
@@ -57,10 +63,9 @@ class Finalizing:
             subject.metadata["finalizers"] = finalizers
         else:
             subject.metadata.pop("finalizers", None)
-        added = set(finalizers).difference(standing)
-        # An update may not name another object, and nothing is added to one that goes; updates have words for it.
-        is_update = self._wanted["uid"] != stored.uid or (added and "deletionTimestamp" in before)
-        operation = Operation.UPDATE if is_update or not added <= _WELL_KNOWN else Operation.FINALIZERS
+        # An update may not name another object, and has words for it.
+        is_simple = self._wanted["uid"] == stored.uid and are_simple(finalizers, before)
+        operation = Operation.FINALIZERS if is_simple else Operation.UPDATE
         proposal = Proposal(subject, write, options=self._options, stored=stored)
         self._phases.run(operation, proposal)
         return update.replace(stored, proposal.document())

@@ -38,7 +38,9 @@ def reset(proposal: Proposal) -> None:
 def carry_over(proposal: Proposal) -> None:
     """Takes from the stored object what an update cannot change."""
     assert proposal.stored is not None, "an update is one of something"
-    old = proposal.old = proposal.strategy.load(proposal.stored.value)
+    old = proposal.old
+    if old is None:
+        old = proposal.old = proposal.strategy.load(proposal.stored.value)
     metadata = proposal.subject.metadata
     objectmeta.carry_over(metadata, old.metadata)
     # An update without a version is one of whatever version is there.

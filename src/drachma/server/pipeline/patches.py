@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from drachma import errors
+from drachma.client import transactions
 from drachma.server import documents, mediatypes, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies, yamlsyntax
 from drachma.server.ownership import apply, fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
-from drachma.server.pipeline import finalizers, update
+from drachma.server.pipeline import claimnames, claimstate, finalizers, update
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
@@ -26,8 +27,13 @@ from drachma.server.surface.strategy import Subject, Write
 def plan(services: Services, call: Call) -> Plan:
     """The stored object with a patch applied; an apply makes one where there is none."""
     check_name(call.target)
-    if isinstance(call.body.content, dict):
-        return finalizers.plan(services, call, call.body.content)
+    match call.body.content:
+        case transactions.ClaimState() as state:
+            return claimstate.plan(services, call, state)
+        case transactions.ClaimNames() as names:
+            return _plan_names(services, call, names)
+        case dict() as content:
+            return finalizers.plan(services, call, content)
     patch_type = negotiation.patch_type(call.body.media_type)
     wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
     write = services.write(call)
@@ -38,6 +44,16 @@ def plan(services: Services, call: Call) -> Plan:
     else:
         change = _Patch(call.body.data, patch_type, write, wanted=wanted)
     return update.changing(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
+
+
+def _plan_names(services: Services, call: Call, names: transactions.ClaimNames) -> Plan:
+    wanted, write = options.for_write(call.query, "PatchOptions"), services.write(call)
+
+    def otherwise(patch: bytes) -> update.Change:
+        return _Patch(patch, mediatypes.STRATEGIC_MERGE_PATCH, write, wanted=wanted)
+
+    change = claimnames.ClaimNames(names, write, otherwise=otherwise)
+    return update.changing(services, call, update.Update(services, change, write, wanted=wanted))
 
 
 class _Patch:

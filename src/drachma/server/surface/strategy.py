@@ -24,21 +24,25 @@ _T = TypeVar("_T")
 class Subject:
     """An object on its way into the store: its metadata as a document, the rest as its strategy likes it.
 
-    ``is_owned`` says that its managed fields are up to date already, as those of a server-side apply. ``checked`` is
-    the metadata as rules look at it, once it is prepared.
+    ``is_owned`` says that its managed fields are up to date already, as those of a server-side apply. ``touches`` are
+    the only fields in which it differs from what is stored, where a typed change names them: then what holds for the
+    rest of it was seen to when that was written. ``checked`` is the metadata as rules look at it, once it is prepared.
     """
 
-    __slots__ = ("checked", "content", "is_owned", "metadata")
+    __slots__ = ("checked", "content", "is_owned", "metadata", "touches")
 
-    def __init__(self, metadata: Metadata, content: Any, *, is_owned: bool = False) -> None:
+    def __init__(
+        self, metadata: Metadata, content: Any, *, is_owned: bool = False, touches: tuple[str, ...] = ()
+    ) -> None:
         self.metadata = metadata
         self.content = content
         self.is_owned = is_owned
+        self.touches = touches
         self.checked: meta.ObjectMeta | None = None
 
     def copy(self) -> "Subject":
         """Another subject whose metadata can be changed apart; strategies replace content and never change it."""
-        return Subject(dict(self.metadata), self.content, is_owned=self.is_owned)
+        return Subject(dict(self.metadata), self.content, is_owned=self.is_owned, touches=self.touches)
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,8 +96,14 @@ class Strategy(Protocol):
     def load(self, document: Mapping[str, Any]) -> Subject:
         """A stored document."""
 
+    def restate(self, old: Subject, status: Any) -> Subject:
+        """A stored object with another status, which is all that it touches; a struct where the kind has one."""
+
     def document(self, subject: Subject) -> dict[str, Any]:
         """The form that is stored: kind, apiVersion, metadata, then the rest."""
+
+    def amended(self, document: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
+        """The same where a subject touches only some fields of what is stored as ``document``."""
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         """A stored document in a version that is served."""

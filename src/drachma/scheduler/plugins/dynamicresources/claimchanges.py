@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def of(
     consumer: pod.Pod, assigned: claimassignment.ClaimAssignment, *, writer: claimwriter.ClaimWriter
 ) -> list[transactions.Change] | None:
-    """The last change of each claim is that of its status; None where states in between mean something.
+    """One for each claim that is not the pod's yet; None where states in between mean something.
 
     They do where devices have to become ready first, where a claim is to be made or the pod's status to be written,
     and where a claim is not as it was taken to be, which the writer has words for.
@@ -38,31 +38,29 @@ def of(
             return None
         if reservation.is_reserved_for(claim, consumer):
             continue
-        written = _changes(claim, consumer, results, writer=writer)
-        if written is None:
+        change = _change(claim, consumer, results, writer=writer)
+        if change is None:
             return None
-        changes += written
+        changes.append(change)
     return changes
 
 
-def _changes(
+def _change(
     claim: resourceclaim.ResourceClaim,
     consumer: pod.Pod,
     results: Mapping[str, resourceclaim.AllocationResult],
     *,
     writer: claimwriter.ClaimWriter,
-) -> list[transactions.Change] | None:
+) -> transactions.ClaimState | None:
     allocation = results.get(claim.metadata.uid)
     # Either it is allocated, or it is to be.
     if claim.metadata.deletion_timestamp is not None or (allocation is None) is (claim.status.allocation is None):
         return None
-    changes: list[transactions.Change] = []
-    status = claim.status
-    if allocation is not None:
-        status = structs.replace(status, allocation=writer.stamped(allocation))
-        if wellknown.CLAIM_FINALIZER not in claim.metadata.finalizers:
-            finalizers = (*claim.metadata.finalizers, wellknown.CLAIM_FINALIZER)
-            changes.append(transactions.Finalizers(claim, finalizers))
-    status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(consumer)))
-    changes.append(transactions.Update(structs.replace(claim, status=status), "status"))
-    return changes
+    finalizers, status = claim.metadata.finalizers, claim.status
+    reserved_for = (*status.reserved_for, reservation.consumer(consumer))
+    if allocation is None:
+        return transactions.ClaimState(claim, structs.replace(status, reserved_for=reserved_for), finalizers)
+    if wellknown.CLAIM_FINALIZER not in finalizers:
+        finalizers = (*finalizers, wellknown.CLAIM_FINALIZER)
+    status = structs.replace(status, allocation=writer.stamped(allocation), reserved_for=reserved_for)
+    return transactions.ClaimState(claim, status, finalizers)

@@ -110,7 +110,8 @@ class PodStrategy(TemplatedStrategy):
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
         # A kubelet cannot change who owns a pod, or whether it is deleted.
-        taken(subject.metadata, old.metadata, "ownerReferences", "deletionTimestamp")
+        if not subject.touches:
+            taken(subject.metadata, old.metadata, "ownerReferences", "deletionTimestamp")
         super().update_status(subject, old, write)
 
     def check(self, content: Document, subject: Subject) -> Errors:

@@ -4,7 +4,7 @@ What is right and wrong with an object is decided by :mod:`drachma.validation`; 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import structs
@@ -17,6 +17,8 @@ from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.store import record
 from drachma.validation import context, writes
+
+_STATUS: Final = ("status",)
 
 _decode = msgspec.json.Decoder().decode
 
@@ -52,6 +54,15 @@ class DeviceStrategy:
             return msgspec.convert(document, self._kind.model, dec_hook=hooks.decode)
         except msgspec.ValidationError:
             return codec.decode(document)
+
+    def restate(self, old: Subject, status: Any) -> Subject:
+        return Subject(dict(old.metadata), structs.replace(old.content, status=status), touches=_STATUS)
+
+    def amended(self, document: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
+        amended = {**document, "metadata": subject.metadata}
+        for field in subject.touches:
+            amended[field] = self._stored(getattr(subject.content, field), field)
+        return amended
 
     def document(self, subject: Subject) -> dict[str, Any]:
         return {
@@ -91,8 +102,11 @@ class DeviceStrategy:
         self._accept(subject, given, writes.update(given, old.content, self._context(write)), write=write)
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
-        given = self._whole(subject)
-        self._accept(subject, given, writes.update_status(given, old.content, self._context(write)), write=write)
+        if subject.touches:
+            given, judge = structs.replace(subject.content, metadata=old.content.metadata), writes.restate
+        else:
+            given, judge = self._whole(subject), writes.update_status
+        self._accept(subject, given, judge(given, old.content, self._context(write)), write=write)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return writes.allows_unconditional_update(self._kind.model, write.api_version)
@@ -123,6 +137,9 @@ class DeviceStrategy:
         accepted = verdict.object
         if verdict.warnings:
             write.warnings.extend(verdict.warnings)
-        if accepted.metadata != given.metadata:
+        if accepted.metadata is not given.metadata and accepted.metadata != given.metadata:
             subject.metadata = objectmeta.normalized(accepted.metadata)
-        subject.content = accepted
+        if not subject.touches or any(
+            getattr(accepted, field) is not getattr(given, field) for field in subject.touches
+        ):
+            subject.content = accepted
