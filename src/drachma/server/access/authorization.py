@@ -12,6 +12,8 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from drachma.server import status
+from drachma.server.access import policyrules
+from drachma.server.access.policyrules import Rule
 from drachma.server.surface import fieldselector
 from drachma.server.user import User
 from drachma.validation import refusal
@@ -70,6 +72,19 @@ ALLOWED: Final = Opinion(Decision.ALLOWED)
 NO_OPINION: Final = Opinion(Decision.NO_OPINION)
 
 
+class Rules(NamedTuple):
+    """What a user may do, as rules; ``problem`` says what may be missing from them, and ``is_complete`` that nothing
+    but that is.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    problem: str = ""
+    is_complete: bool = True
+
+
+NO_RULES: Final = Rules()
+
+
 class Authoriser(Protocol):
     """Says what users may do. ``name`` is upstream's, in the case that reasons have it: ``rbac``, ``node``."""
 
@@ -79,6 +94,9 @@ class Authoriser(Protocol):
     def authorise(self, attributes: Attributes) -> Opinion:
         """The opinion on one question; never raises for what a client can ask."""
 
+    def rules(self, user: User, namespace: str) -> Rules:
+        """What a user may do in a namespace and beside all namespaces, as far as rules can say it."""
+
 
 class AlwaysAllow:
     """Lets everybody do everything."""
@@ -87,6 +105,9 @@ class AlwaysAllow:
 
     def authorise(self, attributes: Attributes) -> Opinion:
         return ALLOWED
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        return Rules(policyrules.EVERYTHING)
 
 
 class Several:
@@ -105,6 +126,15 @@ class Several:
             if opinion.reason:
                 reasons.append(f"{each.name}: {opinion.reason}")
         return Opinion(Decision.NO_OPINION, "\n".join(reasons)) if reasons else NO_OPINION
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        parts = [each.rules(user, namespace) for each in self._authorisers]
+        problems = dict.fromkeys(part.problem for part in parts if part.problem)
+        return Rules(
+            tuple(rule for part in parts for rule in part.rules),
+            f"[{', '.join(problems)}]" if len(problems) > 1 else "".join(problems),
+            all(part.is_complete for part in parts),
+        )
 
 
 def require(authoriser: Authoriser, attributes: Attributes) -> None:

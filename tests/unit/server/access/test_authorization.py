@@ -4,7 +4,7 @@ import pytest
 
 from drachma.server import status
 from drachma.server.access import authorization
-from drachma.server.access.authorization import ALLOWED, NO_OPINION, Attributes, Decision, Opinion
+from drachma.server.access.authorization import ALLOWED, NO_OPINION, NO_RULES, Attributes, Decision, Opinion, Rules
 from drachma.server.user import User
 from tests.unit.server import client
 
@@ -22,6 +22,9 @@ class Says:
 
     def authorise(self, attributes: Attributes) -> Opinion:
         return self.opinion
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        return NO_RULES
 
 
 @pytest.mark.parametrize(
@@ -110,3 +113,6 @@ class Nobody:
 
     def authorise(self, attributes: Attributes) -> Opinion:
         return ALLOWED if attributes.user.name == "system:apiserver" else NO_OPINION
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        return NO_RULES

@@ -8,13 +8,14 @@ import pytest
 from drachma import errors
 from drachma.client import local
 from drachma.server import inprocess, status
-from drachma.server.access.authorization import Attributes, Decision, Opinion
+from drachma.server.access.authorization import NO_RULES, Attributes, Decision, Opinion, Rules
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.pipeline.phases import Operation, Phases, RemovalStep, Step
 from drachma.server.surface import verbs
+from drachma.server.user import User
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, PODS, Client
 
@@ -150,6 +151,9 @@ class Refusing:
 
     def authorise(self, attributes: Attributes) -> Opinion:
         return Opinion(Decision.DENIED, "not today")
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        return NO_RULES
 
 
 def refusing_in(standard: Phases, name: str) -> Phases:

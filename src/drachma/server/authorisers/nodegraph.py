@@ -1,0 +1,152 @@
+"""What nodes have to do with objects: node <- pod <- secret, and so on.
+
+An edge leads from an object to the nodes whose pods refer to it. It is there as long as the pod is; so a node can read
+what its pods need, and nothing else. Volumes are reached through the claims that they are bound to.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drachma.server.authorisers import podreferences
+from drachma.server.reads import following
+from drachma.server.reads.reader import Reader
+from drachma.store import record
+from drachma.validation.podspec import pod as pod_rules
+
+PODS: Final = "pods"
+SLICES: Final = "resource.k8s.io/resourceslices"
+VOLUMES: Final = "persistentvolumes"
+ATTACHMENTS: Final = "storage.k8s.io/volumeattachments"
+
+_REST: Final = 256
+"""Questions of others after which a graph that is in use is brought up to date, so that it never has far to go."""
+
+_SECRET_SOURCES: Final = ("cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos")
+_CSI_SECRETS: Final = ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
+
+
+class NodeGraph:
+    """The nodes that each object is related to, as the store has it at the moment of the question."""
+
+    def __init__(self, store: Reader) -> None:
+        self._index = _Index()
+        self._following = following.Following(store, (PODS, SLICES, VOLUMES, ATTACHMENTS), self._index)
+        self._idle = 0
+        self._is_asked = False
+
+    def relates(self, node: str, key: record.Key) -> bool:
+        """Whether a node has anything to do with an object."""
+        self._is_asked = True
+        self._following.catch_up()
+        return self._index.relates(node, key)
+
+    def keep_up(self) -> None:
+        """Is told of every question that is not about nodes; does nothing in a cluster whose nodes ask nothing."""
+        self._idle += 1
+        if self._idle >= _REST and self._is_asked:
+            self._idle = 0
+            self._following.catch_up()
+
+
+class _Index:
+    """How often each node is related to each object, and what each object that makes such edges has made."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[record.Key, dict[str, int]] = {}
+        self._made: dict[record.Key, tuple[str, frozenset[record.Key]]] = {}
+        self._claims: dict[str, record.Key] = {}
+        self._volumes: dict[record.Key, set[str]] = {}
+        self._secrets: dict[str, frozenset[record.Key]] = {}
+
+    def clear(self) -> None:
+        for each in (self._nodes, self._made, self._claims, self._volumes, self._secrets):
+            each.clear()
+
+    def relates(self, node: str, key: record.Key) -> bool:
+        if node in self._nodes.get(key, ()):
+            return True
+        if key.resource == VOLUMES:
+            claim = self._claims.get(key.name)
+            return claim is not None and node in self._nodes.get(claim, ())
+        return any(self.relates(node, record.Key(VOLUMES, "", volume)) for volume in self._volumes.get(key, ()))
+
+    def put(self, stored: record.Record) -> None:
+        key, value = stored.key, stored.value
+        if key.resource == VOLUMES:
+            self._put_volume(key.name, value)
+        elif key.resource == PODS:
+            node = value["spec"].get("nodeName") or ""
+            self._relate(key, node, _references(stored) if node else frozenset())
+        else:
+            self._relate(key, value["spec"].get("nodeName") or "", frozenset())
+
+    def drop(self, stored: record.Record) -> None:
+        if stored.key.resource == VOLUMES:
+            self._forget_volume(stored.key.name)
+        else:
+            self._relate(stored.key, "", frozenset())
+
+    def _relate(self, key: record.Key, node: str, references: frozenset[record.Key]) -> None:
+        """Makes the edges of an object; without a node it has none."""
+        made = self._made.get(key)
+        if made == (node, references):
+            return
+        if made is not None:
+            del self._made[key]
+            for each in (key, *made[1]):
+                self._take(each, made[0])
+        if node:
+            self._made[key] = node, references
+            for each in (key, *references):
+                nodes = self._nodes.setdefault(each, {})
+                nodes[node] = nodes.get(node, 0) + 1
+
+    def _take(self, key: record.Key, node: str) -> None:
+        nodes = self._nodes[key]
+        nodes[node] -= 1
+        if not nodes[node]:
+            del nodes[node]
+        if not nodes:
+            del self._nodes[key]
+
+    def _put_volume(self, name: str, value: Mapping[str, Any]) -> None:
+        self._forget_volume(name)
+        claim: Mapping[str, Any] | None = value["spec"].get("claimRef")
+        if claim is None:
+            return
+        namespace = claim.get("namespace", "")
+        self._claims[name] = record.Key(podreferences.VOLUME_CLAIMS, namespace, claim.get("name", ""))
+        secrets = self._secrets[name] = frozenset(_volume_secrets(value["spec"], namespace))
+        for secret in secrets:
+            self._volumes.setdefault(secret, set()).add(name)
+
+    def _forget_volume(self, name: str) -> None:
+        self._claims.pop(name, None)
+        for secret in self._secrets.pop(name, ()):
+            volumes = self._volumes[secret]
+            volumes.discard(name)
+            if not volumes:
+                del self._volumes[secret]
+
+
+def _references(pod: record.Record) -> frozenset[record.Key]:
+    """What a node may read because of a pod; a node that makes mirror pods gets nothing by it."""
+    value, namespace = pod.value, pod.key.namespace
+    if pod_rules.MIRROR_ANNOTATION in (value["metadata"].get("annotations") or ()):
+        return frozenset()
+    return frozenset(record.Key(resource, namespace, name) for resource, name in podreferences.of(value))
+
+
+def _volume_secrets(spec: Mapping[str, Any], namespace: str) -> list[record.Key]:
+    """The secrets of a volume that a node needs to use it, in their namespaces or in that of the claim."""
+    sources = [(spec.get(kind) or {}).get("secretRef") for kind in _SECRET_SOURCES]
+    sources += [(spec.get("csi") or {}).get(field) for field in _CSI_SECRETS]
+    keys = [
+        record.Key(podreferences.SECRETS, each.get("namespace") or namespace, each["name"])
+        for each in sources
+        if each and each.get("name")
+    ]
+    file = spec.get("azureFile") or {}
+    if file.get("secretName"):
+        keys.append(record.Key(podreferences.SECRETS, file.get("secretNamespace") or namespace, file["secretName"]))
+    return keys

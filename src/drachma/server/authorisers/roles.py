@@ -1,0 +1,155 @@
+"""Roles and who has them, as the store has them now, arranged by who asks.
+
+One of these belongs to an application. What it hands out is immutable.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from drachma.server.access import policyrules
+from drachma.server.access.authorization import Decision, Opinion
+from drachma.server.access.policyrules import Rule
+from drachma.server.reads import following
+from drachma.server.reads.reader import Reader
+from drachma.server.user import User
+from drachma.store import record
+from drachma.validation import rbac
+from drachma.values import quotation
+
+ROLES: Final = f"{rbac.GROUP}/roles"
+CLUSTER_ROLES: Final = f"{rbac.GROUP}/clusterroles"
+BINDINGS: Final = f"{rbac.GROUP}/rolebindings"
+CLUSTER_BINDINGS: Final = f"{rbac.GROUP}/clusterrolebindings"
+
+_RESOURCES: Final = {"Role": ROLES, "ClusterRole": CLUSTER_ROLES}
+
+
+class Role(NamedTuple):
+    """The rules of a role, and what they allow."""
+
+    rules: tuple[Rule, ...]
+    permissions: policyrules.Permissions
+
+
+class Grant(NamedTuple):
+    """That a binding gives a role to a subject; ``opinion`` is what is said of who may do something because of it."""
+
+    binding: record.Key
+    role: record.Key
+    opinion: Opinion
+
+    @property
+    def absence(self) -> str:
+        """What is wrong where the role is not there."""
+        kind = self.role.resource.rpartition("/")[2].removesuffix("s")
+        return f"{kind}.{rbac.GROUP} {quotation.quote(self.role.name)} not found"
+
+
+_Grants = dict[str, dict[record.Key, Grant]]
+
+
+class Roles:
+    """All roles and bindings of a store. Each question is answered by what is stored at that moment."""
+
+    def __init__(self, store: Reader) -> None:
+        index = self._index = _Index()
+        self._following = following.Following(store, (CLUSTER_ROLES, CLUSTER_BINDINGS, ROLES, BINDINGS), index)
+
+    def role(self, key: record.Key) -> Role | None:
+        """The role of that name."""
+        self._following.catch_up()
+        return self._index.roles.get(key)
+
+    def of(self, user: User, namespace: str) -> Iterator[tuple[Grant, Role | None]]:
+        """What a user has everywhere, and then what it has in a namespace, if there is one."""
+        self._following.catch_up()
+        roles = self._index.roles
+        for place in ("", namespace) if namespace else ("",):
+            users, groups = self._index.users.get(place), self._index.groups.get(place)
+            if users and user.name in users:
+                for grant in users[user.name].values():
+                    yield grant, roles.get(grant.role)
+            if groups:
+                for group in user.groups:
+                    for grant in groups[group].values() if group in groups else ():
+                        yield grant, roles.get(grant.role)
+
+
+class _Index:
+    """Roles by their keys, and grants by namespace and subject; those of the whole cluster have no namespace."""
+
+    def __init__(self) -> None:
+        self.roles: dict[record.Key, Role] = {}
+        self.users: dict[str, _Grants] = {}
+        self.groups: dict[str, _Grants] = {}
+        self._subjects: dict[record.Key, tuple[tuple[str, bool], ...]] = {}
+
+    def clear(self) -> None:
+        for each in (self.roles, self.users, self.groups, self._subjects):
+            each.clear()
+
+    def put(self, stored: record.Record) -> None:
+        if stored.key.resource in (ROLES, CLUSTER_ROLES):
+            rules = policyrules.read(stored.value.get("rules"))
+            self.roles[stored.key] = Role(rules, policyrules.Permissions(rules))
+            return
+        self._forget(stored.key)
+        grants = dict(reversed(list(_grants(stored))))
+        for (name, is_group), grant in grants.items():
+            place = (self.groups if is_group else self.users).setdefault(stored.key.namespace, {})
+            place.setdefault(name, {})[stored.key] = grant
+        self._subjects[stored.key] = tuple(grants)
+
+    def drop(self, stored: record.Record) -> None:
+        self.roles.pop(stored.key, None)
+        self._forget(stored.key)
+
+    def _forget(self, binding: record.Key) -> None:
+        for name, is_group in self._subjects.pop(binding, ()):
+            places = self.groups if is_group else self.users
+            grants = places[binding.namespace]
+            del grants[name][binding]
+            if not grants[name]:
+                del grants[name]
+            if not grants:
+                del places[binding.namespace]
+
+
+def _grants(binding: record.Record) -> Iterator[tuple[tuple[str, bool], Grant]]:
+    """Whom a binding gives its role: the name of a user or a group, and which of the two it is."""
+    key, content = binding.key, binding.value
+    role: Mapping[str, str] = content["roleRef"]
+    kind, name = role.get("kind", ""), role.get("name", "")
+    resource = _RESOURCES.get(kind, kind)
+    role_key = record.Key(resource, key.namespace if resource == ROLES else "", name)
+    for subject in content.get("subjects") or ():
+        user = _user(subject, key.namespace)
+        if user is not None:
+            source = f"{_shown(key)} of {kind} {quotation.quote(name)} to {_shown_subject(subject, key.namespace)}"
+            opinion = Opinion(Decision.ALLOWED, f"RBAC: allowed by {source}")
+            yield user, Grant(key, role_key, opinion)
+
+
+def _user(subject: Mapping[str, Any], namespace: str) -> tuple[str, bool] | None:
+    name = subject.get("name", "")
+    match subject.get("kind"):
+        case "User":
+            return name, False
+        case "Group":
+            return name, True
+        case "ServiceAccount":
+            own = subject.get("namespace") or namespace
+            return (f"system:serviceaccount:{own}:{name}", False) if own else None
+    return None
+
+
+def _shown(binding: record.Key) -> str:
+    if binding.namespace:
+        return f"RoleBinding {quotation.quote(f'{binding.name}/{binding.namespace}')}"
+    return f"ClusterRoleBinding {quotation.quote(binding.name)}"
+
+
+def _shown_subject(subject: Mapping[str, Any], namespace: str) -> str:
+    kind, name = subject["kind"], subject.get("name", "")
+    shown = f"{name}/{subject.get('namespace') or namespace}" if kind == "ServiceAccount" else name
+    return f"{kind} {quotation.quote(shown)}"
