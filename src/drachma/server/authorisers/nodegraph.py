@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma.server.authorisers import podreferences
-from drachma.server.reads import following
+from drachma.server.reads import follower
 from drachma.server.reads.reader import Reader
 from drachma.store import record
 from drachma.validation.podspec import pod as pod_rules
@@ -30,14 +30,14 @@ class NodeGraph:
 
     def __init__(self, store: Reader) -> None:
         self._index = _Index()
-        self._following = following.Following(store, (PODS, SLICES, VOLUMES, ATTACHMENTS), self._index)
+        self._follower = follower.Follower(store, (PODS, SLICES, VOLUMES, ATTACHMENTS), self._index)
         self._idle = 0
         self._is_asked = False
 
     def relates(self, node: str, key: record.Key) -> bool:
         """Whether a node has anything to do with an object."""
         self._is_asked = True
-        self._following.catch_up()
+        self._follower.catch_up()
         return self._index.relates(node, key)
 
     def keep_up(self) -> None:
@@ -45,7 +45,7 @@ class NodeGraph:
         self._idle += 1
         if self._idle >= _REST and self._is_asked:
             self._idle = 0
-            self._following.catch_up()
+            self._follower.catch_up()
 
 
 class _Index:

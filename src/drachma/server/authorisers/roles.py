@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from drachma.server.access import policyrules
 from drachma.server.access.authorization import Decision, Opinion
 from drachma.server.access.policyrules import Rule
-from drachma.server.reads import following
+from drachma.server.reads import follower
 from drachma.server.reads.reader import Reader
 from drachma.server.user import User
 from drachma.store import record
@@ -53,16 +53,16 @@ class Roles:
 
     def __init__(self, store: Reader) -> None:
         index = self._index = _Index()
-        self._following = following.Following(store, (CLUSTER_ROLES, CLUSTER_BINDINGS, ROLES, BINDINGS), index)
+        self._follower = follower.Follower(store, (CLUSTER_ROLES, CLUSTER_BINDINGS, ROLES, BINDINGS), index)
 
     def role(self, key: record.Key) -> Role | None:
         """The role of that name."""
-        self._following.catch_up()
+        self._follower.catch_up()
         return self._index.roles.get(key)
 
     def of(self, user: User, namespace: str) -> Iterator[tuple[Grant, Role | None]]:
         """What a user has everywhere, and then what it has in a namespace, if there is one."""
-        self._following.catch_up()
+        self._follower.catch_up()
         roles = self._index.roles
         for place in ("", namespace) if namespace else ("",):
             users, groups = self._index.users.get(place), self._index.groups.get(place)

@@ -25,7 +25,7 @@ class Index(Protocol):
         """Forgets an object that is deleted."""
 
 
-class Following:
+class Follower:
     """Brings an index up to date with resources of a store."""
 
     def __init__(self, store: Reader, resources: Sequence[str], index: Index) -> None:
