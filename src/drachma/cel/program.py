@@ -105,6 +105,11 @@ class Program:
         return estimate.estimate(self._checked, self._env).max
 
     @functools.cached_property
+    def variables(self) -> frozenset[str]:
+        """The names of variables and types that the expression refers to."""
+        return frozenset(reference.name for reference in self._checked.references.values() if reference.name)
+
+    @functools.cached_property
     def reads(self) -> frozenset[reads.Path] | None:
         """All parts of a device that the outcome can depend on (see ``reads``); None for the whole device."""
         return reads.find(self._plan)

@@ -32,6 +32,7 @@ class Reason(enum.StrEnum):
     TOO_LONG = "FieldValueTooLong"
     TOO_MANY = "FieldValueTooMany"
     INTERNAL = "InternalError"
+    TYPE_INVALID = "FieldValueTypeInvalid"
 
 
 _TITLES: Final = {
@@ -44,9 +45,19 @@ _TITLES: Final = {
     Reason.TOO_LONG: "Too long",
     Reason.TOO_MANY: "Too many",
     Reason.INTERNAL: "Internal error",
+    Reason.TYPE_INVALID: "Invalid value",
 }
 
 _WITHOUT_VALUE: Final = frozenset({Reason.REQUIRED, Reason.FORBIDDEN, Reason.TOO_LONG, Reason.INTERNAL})
+
+
+class _Omitted:
+    """Stands for a value that messages do not show."""
+
+    __slots__ = ()
+
+
+OMITTED: Final = _Omitted()
 
 
 class FieldError(msgspec.Struct, frozen=True):
@@ -67,7 +78,8 @@ class FieldError(msgspec.Struct, frozen=True):
     def body(self) -> str:
         """The message without the field, as a cause in a Status has it."""
         title = _TITLES[self.type]
-        shown = title if self.type in _WITHOUT_VALUE else f"{title}: {_show(self.value)}"
+        is_bare = self.type in _WITHOUT_VALUE or self.value is OMITTED
+        shown = title if is_bare else f"{title}: {_show(self.value)}"
         return f"{shown}: {self.detail}" if self.detail else shown
 
     def __str__(self) -> str:
@@ -115,8 +127,13 @@ def not_found(at: Path, value: object, detail: str = "") -> FieldError:
 
 def not_supported(at: Path, value: object, supported: Sequence[str]) -> FieldError:
     """A value outside an enumeration."""
+    return not_supported_at(str(at), value, supported)
+
+
+def not_supported_at(field: str, value: object, supported: Sequence[str]) -> FieldError:
+    """The same for a field whose path is spelled already."""
     values = ", ".join(map(quotation.quote, supported))
-    return FieldError(Reason.NOT_SUPPORTED, str(at), value, f"supported values: {values}")
+    return FieldError(Reason.NOT_SUPPORTED, field, value, f"supported values: {values}")
 
 
 def too_long(at: Path, limit: int, *, unit: str = "byte", origin: str = "") -> FieldError:
@@ -127,8 +144,13 @@ def too_long(at: Path, limit: int, *, unit: str = "byte", origin: str = "") -> F
 
 def too_many(at: Path, count: int, limit: int, *, origin: str = "") -> FieldError:
     """A list or map beyond its limit."""
+    return too_many_at(str(at), count, limit, origin=origin)
+
+
+def too_many_at(field: str, count: int, limit: int, *, origin: str = "") -> FieldError:
+    """The same for a field whose path is spelled already."""
     items = "item" if limit == 1 else "items"
-    return FieldError(Reason.TOO_MANY, str(at), count, f"must have at most {limit} {items}", origin)
+    return FieldError(Reason.TOO_MANY, field, count, f"must have at most {limit} {items}", origin)
 
 
 def internal(at: Path, detail: str) -> FieldError:

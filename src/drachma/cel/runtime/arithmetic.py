@@ -69,6 +69,13 @@ def _concatenate(left: Any, right: Any) -> Any:
         values.check_size(len(left) + len(right), values.MAX_ELEMENTS)
         left.extend(right)
         return left
+    if left.__class__ is values.SetList:
+        known = left.identities()
+        return [*left, *(each for each in right if values.identity(each) not in known)]
+    if left.__class__ is values.KeyedList:
+        later = {left.identity(each): each for each in right}
+        merged = [later.pop(left.identity(each), each) for each in left]
+        return [*merged, *later.values()]
     if not left:
         return right
     if not right:

@@ -82,6 +82,15 @@ def _compare(left: Any, right: Any) -> _Comparison:
     if kind in kinds.LISTS:
         if other not in kinds.LISTS or len(left) != len(right):
             return False
+        if kind is values.SetList:
+            return bool(left.identities() == {values.identity(each) for each in right})
+        if kind is values.KeyedList:
+            mine = {left.identity(each): each for each in left}
+            identities = [left.identity(each) for each in right]
+            if mine.keys() != set(identities):
+                return False
+            pairs = [(mine[identity], each) for identity, each in zip(identities, right, strict=True)]
+            return (yield from _compare_parts(pairs, strict=False))
         return (yield from _compare_parts(zip(left, right, strict=True), strict=kind is values.Concat))
     if kind in kinds.MAPS:
         if other not in kinds.MAPS or len(left) != len(right):

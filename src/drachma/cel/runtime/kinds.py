@@ -27,6 +27,8 @@ NAMES: Final[dict[type, str]] = {
     values.DefaultMap: "map",
     values.Duration: types.DURATION.name,
     values.Growing: "list",
+    values.KeyedList: "list",
+    values.SetList: "list",
     values.GrowingMap: "map",
     values.LazyMap: "map",
     values.NativeMap: "map",
@@ -62,6 +64,8 @@ _GO_NAMES: Final[dict[type, str]] = {
     values.DefaultMap: "cel.mapper",
     values.Duration: "types.Duration",
     values.Growing: "*types.mutableList",
+    values.KeyedList: "*common.unstructuredMapList",
+    values.SetList: "*common.unstructuredSetList",
     values.GrowingMap: "*types.mutableMap",
     values.LazyMap: "*lazy.MapValue",
     values.NativeMap: "*types.baseMap",
@@ -83,7 +87,9 @@ _GO_NAMES: Final[dict[type, str]] = {
     urls.URL: "cel.URL",
 }
 
-LISTS: Final[frozenset[type]] = frozenset((list, tuple, values.Concat, values.Growing))
+LISTS: Final[frozenset[type]] = frozenset(
+    (list, tuple, values.Concat, values.Growing, values.KeyedList, values.SetList)
+)
 MAPS: Final[frozenset[type]] = frozenset((dict, values.DefaultMap, values.GrowingMap, values.LazyMap, values.NativeMap))
 ITERABLE: Final[frozenset[type]] = LISTS | MAPS
 SIZED: Final[frozenset[type]] = ITERABLE | {str, bytes}

@@ -14,7 +14,7 @@ makes a :class:`Growing` or a :class:`GrowingMap`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from drachma.cel import ast
@@ -158,6 +158,32 @@ class Growing(list[Any]):
     __slots__ = ()
 
 
+class SetList(list[Any]):
+    """A list whose order does not matter and in which no element is there twice; it came with the input."""
+
+    __slots__ = ()
+
+    def identities(self) -> set[Any]:
+        """What tells its elements from others."""
+        return {identity(element) for element in self}
+
+
+class KeyedList(list[Any]):
+    """A list of maps whose order does not matter, told apart by some of their fields; it came with the input."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, elements: Iterable[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(elements)
+        self.keys = keys
+
+    def identity(self, element: Any) -> Any:
+        """What tells an element from others; elements of another kind have no identity."""
+        if not isinstance(element, dict):
+            return None
+        return tuple([encode_key(element.get(key)) for key in self.keys])
+
+
 class NativeMap(dict[Any, Any]):
     """A map that came with the input: all keys are strings, and looking for another is no error."""
 
@@ -260,6 +286,15 @@ def encode_key(value: Value) -> Any:
 def decode_key(key: Any) -> Value:
     """The CEL value that a dict key stands for."""
     return key.value if key.__class__ is Key else key
+
+
+def identity(value: Value) -> Any:
+    """What tells a value of a document from others, as something that can be hashed."""
+    if isinstance(value, dict):
+        return frozenset([(key, identity(each)) for key, each in value.items()])
+    if isinstance(value, list):
+        return tuple([identity(each) for each in value])
+    return value if value.__class__ is bytes else encode_key(value)
 
 
 def find(mapping: dict[Any, Any], key: Value) -> Value:

@@ -1,0 +1,63 @@
+"""Lists that are sets, or whose items have keys: no item may be there twice."""
+
+from typing import Any
+
+import msgspec
+
+from drachma.validation import fielderror
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Path
+from drachma.validation.structural.schema import Schema
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def check(value: Any, schema: Schema, at: Path) -> Errors:
+    """Items of such lists, anywhere in a value, that are there a second time."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if each.__class__ not in (dict, list):
+                continue
+            part = schema.properties.get(name)
+            if part is not None:
+                yield from check(each, part, at.child(name))
+            elif schema.value is not None:
+                yield from check(each, schema.value, at.key(name))
+    elif isinstance(value, list):
+        if schema.list_type == "set":
+            for index in _repeated(value):
+                yield fielderror.duplicate(at.item(index), value[index])
+        elif schema.list_type == "map":
+            yield from _check_keys(value, schema, at)
+        if schema.item is not None:
+            for index, each in enumerate(value):
+                if each.__class__ in (dict, list):
+                    yield from check(each, schema.item, at.item(index))
+
+
+def _check_keys(value: list[Any], schema: Schema, at: Path) -> Errors:
+    for index, each in enumerate(value):
+        if each is not None and not isinstance(each, dict):
+            yield fielderror.invalid(at.item(index), each, "must be an object for an array of list-type map")
+            return
+    keys = [{name: each[name] for name in schema.list_map_keys if name in each} for each in map(_or_empty, value)]
+    for index in _repeated(keys):
+        yield fielderror.duplicate(at.item(index), keys[index])
+
+
+def _or_empty(item: dict[str, Any] | None) -> dict[str, Any]:
+    return item if item is not None else {}
+
+
+def _repeated(items: list[Any]) -> list[int]:
+    """Where items are there a second time; a third is no news."""
+    if len(items) < 2:
+        return []
+    seen: dict[bytes, int] = {}
+    repeated = []
+    for index, item in enumerate(items):
+        text = _encode(item)
+        seen[text] = seen.get(text, 0) + 1
+        if seen[text] == 2:
+            repeated.append(index)
+    return repeated

@@ -1,0 +1,302 @@
+"""CEL rules of custom resources (``x-kubernetes-validations``): compiled once for a schema, evaluated on every write.
+
+A rule sees the value that it stands at as ``self``, and what that was before as ``oldSelf``; rules about changes are
+evaluated where there is something to compare with. All rules of an object share a budget. What is wrong with a value
+that has not changed is no reason to refuse an update, unless the rule is about the change.
+"""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from drachma import cel
+from drachma.cel import environment, types
+from drachma.cel.environment import Expressions
+from drachma.cel.runtime import faults, values
+from drachma.validation import fielderror
+from drachma.validation.fielderror import FieldError, Reason
+from drachma.validation.path import Path
+from drachma.validation.structural import celvalues, correlation, declaredtypes, fieldpaths
+from drachma.validation.structural.correlation import NOTHING
+from drachma.validation.structural.declaredtypes import Declared
+from drachma.validation.structural.schema import Rule, Schema
+from drachma.validation.structural.values import NO_FIELD
+
+CALL_LIMIT: Final = 1_000_000
+"""What one evaluation may cost."""
+
+BUDGET: Final = 10_000_000
+"""What all rules of an object may cost."""
+
+SELF: Final = "self"
+OLD_SELF: Final = "oldSelf"
+
+MESSAGE_BYTES: Final = 5 * 1024
+"""How long an evaluated message may be."""
+
+_EXHAUSTED: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_MESSAGE_EXHAUSTED: Final = (
+    "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+)
+_UNTYPED: Final = "failed to convert to declType for CEL validation rules"
+_OVER_LIMIT: Final = "operation cancelled: actual cost limit exceeded"
+_TYPE_FIELDS: Final = ("apiVersion", "kind")
+_ROOT: Final = Path()
+_REASONS: Final = {
+    "FieldValueForbidden": Reason.FORBIDDEN,
+    "FieldValueRequired": Reason.REQUIRED,
+    "FieldValueDuplicate": Reason.DUPLICATE,
+}
+
+
+class Compiled(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that can be evaluated, or what is wrong with it or with its message; none of it for an empty rule."""
+
+    rule: Rule
+    program: cel.Program | None = None
+    problem: str = ""
+    message: cel.Program | None = None
+    message_problem: str = ""
+    place: str = ""
+    """The field below the rule's own that it blames."""
+
+    @property
+    def uses_old_self(self) -> bool:
+        return self.program is not None and OLD_SELF in self.program.variables
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it is also evaluated where there is nothing to compare with."""
+        return bool(self.rule.optional_old_self)
+
+
+def compile_rules(schema: Schema, declared: Declared, choose: Callable[[str], Expressions]) -> Sequence[Compiled]:
+    """The rules of one schema; ``choose`` says of an expression whether it is new or was stored before."""
+    return [_compile(schema, rule, declared, choose) for rule in schema.rules]
+
+
+def _compile(schema: Schema, rule: Rule, declared: Declared, choose: Callable[[str], Expressions]) -> Compiled:
+    if not rule.rule.strip():
+        return Compiled(rule=rule)
+    try:
+        made = cel.compile_expression(rule.rule, _environment(declared, rule, choose(rule.rule)))
+    except cel.CompilationError as error:
+        return Compiled(rule=rule, problem=str(error))
+    if made.result != types.BOOL:
+        return Compiled(rule=rule, problem="cel expression must evaluate to a bool")
+    message, problem = _message(rule, declared, choose) if rule.message_expression else (None, "")
+    place = fieldpaths.find(rule.field_path, schema) if rule.field_path else None
+    spelled = str(place.path) if isinstance(place, fieldpaths.Place) else ""
+    return Compiled(rule=rule, program=made, message=message, message_problem=problem, place=spelled)
+
+
+def _message(rule: Rule, declared: Declared, choose: Callable[[str], Expressions]) -> tuple[cel.Program | None, str]:
+    env = _environment(declared, rule, choose(rule.message_expression))
+    try:
+        made = cel.compile_expression(rule.message_expression, env)
+    except cel.CompilationError as error:
+        # A program that cannot be made is said to have failed in other words than one that does not type-check.
+        failed = str(error).replace("program instantiation failed", "instantiation failed", 1)
+        return None, f"messageExpression {failed}"
+    if made.result != types.STRING:
+        return None, "messageExpression must evaluate to a string"
+    return made, ""
+
+
+def _environment(declared: Declared, rule: Rule, expressions: Expressions) -> environment.Environment:
+    old = types.optional_of(declared.type) if rule.optional_old_self else declared.type
+    return environment.base_environment(
+        {SELF: declared.type, OLD_SELF: old},
+        declared.objects,
+        expressions=expressions,
+        bounds={SELF: declared.bound, OLD_SELF: declared.bound},
+    )
+
+
+class _ExhaustedError(Exception):
+    """The budget is used up; never leaves this module."""
+
+
+class Rules:
+    """All rules of a schema, or none: asking costs nothing then. Rules are compiled when they are first needed."""
+
+    def __init__(self, schema: Schema, *, is_resource: bool = True) -> None:
+        self._root = _Node(schema, is_resource=is_resource) if schema.has_rules else None
+
+    def check(self, value: Any, *, old: Any = NOTHING, warnings: list[str] | None = None) -> Sequence[FieldError]:
+        """What rules have against an object that is new, or that takes the place of an old one.
+
+        ``warnings`` gets what is wrong and was wrong before.
+        """
+        return self._run(_Evaluation(ratchets=True, warnings=warnings), value, None, old=old).errors
+
+    def check_part(self, value: Any, at: Path, *, old: Any, budget: int) -> tuple[Sequence[FieldError], int]:
+        """The same for a value that stands for itself, such as a default, and what is left of a budget then."""
+        evaluation = self._run(_Evaluation(budget, ratchets=False), value, at, old=old)
+        return evaluation.errors, evaluation.budget
+
+    def _run(self, evaluation: "_Evaluation", value: Any, at: Path | None, *, old: Any) -> "_Evaluation":
+        if self._root is not None:
+            try:
+                evaluation.visit(self._root, value, at, old=old, nearest=None)
+            except _ExhaustedError:
+                evaluation.budget = -1
+        return evaluation
+
+
+class _Node:
+    """The rules that stand at one schema, and the nodes below it that have some."""
+
+    def __init__(self, schema: Schema, *, is_resource: bool) -> None:
+        self.schema: Final = schema
+        self.is_resource: Final = is_resource
+        self.properties: Final = {name: _below(part) for name, part in schema.properties.items() if part.has_rules}
+        self.item: Final = _below(schema.item) if schema.item is not None and schema.item.has_rules else None
+        self.value: Final = _below(schema.value) if schema.value is not None and schema.value.has_rules else None
+
+    @functools.cached_property
+    def compiled(self) -> Sequence[Compiled]:
+        declared = declaredtypes.declare(self.schema, is_resource=self.is_resource)
+        if declared is None:
+            return [Compiled(rule=rule, problem=_UNTYPED) for rule in self.schema.rules]
+        return compile_rules(self.schema, declared, lambda _expression: Expressions.STORED)
+
+    def convert(self, value: Any) -> Any:
+        if self.is_resource:
+            return celvalues.convert_resource(value, self.schema)
+        return celvalues.convert(value, self.schema)
+
+
+def _below(schema: Schema) -> _Node:
+    return _Node(schema, is_resource=schema.is_embedded_resource)
+
+
+class _Evaluation:
+    """One pass over an object."""
+
+    def __init__(self, budget: int = BUDGET, *, ratchets: bool, warnings: list[str] | None = None) -> None:
+        self.errors: Final[list[FieldError]] = []
+        self.budget = budget
+        self._ratchets = ratchets
+        self._warnings = warnings
+
+    def visit(self, node: _Node, value: Any, at: Path | None, *, old: Any, nearest: tuple[Any, Any] | None) -> None:
+        """A value and what is in it; ``nearest`` is what it is in and what that was, if that much is known."""
+        if value is None:
+            return
+        pair = (value, old) if old is not NOTHING else nearest
+        if node.schema.rules:
+            self._evaluate(node, value, at, old=old, pair=pair)
+        if isinstance(value, dict):
+            for name, each in value.items():
+                below = node.properties.get(name)
+                if below is not None:
+                    place = at.child(name) if at is not None else Path(name)
+                elif node.value is not None:
+                    below, place = node.value, (at or _ROOT).key(name)
+                else:
+                    continue
+                is_type = at is None and name in _TYPE_FIELDS
+                self.visit(below, each, place, old=correlation.field(old, name), nearest=None if is_type else pair)
+        elif isinstance(value, list) and node.item is not None:
+            before = correlation.Items(node.schema, old)
+            for position, each in enumerate(value):
+                self.visit(node.item, each, (at or _ROOT).item(position), old=before.of(each), nearest=pair)
+
+    def _evaluate(self, node: _Node, value: Any, at: Path | None, *, old: Any, pair: tuple[Any, Any] | None) -> None:
+        kind = node.schema.type
+        if self.budget <= 0:
+            self._refuse(at, kind, _EXHAUSTED)
+            raise _ExhaustedError
+        is_old = old is not NOTHING and old is not None
+        variables: dict[str, Any] = {SELF: node.convert(value)}
+        before = node.convert(old) if is_old and any(each.uses_old_self for each in node.compiled) else None
+        for compiled in node.compiled:
+            if compiled.problem:
+                self._refuse(at, kind, f"rule compile error: {compiled.problem}")
+                continue
+            if compiled.program is None or (compiled.uses_old_self and not is_old and not compiled.is_optional):
+                continue
+            if compiled.is_optional:
+                variables[OLD_SELF] = values.Optional(before) if is_old else values.NONE
+            elif is_old:
+                variables[OLD_SELF] = before
+            if self._holds(compiled, variables, at, kind=kind):
+                continue
+            error = self._failure(compiled, variables, value, at, kind=kind)
+            if self._ratchets and not compiled.uses_old_self and pair is not None and correlation.same(*pair):
+                if self._warnings is not None:
+                    self._warnings.append(str(error))
+            else:
+                self.errors.append(error)
+
+    def _holds(self, compiled: Compiled, variables: Mapping[str, Any], at: Path | None, *, kind: str) -> bool:
+        """Whether a rule holds, or could not say so: that is reported here."""
+        assert compiled.program is not None, "empty rules are not evaluated"
+        result = compiled.program.evaluate_variables(variables, limit=CALL_LIMIT)
+        self._spend(result.cost, lambda: self._refuse(at, kind, _EXHAUSTED))
+        outcome = result.value
+        if outcome is True or outcome is False:
+            return outcome
+        title = _title(compiled.rule)
+        problem = str(outcome)
+        if problem.startswith(faults.OVERLOAD):
+            detail = "call arguments did not match a supported operator, function or macro signature for rule"
+            self._refuse(at, kind, f"'{problem}': {detail}: {title}")
+        elif problem.startswith(_OVER_LIMIT):
+            detail = "no further validation rules will be run due to call cost exceeds limit for rule"
+            self._refuse(at, kind, f"'{problem}': {detail}: {title}")
+            raise _ExhaustedError
+        else:
+            self._refuse(at, kind, f"{problem} evaluating rule: {title}")
+        return True
+
+    def _failure(
+        self, compiled: Compiled, variables: Mapping[str, Any], value: Any, at: Path | None, *, kind: str
+    ) -> FieldError:
+        rule = compiled.rule
+        place = _spell(at, compiled.place)
+        detail = ""
+        if compiled.message is not None:
+            result = compiled.message.evaluate_variables(variables, limit=CALL_LIMIT)
+            self._spend(result.cost, lambda: self._refuse_at(place, kind, _MESSAGE_EXHAUSTED))
+            detail = _message_text(result.value)
+        if not detail:
+            detail = rule.message.strip() if rule.message else f"failed rule: {_title(rule)}"
+        shown = fielderror.OMITTED if kind in ("object", "array") else value
+        reason = _REASONS.get(rule.reason or "", Reason.INVALID)
+        if reason is Reason.DUPLICATE:
+            return FieldError(reason, place, shown)
+        return FieldError(reason, place, shown, detail)
+
+    def _spend(self, cost: int, refuse: Callable[[], None]) -> None:
+        if cost > self.budget:
+            refuse()
+            raise _ExhaustedError
+        self.budget -= cost
+
+    def _refuse(self, at: Path | None, kind: str, detail: str) -> None:
+        self._refuse_at(_spell(at), kind, detail)
+
+    def _refuse_at(self, field: str, kind: str, detail: str) -> None:
+        self.errors.append(FieldError(Reason.INVALID, field, kind, detail))
+
+
+def _spell(at: Path | None, below: str = "") -> str:
+    if at is None:
+        return below or NO_FIELD
+    return str(at.child(below)) if below else str(at)
+
+
+def _title(rule: Rule) -> str:
+    return (rule.message or rule.rule).strip()
+
+
+def _message_text(value: Any) -> str:
+    """What an expression says, in one line that is not too long; empty where that is nothing."""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    return "" if "\n" in text or len(text.encode()) > MESSAGE_BYTES else text

@@ -1,0 +1,410 @@
+"""Whether values fit a schema, in the words of upstream's OpenAPI validator.
+
+What is required, of which type, how long, one of which values: everything but CEL rules. Where none of several
+alternatives fits, upstream reports what is wrong with the one that fitted best, so checks are counted as they pass.
+
+On updates errors are only reported about what has changed (upstream's ratcheting): a value that is what it was before
+is not looked at again, as far as the old one can be found.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from drachma.cel.runtime import regex
+from drachma.validation import fielderror, rendering
+from drachma.validation.fielderror import FieldError, Reason
+from drachma.validation.structural import correlation, formats, numbers
+from drachma.validation.structural.correlation import NOTHING
+from drachma.validation.structural.schema import Schema
+from drachma.values import quotation
+
+NO_FIELD: Final = "<nil>"
+"""What upstream's messages call the object as a whole."""
+
+_Path: TypeAlias = tuple[Any, str] | None
+"""Where a value is: the path of what it is in, and the step from there. Only spelled for messages."""
+
+_Number: TypeAlias = int | float
+
+_TYPES: Final = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+_NUMBER_FORMATS: Final = {int: "int64", float: "float64"}
+_INT_LIMITS: Final = {"int32": 2**31, "int64": 2**63, "": 2**63}
+_FLOAT32_MAX: Final = 3.4028235677973366e38
+
+
+class _Findings:
+    """What is wrong with a value, once each, and how many checks it passed."""
+
+    __slots__ = ("errors", "passed", "prefix")
+
+    def __init__(self, prefix: str) -> None:
+        self.errors: list[FieldError] = []
+        self.passed = 0
+        self.prefix = prefix
+
+    def add(self, error: FieldError) -> None:
+        if error not in self.errors:
+            self.errors.append(error)
+
+    def merge(self, other: "_Findings") -> None:
+        for error in other.errors:
+            self.add(error)
+        self.passed += other.passed
+
+    def place(self, path: str) -> str:
+        """The field that an error about a path is reported for."""
+        name = path.removeprefix(".")
+        if not self.prefix:
+            return name or NO_FIELD
+        return f"{self.prefix}.{name}" if name else self.prefix
+
+    def refuse(self, path: str, value: Any, detail: str, *, reason: Reason = Reason.INVALID) -> None:
+        shown = rendering.Rendered(numbers.text(value)) if isinstance(value, float) else value
+        self.add(FieldError(reason, self.place(path), shown, detail))
+
+    def say(self, detail: str) -> None:
+        """An error that upstream does not say the place of."""
+        self.add(FieldError(Reason.INVALID, self.place(""), "", detail))
+
+
+def check(schema: Schema, value: Any, *, old: Any = NOTHING, prefix: str = "") -> Sequence[FieldError]:
+    """What is wrong with a value that has not been there, or that takes the place of an old one.
+
+    ``prefix`` is the field that the value is in; messages name paths without it, as upstream's do.
+    """
+    findings = _Findings(prefix)
+    if old is NOTHING:
+        _check(schema, value, None, findings)
+    else:
+        _check_changed(schema, value, None, findings, old=old)
+    return findings.errors
+
+
+def fits(schema: Schema, value: Any) -> bool:
+    """Whether nothing is wrong with a value."""
+    return not check(schema, value)
+
+
+def _spell(path: _Path) -> str:
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        steps.append(step)
+    return "".join(reversed(steps))
+
+
+def _property(path: _Path, name: str) -> _Path:
+    return path, f".{name}" if path is not None else name
+
+
+def _check_changed(schema: Schema, value: Any, path: _Path, findings: _Findings, *, old: Any) -> None:
+    if not correlation.same(value, old):
+        _check(schema, value, path, findings, old=old)
+
+
+def _check(schema: Schema, value: Any, path: _Path, findings: _Findings, *, old: Any = NOTHING) -> None:
+    """All checks of one value, in upstream's order."""
+    if value is None:
+        _type(schema, value, path, findings)
+        _enum(schema, value, path, findings)
+        return
+    value = numbers.native(value)
+    kind = value.__class__
+    if schema.type or schema.is_int_or_string or schema.format:
+        findings.passed += 1
+        _type(schema, value, path, findings)
+    findings.passed += 2
+    if schema.any_of or schema.one_of or schema.all_of or schema.negation is not None:
+        _alternatives(schema, value, path, findings)
+    if kind is str:
+        _text(schema, value, path, findings)
+    elif kind is int or kind is float:
+        findings.passed += 2
+        _number(schema, value, path, findings)
+    elif kind is list:
+        findings.passed += 2
+        _items(schema, value, path, findings, old=old)
+    findings.passed += 1
+    if schema.enum:
+        _enum(schema, value, path, findings)
+    if kind is dict:
+        findings.passed += 1
+        _fields(schema, value, path, findings, old=old)
+    findings.passed += 1
+
+
+# Types
+
+
+def _wanted(schema: Schema) -> tuple[str, ...]:
+    if schema.is_int_or_string:
+        return "integer", "string"
+    return (schema.type,) if schema.type else ()
+
+
+def _type(schema: Schema, value: Any, path: _Path, findings: _Findings) -> None:
+    wanted = _wanted(schema)
+    if value is None:
+        if wanted and not schema.nullable:
+            _refuse_type(path, findings, wanted=",".join(wanted), value="null")
+        return
+    kind = value.__class__
+    name = _TYPES[kind]
+    is_number = name in wanted or (
+        (kind is float and "integer" in wanted and numbers.is_whole(value)) or (kind is int and "number" in wanted)
+    )
+    form = formats.supported(schema)
+    if form and kind is not str and kind is not list and not is_number:
+        shown = _NUMBER_FORMATS.get(kind, "")
+        if shown != form:
+            _refuse_type(path, findings, wanted=form, value=shown)
+            return
+    if form and (kind is str or kind is list) and not {"number", "integer"} & set(wanted):
+        findings.passed += 1
+        return
+    if not is_number:
+        _refuse_type(path, findings, wanted=",".join(wanted), value=name)
+        return
+    findings.passed += 1
+
+
+def _refuse_type(path: _Path, findings: _Findings, *, wanted: str, value: str) -> None:
+    spelled = _spell(path)
+    detail = f"{spelled} in body must be of type {wanted}: {quotation.quote(value)}"
+    findings.refuse(spelled, value, detail, reason=Reason.TYPE_INVALID)
+
+
+# Alternatives
+
+
+def _try(schema: Schema, value: Any, path: _Path, findings: _Findings) -> _Findings:
+    tried = _Findings(findings.prefix)
+    _check(schema, value, path, tried)
+    return tried
+
+
+def _alternatives(schema: Schema, value: Any, path: _Path, findings: _Findings) -> None:
+    if schema.any_of:
+        _any_of(schema, value, path, findings)
+    if schema.one_of:
+        _one_of(schema, value, path, findings)
+    if schema.all_of:
+        _all_of(schema, value, path, findings)
+    if schema.negation is not None and not _try(schema.negation, value, path, findings).errors:
+        findings.say(f"{_quoted(path)} must not validate the schema (not)")
+
+
+def _any_of(schema: Schema, value: Any, path: _Path, findings: _Findings) -> None:
+    best: _Findings | None = None
+    for each in schema.any_of:
+        tried = _try(each, value, path, findings)
+        if not tried.errors:
+            findings.merge(tried)
+            return
+        if best is None or tried.passed > best.passed:
+            best = tried
+    assert best is not None, "there are alternatives"
+    findings.say(f"{_quoted(path)} must validate at least one schema (anyOf)")
+    findings.merge(best)
+
+
+def _one_of(schema: Schema, value: Any, path: _Path, findings: _Findings) -> None:
+    tries = [_try(each, value, path, findings) for each in schema.one_of]
+    fitting = [tried for tried in tries if not tried.errors]
+    if len(fitting) == 1:
+        findings.merge(fitting[0])
+        return
+    count = f"Found {len(fitting)} valid alternatives" if fitting else "Found none valid"
+    findings.say(f"{_quoted(path)} must validate one and only one schema (oneOf). {count}")
+    if not fitting:
+        findings.merge(max(tries, key=lambda tried: tried.passed))
+
+
+def _all_of(schema: Schema, value: Any, path: _Path, findings: _Findings) -> None:
+    tries = [_try(each, value, path, findings) for each in schema.all_of]
+    for tried in tries:
+        findings.merge(tried)
+    failed = sum(bool(tried.errors) for tried in tries)
+    if failed:
+        none = ". None validated" if failed == len(tries) else ""
+        findings.say(f"{_quoted(path)} must validate all the schemas (allOf){none}")
+
+
+def _quoted(path: _Path) -> str:
+    return quotation.quote(_spell(path))
+
+
+# Scalars
+
+
+def _text(schema: Schema, value: str, path: _Path, findings: _Findings) -> None:
+    findings.passed += 1
+    problem = _text_problem(schema, value)
+    if problem is not None:
+        problem(_spell(path), findings)
+    form = formats.supported(schema)
+    if form:
+        is_format = formats.CHECKS.get(formats.normalized(form))
+        if is_format is not None:
+            findings.passed += 1
+            if not is_format(value):
+                _refuse_type(path, findings, wanted=form, value=value)
+
+
+def _text_problem(schema: Schema, value: str) -> Callable[[str, _Findings], None] | None:
+    """The first thing that is wrong with a text; upstream says no more than that."""
+    limit, least = schema.max_length, schema.min_length
+    if limit is not None and len(value) > limit:
+        return lambda path, findings: findings.add(
+            FieldError(Reason.TOO_LONG, findings.place(path), "", _at_most(limit))
+        )
+    if least is not None and len(value) < least:
+        return lambda path, findings: findings.refuse(
+            path, value, f"{path} in body should be at least {least} chars long"
+        )
+    if schema.pattern:
+        try:
+            if schema.matches(value):
+                return None
+            shown = schema.pattern
+        except regex.PatternError as error:
+            shown = f"{schema.pattern}, but pattern is invalid: {error}"
+        return lambda path, findings: findings.refuse(path, value, f"{path} in body should match '{shown}'")
+    return None
+
+
+def _at_most(limit: int) -> str:
+    return f"may not be more than {limit} {'byte' if limit == 1 else 'bytes'}"
+
+
+def _number(schema: Schema, value: _Number, path: _Path, findings: _Findings) -> None:
+    kind, form = "", ""
+    if not schema.is_int_or_string and schema.type in ("integer", "number"):
+        kind = schema.type
+        form = formats.supported(schema)
+    bounds = (
+        ("MultipleOf", schema.multiple_of, _multiple),
+        ("Minimum boundary", schema.minimum, _minimum),
+        ("Maximum boundary", schema.maximum, _maximum),
+    )
+    if not _is_in_range(value, kind, form):
+        findings.say(_out_of_range("Checked", kind, form, path))
+    for title, bound, rule in bounds:
+        if bound is None:
+            continue
+        limit: _Number = bound
+        exact = value
+        if _is_in_range(limit, kind, form):
+            if exact.__class__ is int:
+                limit = int(limit)
+        else:
+            findings.say(_out_of_range(title, kind, form, path))
+            exact, limit = float(value), float(limit)
+        detail = rule(schema, exact, limit)
+        if detail:
+            spelled = _spell(path)
+            findings.refuse(spelled, exact, f"{spelled} in body should be {detail}")
+
+
+def _multiple(_schema: Schema, value: _Number, factor: _Number) -> str:
+    if factor <= 0:
+        return ""
+    if isinstance(value, int) and isinstance(factor, int):
+        is_multiple = value % factor == 0
+    else:
+        is_multiple = numbers.is_whole(1 / factor * value if factor < 1 else value / factor)
+    return "" if is_multiple else f"a multiple of {numbers.text(factor)}"
+
+
+def _minimum(schema: Schema, value: _Number, least: _Number) -> str:
+    if value > least or (value == least and not schema.exclusive_minimum):
+        return ""
+    return f"greater than {'' if schema.exclusive_minimum else 'or equal to '}{numbers.text(least)}"
+
+
+def _maximum(schema: Schema, value: _Number, most: _Number) -> str:
+    if value < most or (value == most and not schema.exclusive_maximum):
+        return ""
+    return f"less than {'' if schema.exclusive_maximum else 'or equal to '}{numbers.text(most)}"
+
+
+def _is_in_range(value: _Number, kind: str, form: str) -> bool:
+    """Whether a number can be one of a type and format without loss."""
+    if kind == "integer":
+        limit = _INT_LIMITS[form]
+        return float(value).is_integer() and -limit <= value < limit
+    return form != "float" or abs(value) <= _FLOAT32_MAX
+
+
+def _out_of_range(title: str, kind: str, form: str, path: _Path) -> str:
+    wanted = f"{kind} with format {form}" if form else f"{kind} (default format)"
+    return f"{title} value must be of type {wanted} in {_spell(path)}"
+
+
+def _enum(schema: Schema, value: Any, path: _Path, findings: _Findings) -> None:
+    if not schema.enum or any(_is_choice(value, each) for each in schema.enum):
+        return
+    shown = [each if isinstance(each, str) else rendering.wire(each) for each in schema.enum]
+    error = fielderror.not_supported_at(findings.place(_spell(path)), value, shown)
+    findings.add(error)
+
+
+def _is_choice(value: Any, choice: Any) -> bool:
+    if value is None or choice is None:
+        return False
+    numbers = (int, float)
+    if value.__class__ in numbers and choice.__class__ in numbers:
+        return bool(value == choice)
+    return correlation.same(value, choice)
+
+
+# Containers
+
+
+def _items(schema: Schema, value: list[Any], path: _Path, findings: _Findings, *, old: Any) -> None:
+    item = schema.item
+    if item is not None:
+        before = correlation.Items(schema, old) if old is not NOTHING else None
+        for position, each in enumerate(value):
+            below = path, f"[{position}]"
+            other = before.of(each) if before is not None else NOTHING
+            if other is NOTHING:
+                _check(item, each, below, findings)
+            else:
+                _check_changed(item, each, below, findings, old=other)
+    size = len(value)
+    if schema.min_items is not None and size < schema.min_items:
+        spelled = _spell(path)
+        findings.refuse(spelled, size, f"{spelled} in body should have at least {schema.min_items} items")
+    if schema.max_items is not None and size > schema.max_items:
+        findings.add(fielderror.too_many_at(findings.place(_spell(path)), size, schema.max_items))
+
+
+def _fields(schema: Schema, value: dict[str, Any], path: _Path, findings: _Findings, *, old: Any) -> None:
+    size = len(value)
+    if schema.min_properties is not None and size < schema.min_properties:
+        spelled = _spell(path)
+        detail = f"{spelled} in body should have at least {schema.min_properties} properties"
+        findings.refuse(spelled, size, detail)
+    if schema.max_properties is not None and size > schema.max_properties:
+        findings.add(fielderror.too_many_at(findings.place(_spell(path)), size, schema.max_properties))
+    properties, others = schema.properties, schema.value
+    for name, each in value.items():
+        part = properties.get(name)
+        if part is not None:
+            below = _property(path, name)
+        elif others is not None:
+            part, below = others, (path, f".{name}")
+        else:
+            if schema.additional_properties is False:
+                spelled = _spell(path)
+                findings.refuse(spelled, name, f"{spelled}.{name} in body is a forbidden property")
+            continue
+        other = correlation.field(old, name)
+        if other is NOTHING or (path is None and name in ("apiVersion", "kind")):
+            _check(part, each, below, findings)
+        else:
+            _check_changed(part, each, below, findings, old=other)
+    for name in schema.required:
+        if name not in value:
+            findings.add(FieldError(Reason.REQUIRED, findings.place(f"{_spell(path)}.{name}")))
