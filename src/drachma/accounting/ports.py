@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from drachma.accounting import requests
+from drachma.accounting import aggregate
 from drachma.api import pod
 
 _ALL_ADDRESSES: Final = "0.0.0.0"
@@ -30,7 +30,7 @@ def wanted(requesting: pod.Pod) -> tuple[HostPort, ...]:
     spec = requesting.spec
     host_ports = _ports(spec.containers)
     if spec.init_containers:
-        host_ports = _ports(filter(requests.is_sidecar, spec.init_containers)) + host_ports
+        host_ports = _ports(filter(aggregate.is_sidecar, spec.init_containers)) + host_ports
     return host_ports
 
 

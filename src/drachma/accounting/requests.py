@@ -3,10 +3,9 @@
 The one calculation behind the ledger, the fit check, scoring and the check of pod-level budgets. Amounts are exact
 here (nanos); :func:`drachma.accounting.resourcenames.amounts` rounds them for the ledger.
 
-Init containers run one after the other before the containers, so a pod needs the larger of what its containers need
-together and what any init container needs; sidecars, which are init containers that keep running, add to both. What
-devices of claims mean for node-allocatable resources (KEP-5517) adds to all of that, once per claim. Where the pod
-states a resource as a whole, that is its budget and everything else is inside. Overhead comes on top.
+What devices of claims mean for node-allocatable resources (KEP-5517) adds to what the containers come to
+(:mod:`drachma.accounting.aggregate`), once per claim. Where the pod states a resource as a whole, that is its budget
+and everything else is inside. Overhead comes on top.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from drachma.accounting import resourcenames
+from drachma.accounting import aggregate, resourcenames
 from drachma.api import nodeallocatable, pod
 from drachma.values import names, quantity
 
@@ -44,7 +43,7 @@ def for_scoring(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcen
         defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in stated}
     amounts = _together(requesting, field="requests", defaults=defaults)
     if claims:
-        _add(amounts, of_claims(claims))
+        aggregate.add(amounts, of_claims(claims))
     _take_whole(requesting, amounts)
     return amounts
 
@@ -53,7 +52,7 @@ def containers(requesting: pod.Pod, *, claims: ClaimStatuses = ()) -> resourcena
     """What the containers request together, with what claims add; without budget and overhead."""
     amounts = _together(requesting, field="requests", defaults=_NOTHING)
     if claims:
-        _add(amounts, of_claims(claims))
+        aggregate.add(amounts, of_claims(claims))
     return amounts
 
 
@@ -103,31 +102,8 @@ def has_budget(requesting: pod.Pod) -> bool:
     return whole is not None and any(map(is_budgeted, whole.requests))
 
 
-def is_sidecar(container: pod.Container) -> bool:
-    """Whether an init container keeps running beside the containers."""
-    return container.restart_policy == "Always"
-
-
 def _together(requesting: pod.Pod, *, field: str, defaults: resourcenames.Nanos) -> resourcenames.Nanos:
-    spec = requesting.spec
-    amounts: resourcenames.Nanos = {}
-    for container in spec.containers:
-        _add(amounts, _of(container, field=field, defaults=defaults))
-    if not spec.init_containers:
-        return amounts
-    sidecars: resourcenames.Nanos = {}
-    peak: resourcenames.Nanos = {}
-    for container in spec.init_containers:
-        own = _of(container, field=field, defaults=defaults)
-        if is_sidecar(container):
-            _add(amounts, own)
-            _add(sidecars, own)
-            _raise(peak, sidecars)
-        else:
-            _add(own, sidecars)
-            _raise(peak, own)
-    _raise(amounts, peak)
-    return amounts
+    return aggregate.together(requesting.spec, lambda container: _of(container, field=field, defaults=defaults))
 
 
 def _of(container: pod.Container, *, field: str, defaults: resourcenames.Nanos) -> resourcenames.Nanos:
@@ -141,7 +117,7 @@ def _take_whole(requesting: pod.Pod, amounts: resourcenames.Nanos) -> None:
     if whole is not None:
         amounts.update((name, amount.nanos) for name, amount in whole.requests.items() if is_budgeted(name))
     if requesting.spec.overhead:
-        _add(amounts, _nanos(requesting.spec.overhead))
+        aggregate.add(amounts, _nanos(requesting.spec.overhead))
 
 
 def _nanos(stated: Mapping[str, quantity.Quantity]) -> resourcenames.Nanos:
@@ -150,14 +126,3 @@ def _nanos(stated: Mapping[str, quantity.Quantity]) -> resourcenames.Nanos:
 
 def _zero_or(amount: quantity.Quantity | None) -> int:
     return 0 if amount is None else amount.nanos
-
-
-def _add(to: resourcenames.Nanos, more: resourcenames.Nanos) -> None:
-    for name, amount in more.items():
-        to[name] = to.get(name, 0) + amount
-
-
-def _raise(to: resourcenames.Nanos, least: resourcenames.Nanos) -> None:
-    for name, amount in least.items():
-        if name not in to or amount > to[name]:
-            to[name] = amount

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from drachma.accounting import extendedresources, requests
+from drachma.accounting import aggregate, extendedresources
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import ownership, wellknown
 
@@ -50,7 +50,7 @@ def requested(
     spec = waiting.spec
     containers = (*spec.init_containers, *spec.containers)
     short_lived = [
-        number for number, container in enumerate(spec.init_containers) if not requests.is_sidecar(container)
+        number for number, container in enumerate(spec.init_containers) if not aggregate.is_sidecar(container)
     ]
     device_requests: list[resourceclaim.DeviceRequest] = []
     mappings: list[pod.PodExtendedResourceRequest] = []
