@@ -185,6 +185,14 @@ class PodExtendedResourceClaimStatus(Struct, frozen=True, kw_only=True):
     resource_claim_name: str = ABSENT_TEXT
 
 
+class ContainerStatus(Struct, frozen=True, kw_only=True):
+    """What a container has been given, which a resize makes other than what it asks for."""
+
+    name: str = ZERO_TEXT
+    allocated_resources: ResourceList | None = None
+    resources: ResourceRequirements | None = None
+
+
 class PodStatus(Struct, frozen=True, kw_only=True):
     """What became of the pod."""
 
@@ -195,6 +203,8 @@ class PodStatus(Struct, frozen=True, kw_only=True):
     reason: str = ABSENT_TEXT
     nominated_node_name: str = ABSENT_TEXT
     start_time: meta.Time | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] = ABSENT_TUPLE
+    container_statuses: tuple[ContainerStatus, ...] = ABSENT_TUPLE
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ABSENT_TUPLE
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
     node_allocatable_resource_claim_statuses: tuple[nodeallocatable.NodeAllocatableResourceClaimStatus, ...] = (

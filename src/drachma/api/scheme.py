@@ -19,6 +19,7 @@ from drachma.api import (
     meta,
     namespace,
     node,
+    persistentvolumeclaim,
     pod,
     poddisruptionbudget,
     replicaset,
@@ -26,6 +27,7 @@ from drachma.api import (
     resourceclaimtemplate,
     resourcequota,
     resourceslice,
+    service,
     v1beta1,
 )
 
@@ -105,6 +107,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="", model=node.Node, plural="nodes", namespaced=False),
     Kind(group="", model=namespace.Namespace, plural="namespaces", namespaced=False),
     Kind(group="", model=resourcequota.ResourceQuota, plural="resourcequotas"),
+    Kind(group="", model=service.Service, plural="services"),
+    Kind(group="", model=persistentvolumeclaim.PersistentVolumeClaim, plural="persistentvolumeclaims"),
     Kind(group="", model=event.Event, plural="events"),
     Kind(group="coordination.k8s.io", model=lease.Lease, plural="leases"),
     Kind(group="apps", model=deployment.Deployment, plural="deployments"),

@@ -1,0 +1,125 @@
+"""What a pod counts for in a quota: the most of what it asks for, was allowed and has, while a resize is under way.
+
+Other than in the ledger of a node, claims add nothing here (they are charged by themselves), and amounts keep their
+spelling, because clients see it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from drachma.accounting import aggregate, requests
+from drachma.api import pod
+from drachma.values import quantity
+
+Amounts: TypeAlias = dict[str, quantity.Quantity]
+
+_RESIZE_PENDING: Final = "PodResizePending"
+_INFEASIBLE: Final = "Infeasible"
+_QOS_RESOURCES: Final = ("cpu", "memory")
+
+
+def requested(subject: pod.Pod) -> Amounts:
+    """What the pod requests in all."""
+    whole = subject.spec.resources
+    total = _most(subject, [_stated_requests, _allocated_requests, _actual_requests])
+    if whole is not None:
+        total.update((name, amount) for name, amount in whole.requests.items() if requests.is_budgeted(name))
+    aggregate.add(total, dict(subject.spec.overhead))
+    return total
+
+
+def limited(subject: pod.Pod) -> Amounts:
+    """What the pod is limited to in all."""
+    whole = subject.spec.resources
+    total = _most(subject, [_stated_limits, _actual_limits])
+    if whole is not None:
+        total.update((name, amount) for name, amount in whole.limits.items() if requests.is_budgeted(name))
+    for name, amount in subject.spec.overhead.items():
+        if name in total and total[name].sign:
+            total[name] += amount
+    return total
+
+
+def has_budget(subject: pod.Pod) -> bool:
+    """Whether anything is stated for the pod as a whole."""
+    whole = subject.spec.resources
+    return whole is not None and any(map(requests.is_budgeted, (*whole.requests, *whole.limits)))
+
+
+def is_best_effort(subject: pod.Pod) -> bool:
+    """Whether the pod asks for no cpu and no memory."""
+    spec = subject.spec
+    if spec.resources is not None and has_budget(subject):
+        stated: Iterable[pod.ResourceRequirements] = (spec.resources,)
+    else:
+        stated = (container.resources for container in (*spec.containers, *spec.init_containers))
+    return not any(_is_asked(each.requests) or _is_asked(each.limits) for each in stated)
+
+
+def _is_asked(amounts: pod.ResourceList) -> bool:
+    return any(name in amounts and amounts[name].sign > 0 for name in _QOS_RESOURCES)
+
+
+_Of: TypeAlias = Callable[[pod.Container, pod.ContainerStatus | None], pod.ResourceList | None]
+"""Amounts of a container; None where nothing is known but what it asks for."""
+
+
+def _most(subject: pod.Pod, views: list[_Of]) -> Amounts:
+    """The largest of several views on the same containers, the first of which is what they ask for."""
+    statuses = {
+        each.name: each for each in (*subject.status.init_container_statuses, *subject.status.container_statuses)
+    }
+    stated, *others = views
+    total: Amounts = {}
+    if not _is_infeasible(subject):
+        total = aggregate.together(subject.spec, lambda each: dict(stated(each, None) or {}))
+        # Nobody has been given anything yet: all views are the same.
+        if not statuses:
+            return total
+        fallback = stated
+    else:
+        # What cannot be had is not counted, not even where nothing else is known.
+        fallback = _nothing
+    for view in others:
+        aggregate.lift(total, aggregate.together(subject.spec, _of(view, statuses, fallback)))
+    return total
+
+
+def _of(view: _Of, statuses: Mapping[str, pod.ContainerStatus], fallback: _Of) -> Callable[[pod.Container], Amounts]:
+    def own(container: pod.Container) -> Amounts:
+        status = statuses.get(container.name)
+        amounts = view(container, status)
+        return dict((fallback(container, status) if amounts is None else amounts) or {})
+
+    return own
+
+
+def _stated_requests(container: pod.Container, _status: pod.ContainerStatus | None) -> pod.ResourceList | None:
+    return container.resources.requests
+
+
+def _stated_limits(container: pod.Container, _status: pod.ContainerStatus | None) -> pod.ResourceList | None:
+    return container.resources.limits
+
+
+def _allocated_requests(_container: pod.Container, status: pod.ContainerStatus | None) -> pod.ResourceList | None:
+    return None if status is None else status.allocated_resources
+
+
+def _actual_requests(container: pod.Container, status: pod.ContainerStatus | None) -> pod.ResourceList | None:
+    if status is not None and status.resources is not None and status.resources.requests:
+        return status.resources.requests
+    return _allocated_requests(container, status)
+
+
+def _actual_limits(_container: pod.Container, status: pod.ContainerStatus | None) -> pod.ResourceList | None:
+    return status.resources.limits if status is not None and status.resources and status.resources.limits else None
+
+
+def _nothing(_container: pod.Container, _status: pod.ContainerStatus | None) -> pod.ResourceList | None:
+    return None
+
+
+def _is_infeasible(subject: pod.Pod) -> bool:
+    pending = [each for each in subject.status.conditions if each.type == _RESIZE_PENDING]
+    return bool(pending) and pending[0].reason == _INFEASIBLE

@@ -1,0 +1,52 @@
+"""PersistentVolumeClaim: what quotas count of it. A partial view."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from drachma.api import meta
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, Struct
+from drachma.values import quantity
+
+CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+"""Where the storage class stood before it had a field; it still counts."""
+
+
+class VolumeResourceRequirements(Struct, frozen=True, kw_only=True):
+    """How much storage is wanted."""
+
+    limits: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    requests: Mapping[str, quantity.Quantity] = ABSENT_MAP
+
+
+class PersistentVolumeClaimSpec(Struct, frozen=True, kw_only=True):
+    """What storage is wanted."""
+
+    resources: VolumeResourceRequirements = VolumeResourceRequirements()
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class ModifyVolumeStatus(Struct, frozen=True, kw_only=True):
+    """The class that a volume is on its way to."""
+
+    target_volume_attributes_class_name: str = ABSENT_TEXT
+
+
+class PersistentVolumeClaimStatus(Struct, frozen=True, kw_only=True):
+    """What storage there is."""
+
+    allocated_resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    current_volume_attributes_class_name: str | None = None
+    modify_volume_status: ModifyVolumeStatus | None = None
+
+
+class PersistentVolumeClaim(meta.Object, frozen=True, kw_only=True):
+    """Core PersistentVolumeClaim, namespaced; a partial view."""
+
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+    status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
+
+
+def class_of(claim: PersistentVolumeClaim) -> str:
+    """The storage class that a claim is for; empty where none is named."""
+    return claim.metadata.annotations.get(CLASS_ANNOTATION, claim.spec.storage_class_name or "")
