@@ -7,9 +7,10 @@ from drachma.store.memory import MemoryStore
 from drachma.store.protocol import Limits, Page, Store, Watch
 from drachma.store.record import Body, Change, Draft, Event, Key, Record, fixed, stamped, stamped_deletion
 from drachma.store.sqlite import SqliteStore
-from drachma.store.write import Create, Delete, Update, Write
+from drachma.store.write import Amend, Create, Delete, Update, Write
 
 __all__ = [
+    "Amend",
     "Body",
     "Change",
     "Create",

@@ -57,6 +57,31 @@ class Update(msgspec.Struct, frozen=True, eq=False):
         return record.Event(_MODIFIED, _checked(made), current)
 
 
+class Amend(msgspec.Struct, frozen=True, eq=False):
+    """Changes an object as it is by then, whichever revision that is, if it ``holds``: an account that many draw on.
+
+    ``holds`` is asked about versions that are not committed yet as well, so that writes to the same object need not
+    wait for each other; ``draft`` makes the content from the version that it held for and the revision it gets.
+    """
+
+    key: record.Key
+    holds: Callable[[record.Record], bool]
+    draft: Callable[[record.Record, int], record.Body]
+
+    def refusal(self, current: record.Record | None) -> errors.PreconditionError | None:
+        if current is None:
+            return errors.NotFoundError(self.key, "not found")
+        if self.holds(current):
+            return None
+        return errors.ConflictError(self.key, f"precondition failed: does not hold at revision {current.revision}")
+
+    def event(self, current: record.Record | None, revision: int) -> record.Event:
+        assert current is not None, "the engine has asked for a refusal before"
+        data, value = self.draft(current, revision)
+        made = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
+        return record.Event(_MODIFIED, _checked(made), current)
+
+
 class Delete(msgspec.Struct, frozen=True, eq=False):
     """Removes an object, if it still has this revision and uid where they are named.
 
@@ -81,7 +106,7 @@ class Delete(msgspec.Struct, frozen=True, eq=False):
         return record.Event(_DELETED, _checked(last), current)
 
 
-Write: TypeAlias = Create | Update | Delete
+Write: TypeAlias = Create | Update | Amend | Delete
 """``refusal`` is why a write does not hold against the object under its key, None where it does; ``event`` is what it
 makes of an object against which it holds, at the revision it gets."""
 
