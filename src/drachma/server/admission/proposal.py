@@ -1,11 +1,16 @@
 """What the steps of a write look at and change: an object on its way into the store, and one on its way out."""
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.server import status
+from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.calls import options
 from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
+
+Get: TypeAlias = Callable[[record.Key], record.Record | None]
+"""The object under a key: the committed one, or what intents before in the same group leave of it."""
 
 _UNNAMED: Final = "Unknown"
 
@@ -16,9 +21,10 @@ class Proposal:
     Steps replace or change ``subject``; its content may be shared, so they replace that as a whole. ``stored`` is the
     version that it changes and ``old`` the same as the kind's strategy has it, once that is known; both are None for a
     new object.
+    ``get`` reads other objects as they will be when this one is stored. ``charges`` is what is booked with it.
     """
 
-    __slots__ = ("_content", "_document", "old", "options", "stored", "strategy", "subject", "write")
+    __slots__ = ("_content", "_document", "charges", "get", "old", "options", "stored", "strategy", "subject", "write")
 
     def __init__(
         self,
@@ -26,6 +32,7 @@ class Proposal:
         write: Write,
         *,
         options: options.WriteOptions,
+        get: Get,
         stored: record.Record | None = None,
         old: Subject | None = None,
     ) -> None:
@@ -33,7 +40,9 @@ class Proposal:
         self.write = write
         self.strategy: Final = write.served.strategy
         self.options = options
+        self.get = get
         self.stored = stored
+        self.charges: tuple[QuotaCharge, ...] = ()
         self.old = old
         self._content: Any = None
         self._document: dict[str, Any] = {}

@@ -76,6 +76,23 @@ def _only(fields: Sequence[str], document: Document) -> Document:
     return {field: document[field] for field in fields if field in document} if fields else document
 
 
+def entries_after_taking(
+    entries: Sequence[Document], fields: fieldset.FieldSet, *, manager: managers.Manager, now: datetime
+) -> list[Document]:
+    """The entries that an object has after a manager has changed fields that need no comparing."""
+    owners = _stored_owners(entries)
+    for other, owned in tuple(owners.items()):
+        left = owned.fields if other == manager else fieldset.difference(owned.fields, fields)
+        if not left:
+            del owners[other]
+        elif left != owned.fields:
+            owners[other] = Owned(left, owned.api_version, owned.time)
+    mine = owners.get(manager)
+    held = fields if mine is None else fieldset.union(mine.fields, fields)
+    owners[manager] = Owned(held, manager.api_version, timestamp(now))
+    return encode(_capped(owners))
+
+
 def after_first_apply(live: Document, *, kind: managers.Kind, now: datetime) -> Owners:
     """The owners of an object that had none until it is applied to for the first time."""
     before = kind.manager("before-first-apply", managers.UPDATE)

@@ -64,7 +64,7 @@ class Binding:
         self._check(stored)
         bound = self._bound(stored.value)
         subject = write.served.strategy.load(bound)
-        proposal = Proposal(subject, write, options=self._options, stored=stored)
+        proposal = Proposal(subject, write, options=self._options, get=get, stored=stored)
         self._phases.run(Operation.BIND, proposal)
         return intent.Replace(stored, bound)
 

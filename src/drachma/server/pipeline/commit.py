@@ -12,6 +12,7 @@ import msgspec
 
 from drachma import errors
 from drachma.server import objectmeta, status
+from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.pipeline import group
 from drachma.server.pipeline import intent as intents
 from drachma.store import protocol, record, write
@@ -37,7 +38,7 @@ class Committer:
             if intent.is_dry_run:
                 return _outcome(decision, None)
             try:
-                (stored,) = await self._store.commit((_write(decision),))
+                stored = (await self._store.commit(_writes(decision)))[0]
                 return _outcome(decision, stored)
             except errors.NotFoundError:
                 # Several clients may take the last finalizer at once.
@@ -64,12 +65,28 @@ class Committer:
             if is_dry_run or not changes:
                 return _outcomes(decisions, {})
             try:
-                records = await self._store.commit([_write(change) for change in changes.values()])
-                return _outcomes(decisions, dict(zip(changes, records, strict=True)))
+                records = await self._store.commit(
+                    [*map(_write, changes.values()), *map(_booking, together.charges.values())]
+                )
+                return _outcomes(decisions, dict(zip(changes, records, strict=False)))
             except errors.PreconditionError:
                 pass
         first = several[0].write
         raise status.conflict(first.resource, first.name, detail=status.MODIFIED)
+
+
+def _writes(change: group.Change) -> tuple[write.Write, ...]:
+    """A change and what it charges."""
+    if isinstance(change, intents.Remove) or not change.charges:
+        return (_write(change),)
+    return (_write(change), *map(_booking, change.charges))
+
+
+def _booking(charge: QuotaCharge) -> write.Amend:
+    def draft(quota: record.Record, revision: int) -> record.Body:
+        return _stamped(charge.booked(quota.value))(revision)
+
+    return write.Amend(charge.key, charge.holds, draft)
 
 
 def _write(change: group.Change) -> write.Write:

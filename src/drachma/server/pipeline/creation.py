@@ -1,6 +1,6 @@
 """Creation: a new object from the body of a call."""
 
-from typing import Any, Final
+from typing import Final
 
 from drachma import errors
 from drachma.api import meta
@@ -72,13 +72,14 @@ class Creation:
     def decide(self, get: intent.Get) -> intent.Make:
         attempts = 1 if self._subject.metadata.get("name") else objectmeta.GENERATE_ATTEMPTS
         while True:
-            document = self._document()
+            proposal = self._proposal(get)
+            document = proposal.document()
             metadata = document["metadata"]
             key = record.Key(self.write.resource.key, self.write.namespace, metadata.get("name", ""))
             # Differs from upstream: a resourceVersion that a client sends along is ignored, not answered with a 500.
             taken = get(key)
             if taken is None:
-                return intent.Make(key, document, metadata["uid"])
+                return intent.Make(key, document, metadata["uid"], proposal.charges)
             attempts -= 1
             if not attempts:
                 raise status.already_exists(
@@ -88,8 +89,8 @@ class Creation:
                     is_generated=bool(metadata.get("generateName")),
                 )
 
-    def _document(self) -> dict[str, Any]:
+    def _proposal(self, get: intent.Get) -> Proposal:
         """The object as it would be stored, under another name each time where that is generated."""
-        proposal = Proposal(self._subject.copy(), self.write, options=self._options)
+        proposal = Proposal(self._subject.copy(), self.write, options=self._options, get=get)
         self._phases.run(self._operation, proposal)
-        return proposal.document()
+        return proposal

@@ -66,6 +66,6 @@ class Finalizing:
         # An update may not name another object, and has words for it.
         is_simple = self._wanted["uid"] == stored.uid and are_simple(finalizers, before)
         operation = Operation.FINALIZERS if is_simple else Operation.UPDATE
-        proposal = Proposal(subject, write, options=self._options, stored=stored)
+        proposal = Proposal(subject, write, options=self._options, get=get, stored=stored)
         self._phases.run(operation, proposal)
         return update.replace(stored, proposal.document())

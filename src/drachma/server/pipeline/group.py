@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from drachma.server import status
+from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.pipeline import intent as intents
 from drachma.store import record
 
@@ -27,11 +28,15 @@ class RefusedIntentError(status.StatusError):
 
 
 class Group:
-    """What intents come to on what is committed now: ``changes`` has what is to be done to each object."""
+    """What intents come to on what is committed now: ``changes`` has what is to be done to each object.
+
+    ``charges`` has what is booked on quotas that are not among them.
+    """
 
     def __init__(self, get: intents.Get) -> None:
         self._get: Final = get
         self.changes: Final[dict[record.Key, Change]] = {}
+        self.charges: Final[dict[record.Key, QuotaCharge]] = {}
 
     def decide(self, several: Sequence[intents.Intent]) -> list[intents.Decision]:
         """What each of them decided.
@@ -54,7 +59,9 @@ class Group:
         change = self.changes.get(key)
         match change:
             case None:
-                return self._get(key)
+                stored = self._get(key)
+                charge = self.charges.get(key)
+                return stored if charge is None or stored is None else _booked(stored, charge)
             case intents.Make(_, document, uid):
                 metadata = {**document["metadata"], "resourceVersion": _UNBORN}
                 return record.Record(key, uid, 0, 0, b"", {**document, "metadata": metadata})
@@ -69,7 +76,28 @@ class Group:
             return
         key = decision.key
         earlier = self.changes.get(key)
+        # Who changes a quota that has been charged has seen it as it is after that.
+        self.charges.pop(key, None)
         self.changes[key] = decision if earlier is None else _folded(earlier, decision, each)
+        if not isinstance(decision, intents.Remove):
+            for charge in decision.charges:
+                self._charge(charge, each)
+
+    def _charge(self, charge: QuotaCharge, each: intents.Intent) -> None:
+        key = charge.key
+        change = self.changes.get(key)
+        if change is not None:
+            quota = self.get(key)
+            assert quota is not None, "what is charged is there"
+            self.changes[key] = _folded(change, intents.Replace(quota, charge.booked(quota.value)), each)
+        else:
+            earlier = self.charges.get(key)
+            self.charges[key] = charge if earlier is None else earlier.with_more(charge)
+
+
+def _booked(stored: record.Record, charge: QuotaCharge) -> record.Record:
+    document = charge.booked(stored.value)
+    return record.Record(stored.key, stored.uid, stored.create_revision, stored.revision, b"", document)
 
 
 def _folded(earlier: Change, later: Change, each: intents.Intent) -> Change:

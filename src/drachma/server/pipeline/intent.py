@@ -5,31 +5,34 @@ intent what is to be done and does it; where another write comes first, it asks 
 nothing but what it is shown and what the call brought along, and keeps nothing from one time to the next.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from drachma.server.admission import proposal
+from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.surface.strategy import Write
 from drachma.store import record
 
-Get: TypeAlias = Callable[[record.Key], record.Record | None]
-"""The object under a key: the committed one, or what intents before in the same group leave of it."""
+Get: TypeAlias = proposal.Get
 
 
 class Make(msgspec.Struct, frozen=True):
-    """A new object under a key that is free."""
+    """A new object under a key that is free; ``charges`` are booked in the same commit."""
 
     key: record.Key
     document: dict[str, Any]
     uid: str
+    charges: tuple[QuotaCharge, ...] = ()
 
 
 class Replace(msgspec.Struct, frozen=True):
-    """Another content for an object that is still as it is here."""
+    """Another content for an object that is still as it is here; ``charges`` are booked in the same commit."""
 
     stored: record.Record
     document: dict[str, Any]
+    charges: tuple[QuotaCharge, ...] = ()
 
     @property
     def key(self) -> record.Key:

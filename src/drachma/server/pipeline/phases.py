@@ -38,6 +38,7 @@ from drachma.server.admission import (
     nodedeclaredfeatures,
     podspecs,
     priority,
+    resourcequota,
     runtimeclass,
     serviceaccount,
 )
@@ -198,6 +199,7 @@ def standard(
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     priorities = priority.Priority(store)
     features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
+    quotas = resourcequota.ResourceQuota(store)
     birth = identity.Birth(chance)
     return Phases(
         (
@@ -265,7 +267,13 @@ def standard(
                     ),
                 ),
             ),
-            Phase("quota"),
+            Phase(
+                "quota",
+                (
+                    Step("ResourceQuota", quotas.charge, on=_NEW, needs_cluster=True),
+                    Step("ResourceQuota", quotas.charge, on=_CHANGES, of=resourcequota.CHANGING, needs_cluster=True),
+                ),
+            ),
         ),
         authoriser=authoriser,
     )

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from drachma.server import documents, objectmeta, status
 from drachma.server.admission.proposal import Proposal
+from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.pipeline import creation, intent
@@ -65,9 +66,9 @@ class Update:
         if stored is None:
             return self._decide_new(get)
         before = stored.value
-        proposal = Proposal(self._change(before), write, options=self._options, stored=stored)
+        proposal = Proposal(self._change(before), write, options=self._options, get=get, stored=stored)
         self._services.phases.run(self._operation, proposal)
-        return replace(stored, proposal.document())
+        return replace(stored, proposal.document(), charges=proposal.charges)
 
     def _decide_new(self, get: intent.Get) -> intent.Decision:
         if not self._creates:
@@ -78,7 +79,9 @@ class Update:
         return made.decide(get)
 
 
-def replace(stored: record.Record, document: dict[str, Any]) -> intent.Decision:
+def replace(
+    stored: record.Record, document: dict[str, Any], *, charges: tuple[QuotaCharge, ...] = ()
+) -> intent.Decision:
     """What it comes to if a document takes the place of the stored one."""
     before = stored.value
     if objectmeta.is_finalized(document["metadata"], before["metadata"]) and not _holds_back(document):
@@ -86,7 +89,7 @@ def replace(stored: record.Record, document: dict[str, Any]) -> intent.Decision:
         return intent.Remove(stored, before, answer=document)
     if documents.same(document, before):
         return intent.Leave(stored)
-    return intent.Replace(stored, document)
+    return intent.Replace(stored, document, charges)
 
 
 def _holds_back(document: Mapping[str, Any]) -> bool:

@@ -57,7 +57,9 @@ check      preconditions                delete
            Priority                     create, update, upsert of scheduling.k8s.io/priorityclasses
            RuntimeClass                 create, upsert of pods
            NodeDeclaredFeatureValidator create, update, upsert of resource.k8s.io/resourceslices
-quota      -
+quota      ResourceQuota                create, upsert
+           ResourceQuota                update, status of persistentvolumeclaims, pods, \
+resource.k8s.io/resourceclaims, services
 audit      -
 """
 
