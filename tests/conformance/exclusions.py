@@ -61,7 +61,6 @@ LINES: Final[dict[str, dict[str, str]]] = {
             )
         },
     },
-    "scheduling": {"quota": "writes are not held to a ResourceQuota"},
 }
 
 

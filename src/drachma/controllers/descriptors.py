@@ -17,6 +17,7 @@ from drachma.controllers import (
     nodelifecycle,
     podgc,
     resourceclaim,
+    resourcequota,
     tainteviction,
 )
 from drachma.runtime import Surroundings, controller
@@ -41,6 +42,7 @@ ALL: Final = (
     Descriptor("node-lifecycle-controller", nodelifecycle.NodeLifecycle),
     Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector),
     Descriptor("resourceclaim-controller", resourceclaim.ResourceClaimController, gate=features.Gate.CORE),
+    Descriptor("resourcequota-controller", resourcequota.ResourceQuotaController),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),
 )

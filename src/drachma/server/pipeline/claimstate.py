@@ -67,7 +67,7 @@ class ClaimState:
         ground = stored if after == standing else self._finalized(stored, after)
         old = write.served.strategy.load(ground.value)
         subject = write.served.strategy.restate(old, self._wanted.status)
-        proposal = Proposal(subject, write, options=self._options, stored=ground, old=old)
+        proposal = Proposal(subject, write, options=self._options, get=get, stored=ground, old=old)
         self._services.phases.run(Operation.STATUS, proposal)
         return update.replace(stored, proposal.document())
 

@@ -16,7 +16,8 @@ def read(services: Services, call: Call) -> dict[str, Any]:
     media_type = negotiation.body_type(call.body.media_type)
     wanted = options.for_write(call.query, "CreateOptions")
     write = services.write(call)
-    proposal = Proposal(creation.decode(call, write, wanted=wanted, media_type=media_type), write, options=wanted)
+    subject = creation.decode(call, write, wanted=wanted, media_type=media_type)
+    proposal = Proposal(subject, write, options=wanted, get=services.store.get)
     identity.place(proposal)
     return proposal.document()
 

@@ -1,0 +1,89 @@
+"""A census: what is in a namespace now, counted for a quota.
+
+It asks the server and not the informers. A write that is charged to a quota changes the quota's version in the same
+commit, so whoever reads a quota, then the objects, and then writes what was counted on that very version of the quota
+has missed none of them. Informers of several kinds are not equally far along.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from drachma import errors
+from drachma.accounting import extendedresources
+from drachma.accounting.quota import evaluator, evaluators, recount
+from drachma.api import meta, pod, resourceclaim, resourcequota
+from drachma.client import Client, Selection, target
+from drachma.values import quantity
+
+
+class Kind:
+    """A kind that quotas count, and how."""
+
+    def __init__(self, resource: target.Target[meta.Object], judge: evaluator.Evaluator[Any]) -> None:
+        self.judge: Final = judge
+        self.target: Final[target.Target[Any]] = resource if judge.model is meta.Object else target.of(judge.model)
+
+
+class Facts:
+    """What evaluators must know besides: ``pods`` and ``owned`` are those of one namespace."""
+
+    def __init__(
+        self,
+        now: datetime,
+        extended: extendedresources.ExtendedResources,
+        *,
+        pods: Iterable[pod.Pod] = (),
+        owned: Sequence[resourceclaim.ResourceClaim] = (),
+    ) -> None:
+        self.now: Final = now
+        self.extended: Final = extended
+        self._pods: Final = {each.metadata.name: each for each in pods}
+        self._claims: Final = owned
+
+    def pod(self, _namespace: str, name: str) -> pod.Pod | None:
+        return self._pods.get(name)
+
+    def claims(self, _namespace: str) -> Iterable[resourceclaim.ResourceClaim]:
+        return self._claims
+
+
+async def kinds(client: Client) -> list[Kind]:
+    """All kinds that can be counted on this server."""
+    served = [each for each in await client.resources() if each.namespaced]
+    judged = ((each, evaluators.of(each.group, each.plural)) for each in served)
+    return [Kind(resource, judge) for resource, judge in judged if judge is not None]
+
+
+async def take(
+    client: Client,
+    quota: resourcequota.ResourceQuota,
+    among: Sequence[Kind],
+    *,
+    extended: extendedresources.ExtendedResources,
+    now: datetime,
+) -> dict[str, quantity.Quantity]:
+    """What the objects of the quota's namespace use of what it limits."""
+    facts = Facts(now, extended)
+    selection = Selection(quota.metadata.namespace)
+    counted = [each for each in among if each.judge.counted(quota.spec.hard, facts)]
+    contents = [(each, await _objects(client, each.target, selection)) for each in counted]
+    by_model = {each.judge.model: objects for each, objects in contents}
+    if resourceclaim.ResourceClaim in by_model:
+        # A claim may be paid for by its pod.
+        pods = by_model.get(pod.Pod)
+        facts = Facts(
+            now,
+            extended,
+            pods=await _objects(client, target.of(pod.Pod), selection) if pods is None else pods,
+            owned=by_model[resourceclaim.ResourceClaim],
+        )
+    return recount.used(quota.spec, [(each.judge, objects) for each, objects in contents], facts=facts)
+
+
+async def _objects(client: Client, kind: target.Target[Any], selection: Selection) -> Sequence[Any]:
+    try:
+        return (await client.list(kind, selection)).items
+    except errors.ObjectNotFoundError:
+        # It is not served any more.
+        return ()

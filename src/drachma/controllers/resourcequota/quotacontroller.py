@@ -1,0 +1,151 @@
+"""The controller: counts for a quota when it is made or changed, when something that it limits goes, and now and then.
+
+Admission adds to the use of a quota in the commits of what uses it; here everything is counted anew, and written only
+on the version of the quota that was read before counting. Objects that were let in before the quota's status named its
+limits were not charged by anybody, so whoever writes new limits counts once more.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from drachma import errors
+from drachma.accounting import extendedresources
+from drachma.api import deviceclass, meta
+from drachma.api.resourcequota import ResourceQuota
+from drachma.client import patches
+from drachma.controllers.resourcequota import census, replenishment
+from drachma.runtime import Surroundings, cache, controller, informer, workqueue
+from drachma.values import quantity
+
+WORKERS: Final = 5
+RESYNC_SECONDS: Final = 300.0
+DISCOVERY_SECONDS: Final = 30.0
+
+
+class ResourceQuotaController:
+    """Keeps the status of quotas."""
+
+    name: Final = "resourcequota"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        quotas = surroundings.informers.of(ResourceQuota)
+        classes = surroundings.informers.of(deviceclass.DeviceClass)
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._informers: Final = surroundings.informers
+        self._quotas: Final = quotas.cache
+        self._extended: Final = extendedresources.ExtendedResources()
+        self._kinds: list[census.Kind] = []
+        self._watched: Final[set[tuple[str, str]]] = set()
+        self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
+            "resourcequota_primary", time=surroundings.clock, measured=surroundings.queues
+        )
+        quotas.add_handler(informer.Handler(added=self._see, updated=self._see_changed))
+        classes.add_handler(
+            informer.Handler(added=self._see_class, updated=self._see_changed_class, deleted=self._lose_class)
+        )
+
+    async def run(self) -> None:
+        await controller.together(
+            controller.work(self._queue, self._reconcile, workers=WORKERS),
+            controller.every(RESYNC_SECONDS, self._recount_all, time=self._clock, name=self.name),
+            controller.every(DISCOVERY_SECONDS, self._discover, time=self._clock, name=self.name),
+        )
+
+    # News
+
+    def _see(self, quota: ResourceQuota) -> None:
+        self._queue.add(cache.key_of(quota))
+
+    def _see_changed(self, old: ResourceQuota, new: ResourceQuota) -> None:
+        # Its status is written here and by admission: no news.
+        if old.spec != new.spec:
+            self._see(new)
+
+    def _see_class(self, new: deviceclass.DeviceClass) -> None:
+        self._extended.put(new)
+        if new.spec.extended_resource_name:
+            self._see_all()
+
+    def _see_changed_class(self, old: deviceclass.DeviceClass, new: deviceclass.DeviceClass) -> None:
+        self._extended.put(new)
+        if old.spec.extended_resource_name != new.spec.extended_resource_name:
+            self._see_all()
+
+    def _lose_class(self, gone: deviceclass.DeviceClass) -> None:
+        self._extended.remove(gone.metadata.name)
+        if gone.spec.extended_resource_name:
+            self._see_all()
+
+    def _see_all(self) -> None:
+        for quota in self._quotas:
+            self._see(quota)
+
+    # Kinds
+
+    async def _discover(self) -> None:
+        self._kinds = await census.kinds(self._client)
+        for quota in self._quotas:
+            self._watch_for(quota)
+
+    def _watch_for(self, quota: ResourceQuota) -> None:
+        """Watches the kinds that a quota limits, where nobody has asked for them yet."""
+        for kind in self._kinds:
+            key = (kind.target.group, kind.target.plural)
+            if key not in self._watched and kind.judge.counted(quota.spec.hard, self._facts()):
+                self._watched.add(key)
+                self._watch(kind)
+
+    def _watch(self, kind: census.Kind) -> None:
+        def see_gone(gone: meta.Object) -> None:
+            for quota in self._quotas.in_namespace(gone.metadata.namespace):
+                if kind.judge.counted(quota.spec.hard, self._facts()):
+                    self._see(quota)
+
+        def see_changed(old: meta.Object, new: meta.Object) -> None:
+            if replenishment.is_due(old, new, now=self._clock.utc()):
+                see_gone(new)
+
+        self._informers.of(kind.target).add_handler(informer.Handler(updated=see_changed, deleted=see_gone))
+
+    def _facts(self) -> census.Facts:
+        return census.Facts(self._clock.utc(), self._extended)
+
+    # Work
+
+    async def _recount_all(self) -> None:
+        self._see_all()
+
+    async def _reconcile(self, key: cache.Key) -> None:
+        if not self._kinds:
+            await self._discover()
+        try:
+            while await self._count(key):
+                pass
+        except errors.ObjectNotFoundError:
+            return
+
+    async def _count(self, key: cache.Key) -> bool:
+        """Counts, and writes what is new; says whether limits are, so that it is to be counted once more."""
+        quota = await self._client.get(ResourceQuota, key.name, namespace=key.namespace)
+        self._watch_for(quota)
+        counted = await census.take(self._client, quota, self._kinds, extended=self._extended, now=self._clock.utc())
+        hard, before = quota.spec.hard, quota.status
+        # What cannot be counted is left as it is said to be.
+        used = {name: amount for name, amount in {**before.used, **counted}.items() if name in hard}
+        is_limited_anew = dict(before.hard) != dict(hard)
+        if is_limited_anew or dict(before.used) != used:
+            status = {"hard": _replacing(before.hard, hard), "used": _replacing(before.used, used)}
+            await self._client.patch(
+                ResourceQuota,
+                key.name,
+                patch=patches.merge({"status": status}, patches.unchanged(quota)),
+                namespace=key.namespace,
+                subresource="status",
+            )
+        return is_limited_anew
+
+
+def _replacing(old: Mapping[str, quantity.Quantity], new: Mapping[str, quantity.Quantity]) -> dict[str, str | None]:
+    """What a merge patch says so that ``new`` takes the place of ``old``."""
+    return {**dict.fromkeys(old), **{name: str(amount) for name, amount in new.items()}}
