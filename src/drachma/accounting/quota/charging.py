@@ -32,7 +32,7 @@ def charges(
     facts: evaluator.Facts,
 ) -> dict[str, _Charge] | Refusal:
     """What a write adds to the use of each quota, by the quotas' names; those that it does not touch are left out."""
-    if not judge.concerns(change):
+    if change.subresource not in judge.subresources or not judge.concerns(change):
         return {}
     concerned = [quota for quota in quotas if _concerns(quota, change.new, judge, facts)]
     for quota in concerned:

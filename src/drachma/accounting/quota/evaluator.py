@@ -45,8 +45,12 @@ class Evaluator(Protocol[ObjectT]):
     def model(self) -> type[ObjectT]:
         """The view of objects that it looks at."""
 
+    @property
+    def subresources(self) -> frozenset[str]:
+        """Through which of them a write can charge anything; the empty one is the object itself."""
+
     def concerns(self, change: Change[ObjectT]) -> bool:
-        """Whether a write can charge anything at all."""
+        """Whether a write through one of them can."""
 
     def counted(self, names: Iterable[str], facts: Facts) -> frozenset[str]:
         """Those of the resources that objects of this kind use."""

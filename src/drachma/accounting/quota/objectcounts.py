@@ -22,13 +22,14 @@ class ObjectCount:
     """The evaluator of kinds of which only the number counts."""
 
     model: Final = meta.Object
+    subresources: Final = frozenset({""})
 
     def __init__(self, group: str, plural: str) -> None:
         names = {name(group, plural)} | ({plural} & _OWN_NAMES if not group else set())
         self._usage: Final = dict.fromkeys(sorted(names), amounts.ONE)
 
     def concerns(self, change: evaluator.Change[meta.Object]) -> bool:
-        return change.old is None and not change.subresource
+        return change.old is None
 
     def counted(self, names: Iterable[str], _facts: evaluator.Facts) -> frozenset[str]:
         return frozenset(names) & self._usage.keys()

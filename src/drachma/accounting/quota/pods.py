@@ -28,12 +28,12 @@ class Pods:
     """The evaluator of pods."""
 
     model: Final = pod.Pod
+    subresources: Final = frozenset({"", "resize"})
 
     def concerns(self, change: evaluator.Change[pod.Pod]) -> bool:
-        if change.old is None:
-            return not change.subresource
-        if change.subresource:
-            return change.subresource == "resize"
+        if change.old is None or change.subresource:
+            return True
+        # It may have come into the scope of another quota.
         return is_terminating(change.old) != is_terminating(change.new)
 
     def counted(self, names: Iterable[str], _facts: evaluator.Facts) -> frozenset[str]:

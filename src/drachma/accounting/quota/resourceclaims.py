@@ -29,9 +29,10 @@ class ResourceClaims:
     """The evaluator of resource claims."""
 
     model: Final = ResourceClaim
+    subresources: Final = frozenset({""})
 
-    def concerns(self, change: evaluator.Change[ResourceClaim]) -> bool:
-        return not change.subresource
+    def concerns(self, _change: evaluator.Change[ResourceClaim]) -> bool:
+        return True
 
     def counted(self, names: Iterable[str], facts: evaluator.Facts) -> frozenset[str]:
         return frozenset(name for name in names if name == _COUNT or name.endswith(_DEVICES) or _is_backed(name, facts))

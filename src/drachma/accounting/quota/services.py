@@ -19,9 +19,10 @@ class Services:
     """The evaluator of services; their type may change, so updates count too."""
 
     model: Final = service.Service
+    subresources: Final = frozenset({""})
 
-    def concerns(self, change: evaluator.Change[service.Service]) -> bool:
-        return not change.subresource
+    def concerns(self, _change: evaluator.Change[service.Service]) -> bool:
+        return True
 
     def counted(self, names: Iterable[str], _facts: evaluator.Facts) -> frozenset[str]:
         return _NAMES & frozenset(names)

@@ -22,12 +22,10 @@ class VolumeClaims:
     """The evaluator of persistent volume claims."""
 
     model: Final = PersistentVolumeClaim
+    subresources: Final = frozenset({"", "status"})
 
     def concerns(self, change: evaluator.Change[PersistentVolumeClaim]) -> bool:
-        new, old = change.new, change.old
-        if not change.subresource:
-            return True
-        return change.subresource == "status" and old is not None and is_moved(old, new)
+        return not change.subresource or (change.old is not None and is_moved(change.old, change.new))
 
     def counted(self, names: Iterable[str], _facts: evaluator.Facts) -> frozenset[str]:
         return frozenset(name for name in names if name in _NAMES or name.endswith(_PER_CLASS))

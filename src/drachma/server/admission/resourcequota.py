@@ -45,7 +45,7 @@ class ResourceQuota:
             return
         quotas = list(self._quotas(write.namespace, proposal.get))
         judge = evaluators.of(write.resource.group, write.resource.plural) if quotas else None
-        if judge is None:
+        if judge is None or write.subresource not in judge.subresources:
             return
         change = evaluator.Change(
             _read(proposal.document(), judge.model),

@@ -70,6 +70,10 @@ def test_an_update_is_charged_for_what_it_adds() -> None:
     assert "requested: requests.cpu=501m," in charge(CPU, new=a_pod(asks(cpu="801m")), old=old, subresource="resize")
 
 
+def test_a_status_of_a_pod_is_not_charged() -> None:
+    assert charge(CPU, new=a_pod(asks(cpu="9")), old=a_pod({}), subresource="status") == {}
+
+
 def test_a_pod_that_comes_into_scope_is_charged_in_full() -> None:
     quota = worlds.quota({"pods": "1"}, scopes=["Terminating"])
     assert charge(quota, new=a_pod({}, activeDeadlineSeconds=9), old=a_pod({})) == {"q": {"pods": "1"}}

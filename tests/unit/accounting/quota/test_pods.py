@@ -184,7 +184,6 @@ def test_what_must_be_stated(subject: pod.Pod, required: set[str], want: str) ->
         pytest.param(evaluator.Change(a_pod({})), True, id="create"),
         pytest.param(evaluator.Change(a_pod({}), a_pod({})), False, id="update"),
         pytest.param(evaluator.Change(a_pod({}, activeDeadlineSeconds=5), a_pod({})), True, id="gets-a-deadline"),
-        pytest.param(evaluator.Change(a_pod({}), a_pod({}), "status"), False, id="status"),
         pytest.param(evaluator.Change(a_pod({}), a_pod({}), "resize"), True, id="resize"),
     ],
 )
