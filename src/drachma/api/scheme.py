@@ -19,7 +19,6 @@ from drachma.api import (
     meta,
     namespace,
     node,
-    persistentvolumeclaim,
     pod,
     poddisruptionbudget,
     replicaset,
@@ -27,7 +26,6 @@ from drachma.api import (
     resourceclaimtemplate,
     resourcequota,
     resourceslice,
-    service,
     v1beta1,
 )
 
@@ -107,8 +105,6 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="", model=node.Node, plural="nodes", namespaced=False),
     Kind(group="", model=namespace.Namespace, plural="namespaces", namespaced=False),
     Kind(group="", model=resourcequota.ResourceQuota, plural="resourcequotas"),
-    Kind(group="", model=service.Service, plural="services"),
-    Kind(group="", model=persistentvolumeclaim.PersistentVolumeClaim, plural="persistentvolumeclaims"),
     Kind(group="", model=event.Event, plural="events"),
     Kind(group="coordination.k8s.io", model=lease.Lease, plural="leases"),
     Kind(group="apps", model=deployment.Deployment, plural="deployments"),
@@ -131,6 +127,11 @@ def find(api_version: str, name: str) -> Kind:
         raise errors.DecodeError(f"kind {name} does not exist in {api_version}: it is served in {', '.join(elsewhere)}")
     known = ", ".join(sorted({other for _, other in _BY_NAME}))
     raise errors.DecodeError(f"unknown kind {name} in {api_version}: known kinds are {known}")
+
+
+def has(model: type[meta.Object]) -> bool:
+    """Whether this is the form in memory of a kind, and not another view of some object."""
+    return model in _BY_MODEL
 
 
 def of(model: type[meta.Object]) -> Kind:

@@ -1,8 +1,9 @@
 """Targets: which resource a request is about, where it is served and what its objects decode to.
 
 Both clients turn the kind a caller names into a target. Kinds of :mod:`drachma.api.scheme` have one with their full
-type; :func:`metadata_of` makes one for any other resource, whose objects are read as their metadata only. Refused:
-a namespace for what has none, a missing one for what needs it, and names that cannot stand in a path.
+type; :func:`metadata_of` makes one for any other resource, whose objects are read as their metadata only, and
+:func:`view_of` has more of them read. Refused: a namespace for what has none, a missing one for what needs it, and
+names that cannot stand in a path.
 """
 
 import functools
@@ -37,9 +38,7 @@ class Target(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
 
     def shape(self, version: str) -> type[meta.Object]:
         """The Python type of the wire form in a version."""
-        if self.model is meta.Object:
-            return meta.Object
-        return scheme.of(self.model).shape(self.api_version(version))
+        return scheme.of(self.model).shape(self.api_version(version)) if scheme.has(self.model) else self.model
 
     def is_reshaped(self, version: str) -> bool:
         """Whether the wire form in a version differs from the form in memory."""
@@ -82,6 +81,11 @@ def of(kind: Of[ObjectT]) -> Target[ObjectT]:
 def metadata_of(group: str, version: str, *, plural: str, kind: str, namespaced: bool) -> Target[meta.Object]:
     """The target of any resource, known to the scheme or not, whose objects are read as metadata only."""
     return Target(group=group, versions=(version,), plural=plural, kind=kind, namespaced=namespaced, model=meta.Object)
+
+
+def view_of(resource: Target[Any], model: type[ObjectT]) -> Target[ObjectT]:
+    """The target of a resource whose objects are read as a view of them that is no kind of the scheme."""
+    return msgspec.structs.replace(resource, model=model)
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.accounting import extendedresources
 from drachma.accounting.quota import evaluator, evaluators, recount
-from drachma.api import meta, pod, resourceclaim, resourcequota
+from drachma.api import meta, pod, resourceclaim, resourcequota, scheme
 from drachma.client import Client, Selection, target
 from drachma.values import quantity
 
@@ -22,7 +22,10 @@ class Kind:
 
     def __init__(self, resource: target.Target[meta.Object], judge: evaluator.Evaluator[Any]) -> None:
         self.judge: Final = judge
-        self.target: Final[target.Target[Any]] = resource if judge.model is meta.Object else target.of(judge.model)
+        is_kind = scheme.has(judge.model)
+        self.target: Final[target.Target[Any]] = (
+            target.of(judge.model) if is_kind else target.view_of(resource, judge.model)
+        )
 
 
 class Facts:
