@@ -23,6 +23,7 @@
     ├── CommitRefusedError       of several changes that belong together one is refused, and so none happens
     ├── UnreachableError         no answer from an API server: no connection, broken off, or not an API server
     ├── ReconcileError           a controller cannot bring an object to where it should be; it tries again later
+    ├── NodeError                a node agent cannot do what a pod needs; it tries again later
     ├── AccessError              a kubeconfig or a service account does not say how to reach an API server
     └── StoreError               the store refuses a read, a write or a whole data directory
         ├── PreconditionError    what a write counts on does not hold; carries the key of that write
@@ -141,6 +142,10 @@ class CommitRefusedError(DrachmaError):
 
 class UnreachableError(DrachmaError):
     """No answer that makes sense: no connection, broken off, or not an API server; a write may have happened."""
+
+
+class NodeError(DrachmaError):
+    """A node agent cannot do what a pod needs, or not yet; it tries again later."""
 
 
 class ReconcileError(DrachmaError):

@@ -1,0 +1,185 @@
+"""The file in which an agent remembers prepared claims across restarts, in the kubelet's form.
+
+Either can go on where the other stopped. A file that cannot be read is put aside, where a kubelet refuses to start:
+what it knew is learnt again from the pods.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pathlib
+import tempfile
+import zlib
+from typing import Any, Final
+
+import msgspec
+
+from drachma import errors
+from drachma.node.preparedclaims import Device, DriverState, Key, PreparedClaim, PreparedClaims
+
+NAME: Final = "dra_manager_state"
+API_VERSION: Final = "checkpoint.dra.kubelet.k8s.io/v1"
+_KIND: Final = "DRACheckpoint"
+_SIZE_LIMIT: Final = 64 * 1024 * 1024
+
+
+class _Device(msgspec.Struct):
+    pool: str = msgspec.field(name="PoolName", default="")
+    device: str = msgspec.field(name="DeviceName", default="")
+    share: str | None = msgspec.field(name="ShareID", default=None)
+    requests: tuple[str, ...] | None = msgspec.field(name="RequestNames", default=None)
+    cdi: tuple[str, ...] | None = msgspec.field(name="CDIDeviceIDs", default=None)
+
+
+class _Driver(msgspec.Struct):
+    devices: list[_Device] | None = msgspec.field(name="Devices", default=None)
+    skips: tuple[str, ...] = msgspec.field(name="skipNodeOperations", default=())
+
+
+class _Claim(msgspec.Struct):
+    uid: str = msgspec.field(name="ClaimUID", default="")
+    name: str = msgspec.field(name="ClaimName", default="")
+    namespace: str = msgspec.field(name="Namespace", default="")
+    pods: dict[str, Any] | None = msgspec.field(name="PodUIDs", default=None)
+    drivers: dict[str, _Driver] | None = msgspec.field(name="DriverState", default=None)
+
+
+class _Data(msgspec.Struct):
+    kind: str = ""
+    api_version: str = msgspec.field(name="apiVersion", default="")
+    claims: list[_Claim] | None = msgspec.field(name="ClaimInfoStateList", default=None)
+
+
+class _File(msgspec.Struct):
+    data: str = msgspec.field(name="Data")
+    checksum: int = msgspec.field(name="Checksum")
+
+
+def encode(claims: PreparedClaims | None) -> bytes:
+    """The content of the file; without claims it is that of an agent that never had any."""
+    entries = None if claims is None else [_entry(record) for record in claims]
+    data = _json({"kind": _KIND, "apiVersion": API_VERSION, "ClaimInfoStateList": entries})
+    return _json({"Data": data.decode(), "Checksum": zlib.crc32(data)})
+
+
+def decode(content: bytes) -> PreparedClaims:
+    """The claims in a file; those that it knows count as not prepared.
+
+    Raises:
+        errors.DecodeError: it is damaged, or not of a known form.
+    """
+    try:
+        file = msgspec.json.decode(content, type=_File)
+        data = msgspec.json.decode(file.data, type=_Data)
+    except msgspec.DecodeError as error:
+        raise errors.DecodeError(f"not a checkpoint: {error}") from None
+    if zlib.crc32(file.data.encode()) != file.checksum:
+        raise errors.DecodeError("checkpoint is corrupted: its checksum does not fit")
+    if (data.kind, data.api_version) != (_KIND, API_VERSION):
+        raise errors.DecodeError(f"unsupported checkpoint: {data.kind or '-'} of {data.api_version or '-'}")
+    return PreparedClaims(_record(entry) for entry in data.claims or ())
+
+
+class Checkpoint:
+    """The file of one agent, in a directory of its own."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.path: Final = directory / NAME
+
+    def load(self) -> tuple[PreparedClaims, str]:
+        """What the file knows; where it cannot be read it is put aside, and the text says so."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if self.path.stat().st_size > _SIZE_LIMIT:
+                raise errors.DecodeError(f"not a checkpoint: larger than {_SIZE_LIMIT} bytes")
+            return decode(self.path.read_bytes()), ""
+        except FileNotFoundError:
+            self._write(encode(None))
+            return PreparedClaims(), ""
+        except errors.DecodeError as error:
+            aside = self._put_aside()
+            self._write(encode(None))
+            return PreparedClaims(), f"{self.path}: {error}; put aside as {aside.name}"
+
+    def save(self, claims: PreparedClaims) -> None:
+        """Puts all claims into the file, which has the old content or the new one whatever happens."""
+        self._write(encode(claims))
+
+    def _put_aside(self) -> pathlib.Path:
+        taken = (self.path.with_name(f"{NAME}.damaged-{number}") for number in itertools.count(1))
+        aside = next(path for path in taken if not path.exists())
+        self.path.rename(aside)
+        return aside
+
+    def _write(self, content: bytes) -> None:
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{NAME}-")
+        temporary = pathlib.Path(name)
+        try:
+            with open(handle, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+
+
+def _entry(record: PreparedClaim) -> dict[str, Any]:
+    return {
+        "ClaimUID": record.uid,
+        "ClaimName": record.key.name,
+        "Namespace": record.key.namespace,
+        "PodUIDs": {uid: {} for uid in sorted(record.pods)},
+        "DriverState": {driver: state_entry(record.drivers[driver]) for driver in sorted(record.drivers)},
+    }
+
+
+def state_entry(state: DriverState) -> dict[str, Any]:
+    """What the file says of one driver's part in a claim."""
+    devices = [
+        {
+            "PoolName": device.pool_name,
+            "DeviceName": device.device_name,
+            "ShareID": device.share_id,
+            "RequestNames": device.request_names or None,
+            "CDIDeviceIDs": device.cdi_device_ids or None,
+        }
+        for device in state.devices
+    ]
+    written: dict[str, Any] = {"Devices": devices or None}
+    return {**written, "skipNodeOperations": state.skips} if state.skips else written
+
+
+def _record(entry: _Claim) -> PreparedClaim:
+    return PreparedClaim(
+        uid=entry.uid,
+        key=Key(entry.namespace, entry.name),
+        pods=frozenset(entry.pods or ()),
+        drivers={driver: _driver_state(state) for driver, state in (entry.drivers or {}).items()},
+    )
+
+
+def _driver_state(state: _Driver) -> DriverState:
+    devices = tuple(
+        Device(
+            pool_name=device.pool,
+            device_name=device.device,
+            share_id=device.share,
+            request_names=device.requests or (),
+            cdi_device_ids=device.cdi or (),
+        )
+        for device in state.devices or ()
+    )
+    return DriverState(devices, state.skips)
+
+
+def _json(content: Any) -> bytes:
+    """JSON as Go writes it, which keeps what means something in HTML out of texts."""
+    text = msgspec.json.encode(content).decode()
+    for character, code in (("<", "003c"), (">", "003e"), ("&", "0026"), ("\u2028", "2028"), ("\u2029", "2029")):
+        text = text.replace(character, f"\\u{code}")
+    return text.encode()

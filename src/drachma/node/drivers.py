@@ -1,0 +1,227 @@
+"""The drivers that have registered with an agent, their connections, and which instance of each is asked.
+
+A driver may have several instances, as during a rolling update: the newest that is connected is asked. Where none of a
+driver is connected for a while, whoever made this is told that the driver is gone (its slices go then); one that comes
+back in time cancels that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import grpc
+import grpc.aio
+
+from drachma import errors
+from drachma.node import nodemetrics
+from drachma.nodewire.rpc import services
+from drachma.runtime import clock
+from drachma.values import quotation
+
+CALL_SECONDS: Final = 45.0
+"""How long a driver may take for a call."""
+
+GONE_SECONDS: Final = 30.0
+"""How long a driver may be away before it counts as gone."""
+
+Gone: TypeAlias = Callable[[str], Awaitable[None]]
+"""Is told the name of a driver that is gone."""
+
+
+class Instance:
+    """A driver's process behind a socket."""
+
+    def __init__(
+        self,
+        driver: str,
+        endpoint: str,
+        *,
+        dra: services.Service,
+        health: services.Service | None,
+        metrics: nodemetrics.NodeMetrics,
+        time: clock.Clock,
+        call_seconds: float,
+    ) -> None:
+        self.driver: Final = driver
+        self.endpoint: Final = endpoint
+        self.health: Final = health
+        self.channel: Final = grpc.aio.insecure_channel(f"unix:{endpoint}")
+        self.is_connected = False
+        self._dra = dra
+        self._metrics = metrics
+        self._clock = time
+        self._call_seconds = call_seconds
+
+    def request(self, method: str, **fields: Any) -> Any:
+        """The message that a method of the driver's version takes."""
+        return self._dra.method(method).request(**fields)
+
+    async def call(self, method: str, request: Any) -> Any:
+        """The driver's answer; a NodeError where there is none."""
+        begun = self._clock.monotonic()
+        failure: grpc.aio.AioRpcError | None = None
+        try:
+            return await services.call(self.channel, self._dra, method, request, timeout=self._call_seconds)
+        except grpc.aio.AioRpcError as error:
+            failure = error
+            raise errors.NodeError(f"{method}: {self._problem(error)}") from None
+        finally:
+            took = self._clock.monotonic() - begun
+            self._metrics.observe_call(self.driver, self._dra.path(method), services.code(failure), seconds=took)
+
+    def _problem(self, error: grpc.aio.AioRpcError) -> str:
+        """As Go words it, also where nobody listens: that it says with the system's own reason."""
+        text = services.problem(error)
+        if error.code() is grpc.StatusCode.UNAVAILABLE and (reason := _dial_problem(self.endpoint)):
+            shown = quotation.quote(f"transport: Error while dialing: dial unix {self.endpoint}: connect: {reason}")
+            return f"{text.partition(' desc = ')[0]} desc = connection error: desc = {shown}"
+        return text
+
+
+class Drivers:
+    """All instances. Made, used and closed on one event loop."""
+
+    def __init__(
+        self,
+        *,
+        metrics: nodemetrics.NodeMetrics,
+        time: clock.Clock,
+        gone: Gone,
+        joined: Callable[[Instance], None] = lambda _: None,
+        left: Callable[[Instance], None] = lambda _: None,
+    ) -> None:
+        """``joined`` and ``left`` hear of instances that register and deregister."""
+        self._instances: Final[dict[str, list[Instance]]] = {}
+        self._watchers: Final[dict[Instance, asyncio.Task[None]]] = {}
+        self._absences: Final[dict[str, asyncio.Task[None]]] = {}
+        self._metrics = metrics
+        self._clock = time
+        self._gone = gone
+        self._joined = joined
+        self._left = left
+
+    def validate(self, driver: str, endpoint: str, advertised: Sequence[str]) -> None:
+        """Refuses a driver that speaks no version of DRA that is known here with a NodeError."""
+        if _choose(advertised) is not None:
+            return
+        known = " ".join(quotation.quote(service.advertised) for service in services.DRA)
+        offered = " ".join(map(quotation.quote, advertised))
+        problem = (
+            f"none of services supported by the plugin ([{offered}]) are supported by the kubelet ([{known}])"
+            if advertised
+            else "empty list of supported gRPC services (aka supported versions)"
+        )
+        raise errors.NodeError(
+            f"invalid supported gRPC versions of DRA driver plugin {driver} at endpoint {endpoint}: {problem}"
+        )
+
+    def register(
+        self, driver: str, endpoint: str, advertised: Sequence[str], *, call_seconds: float = CALL_SECONDS
+    ) -> Instance:
+        """A new instance, which is asked from now on; a NodeError where it is none that can be asked."""
+        self.validate(driver, endpoint, advertised)
+        instances = self._instances.setdefault(driver, [])
+        if any(each.endpoint == endpoint for each in instances):
+            raise errors.NodeError(f"endpoint {endpoint} already registered for DRA driver plugin {driver}")
+        dra = _choose(advertised)
+        assert dra is not None, "it was validated"
+        instance = Instance(
+            driver,
+            endpoint,
+            dra=dra,
+            health=next((each for each in services.HEALTH if each.advertised in advertised), None),
+            metrics=self._metrics,
+            time=self._clock,
+            call_seconds=call_seconds,
+        )
+        instances.append(instance)
+        self._watchers[instance] = asyncio.create_task(self._watch(instance), name=f"connection to {endpoint}")
+        self._joined(instance)
+        return instance
+
+    async def deregister(self, driver: str, endpoint: str) -> None:
+        """Forgets an instance, if it is known."""
+        instances = self._instances.get(driver, [])
+        instance = next((each for each in instances if each.endpoint == endpoint), None)
+        if instance is None:
+            return
+        instances.remove(instance)
+        if not instances:
+            del self._instances[driver]
+        self._left(instance)
+        await self._disconnect(instance)
+        self._look_for(driver)
+
+    def get(self, driver: str) -> Instance:
+        """The instance to ask: the newest that is connected, else the newest; a NodeError where there is none."""
+        instances = self._instances.get(driver)
+        if not instances:
+            raise errors.NodeError(f"DRA driver {driver} is not registered")
+        return next((each for each in reversed(instances) if each.is_connected), instances[-1])
+
+    def instances(self, driver: str) -> tuple[Instance, ...]:
+        """All instances of a driver, the newest last."""
+        return tuple(self._instances.get(driver, ()))
+
+    async def close(self) -> None:
+        """Ends all connections; nobody is told that a driver is gone."""
+        tasks = [*self._absences.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for instance in list(self._watchers):
+            await self._disconnect(instance)
+        self._instances.clear()
+
+    async def _disconnect(self, instance: Instance) -> None:
+        watcher = self._watchers.pop(instance)
+        watcher.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watcher
+        instance.is_connected = False
+        await instance.channel.close(grace=None)
+
+    async def _watch(self, instance: Instance) -> None:
+        """Keeps an instance connected, and knows whether it is."""
+        while True:
+            state = instance.channel.get_state(try_to_connect=True)
+            is_connected = state is grpc.ChannelConnectivity.READY
+            if is_connected is not instance.is_connected:
+                instance.is_connected = is_connected
+                self._look_for(instance.driver)
+            await instance.channel.wait_for_state_change(state)
+
+    def _look_for(self, driver: str) -> None:
+        """Begins to wait for a driver that is not there, or ends that."""
+        is_there = any(each.is_connected for each in self._instances.get(driver, ()))
+        absence = self._absences.get(driver)
+        if is_there and absence is not None:
+            absence.cancel()
+            del self._absences[driver]
+        elif not is_there and absence is None:
+            self._absences[driver] = asyncio.create_task(self._wait(driver), name=f"absence of {driver}")
+
+    async def _wait(self, driver: str) -> None:
+        await self._clock.sleep(GONE_SECONDS)
+        del self._absences[driver]
+        await self._gone(driver)
+
+
+def _choose(advertised: Sequence[str]) -> services.Service | None:
+    """The first version in the driver's own list that is known here."""
+    known = {service.advertised: service for service in services.DRA}
+    return next((known[each] for each in advertised if each in known), None)
+
+
+def _dial_problem(path: str) -> str:
+    """Why nobody can be reached behind a socket, in the system's words; empty where somebody can."""
+    with socket.socket(socket.AF_UNIX) as trial:
+        trial.settimeout(0)
+        code = trial.connect_ex(path)
+    return "" if code in (0, errno.EAGAIN, errno.EINPROGRESS) else os.strerror(code)[:1].lower() + os.strerror(code)[1:]
