@@ -3,7 +3,8 @@
 They look at an ``object`` and the ``oldObject`` that it replaces, at the ``request``, at the ``namespaceObject`` that
 it is in, and where there are some at ``params``, ``variables`` and an ``authorizer``. A :class:`Compiler` compiles the
 expressions of one policy: its variables in their order, each of which may use those before it, and then everything
-that uses them. Objects are of any type, unless their types are given so that expressions can be checked against them.
+that uses them. Mutations can make objects and patches (:mod:`drachma.cel.patches`), other expressions cannot. Objects
+are of any type, unless their types are given so that expressions can be checked against them.
 
 Validation compiles what is being written, admission what was stored; both through here.
 """
@@ -11,10 +12,11 @@ Validation compiles what is being written, admission what was stored; both throu
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from drachma.cel import declarations, environment, program, types
+from drachma.cel import declarations, environment, lexer, patches, program, types
 from drachma.cel.environment import Expressions
 from drachma.cel.runtime import authorizers
 
@@ -90,6 +92,9 @@ _KEPT: Final = frozenset(
 )
 
 
+_IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+
+
 class Subjects(NamedTuple):
     """The types of ``object`` and ``params`` where they are known, and the object types that these refer to."""
 
@@ -106,6 +111,12 @@ class Dialect(NamedTuple):
 
     params: bool = False
     authorizer: bool = True
+    patches: bool = False
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a variable can have this name."""
+    return _IDENTIFIER.fullmatch(name) is not None and name not in lexer.RESERVED
 
 
 class Compiler:
@@ -141,13 +152,13 @@ class Compiler:
         Raises:
             program.CompilationError: it does not compile, or gives something else.
         """
-        compiled = program.compile_expression(expression, self._environment(expressions, authorizer=authorizer))
+        dialect = Dialect(self._has_params, authorizer, not patches.RESULTS.isdisjoint(results))
+        compiled = program.compile_expression(expression, self._environment(dialect, expressions))
         if results and compiled.result not in results:
             raise program.CompilationError(_mismatch(compiled.result, results))
         return compiled
 
-    def _environment(self, expressions: Expressions, *, authorizer: bool) -> environment.Environment:
-        dialect = Dialect(self._has_params, authorizer)
+    def _environment(self, dialect: Dialect, expressions: Expressions) -> environment.Environment:
         if self._fields is None and self._subjects is ANYTHING:
             return _plain(dialect, expressions)
         return _environment(dialect, expressions, self._subjects, fields=self._fields)
@@ -189,6 +200,10 @@ def _environment(
     if fields is not None:
         variables[VARIABLES] = _VARIABLES_TYPE
         objects[_VARIABLES_TYPE.name] = dict(fields)
+    if dialect.patches:
+        return environment.base_environment(
+            variables, objects, expressions=expressions, functions=patches.FUNCTIONS, messages=patches.find
+        )
     return environment.base_environment(variables, objects, expressions=expressions)
 
 

@@ -188,6 +188,9 @@ class _Checker(checking.Checking):
         return types.optional_of(result) if optional else result
 
     def field(self, node_id: int, object_name: str, field: str) -> Type:
+        message = self.env.messages(object_name) if self.env.messages is not None else None
+        if message is not None:
+            return message.field(field) or types.ERROR
         fields = self.env.objects.get(object_name)
         if fields is None:
             self.report(node_id, f"unexpected failed resolution of '{object_name}'")
@@ -333,14 +336,14 @@ class _Checker(checking.Checking):
 
         self.replaced[node.id] = make
 
-    def visit_fields(self, node: ast.MessageLiteral, message: messages.Message, stage: int) -> None:
+    def visit_fields(self, node: ast.MessageLiteral, message: environment.Message, stage: int) -> None:
         if stage:
             self.check_field(node.fields[stage - 1], message)
         if stage < len(node.fields):
             self.todo.append((lambda _node, _stage: self.visit_fields(node, message, stage + 1), node, 0))
             self.visit(node.fields[stage].value)
 
-    def check_field(self, field: ast.MessageField, message: messages.Message) -> None:
+    def check_field(self, field: ast.MessageField, message: environment.Message) -> None:
         expected: Type | None = None
         if message.fields is None:
             self.report(field.id, f"unexpected failed resolution of '{message.message}'")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from drachma.cel import declarations, macros, sizes, types
 from drachma.cel.library import (
@@ -66,6 +66,31 @@ class Literals(enum.Enum):
     MIXED = "mixed"
 
 
+class Message(NamedTuple):
+    """What a message literal makes: its type, and its fields by name.
+
+    ``fields`` is None where upstream finds no message of the name ``message``. Where the type has no literals,
+    ``problem`` says so; its fields are looked at all the same, and a map has all of them, of its values' type. ``make``
+    makes a value of the type from those of its fields; without it there is none when the expression is evaluated.
+    """
+
+    type_name: str
+    type: types.Type
+    message: str
+    fields: Mapping[str, types.Type] | None
+    problem: str = ""
+    any_field: types.Type | None = None
+    make: Callable[[dict[str, Any]], Any] | None = None
+
+    def field(self, name: str) -> types.Type | None:
+        """The type of a field, None if there is no such field."""
+        return (self.fields or {}).get(name, self.any_field)
+
+
+Messages = Callable[[str], Message | None]
+"""Types that can be made and are known by their names only, such as all that begin with ``Object``."""
+
+
 class Environment:
     """What an expression can refer to. ``attribute`` is the type of a device attribute, in device environments."""
 
@@ -80,6 +105,7 @@ class Environment:
         container: str = "",
         bounds: Mapping[str, sizes.Bound] | None = None,
         attribute: types.Type | None = None,
+        messages: Messages | None = None,
     ) -> None:
         self.container = container
         declared = _declared_types(objects)
@@ -98,6 +124,7 @@ class Environment:
         self.literals = literals
         self.bounds = bounds or {}
         self.attribute = attribute
+        self.messages = messages
         # First words of dotted names: a chain of selections that starts otherwise is no such name.
         self.namespaces = {name.partition(".")[0] for name in functions if "." in name}
         self.packages = {name.partition(".")[0] for name in self.variables if "." in name}
@@ -223,6 +250,7 @@ def base_environment(
     expressions: Expressions = Expressions.STORED,
     functions: tuple[declarations.Function, ...] = (),
     bounds: Mapping[str, sizes.Bound] | None = None,
+    messages: Messages | None = None,
 ) -> Environment:
     """What Kubernetes gives every expression, with these variables, object types and further functions."""
     return Environment(
@@ -232,6 +260,7 @@ def base_environment(
         objects=objects or {},
         literals=Literals.UNIFORM,
         bounds=bounds,
+        messages=messages,
     )
 
 

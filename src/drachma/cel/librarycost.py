@@ -304,6 +304,7 @@ BY_FUNCTION: Mapping[str, Rule] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _traverse),
     "url": _parse_sized,
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _transform),
+    "jsonpatch.escapeKey": _parse_sized,
     "replace": _replace,
     "split": _split,
     "join": _join,

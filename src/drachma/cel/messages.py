@@ -2,7 +2,8 @@
 
 Called by the checker. A type that an environment declares (``kubernetes.DRADevice``) has the fields declared for it;
 four names of the language (``list``, ``timestamp``, ``duration``, ``null_type``) compile as the protobuf messages they
-stand for. None of these can be made when the expression is evaluated, there or here.
+stand for. None of these can be made when the expression is evaluated, there or here. Those that can are known to
+environments by their names (``environment.Messages``).
 
 Refused: names of no type, types that are no messages, and, other than upstream, the well-known protobuf messages
 themselves, which it builds.
@@ -10,32 +11,13 @@ themselves, which it builds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from drachma.cel import environment, types
+from drachma.cel.environment import Message
 
 _PROTOBUF: Final = "google.protobuf."
 _TIME: Final = {"seconds": types.INT, "nanos": types.INT}
-
-
-class Message(NamedTuple):
-    """What a literal makes: its type, and its fields by name.
-
-    ``fields`` is None where upstream finds no message of the name ``message``. Where the type has no literals,
-    ``problem`` says so; its fields are looked at all the same, and a map has all of them, of its values' type.
-    """
-
-    type_name: str
-    type: types.Type
-    message: str
-    fields: Mapping[str, types.Type] | None
-    problem: str = ""
-    any_field: types.Type | None = None
-
-    def field(self, name: str) -> types.Type | None:
-        """The type of a field, None if there is no such field."""
-        return (self.fields or {}).get(name, self.any_field)
 
 
 _STAND_INS: Final = {
@@ -49,6 +31,9 @@ _STAND_INS: Final = {
 def find(name: str, env: environment.Environment) -> Message | None:
     """The message that a type name stands for, with its ``problem`` where it is a type without literals; or None."""
     for candidate in env.candidates(name):
+        made = env.messages(candidate) if env.messages is not None else None
+        if made is not None:
+            return made
         declared = env.variables.get(candidate)
         if declared is None or declared.kind is not types.Kind.TYPE:
             continue

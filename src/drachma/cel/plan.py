@@ -144,7 +144,10 @@ class _Planner:
             raise PlanError(f"unknown type: {node.type_name}")
         fields = zip(node.fields, parts, strict=True)
         return steps.MakeMessage(
-            node.id, message.type_name, tuple((field.name, part, field.optional) for field, part in fields)
+            node.id,
+            message.type_name,
+            tuple((field.name, part, field.optional) for field, part in fields),
+            message.make,
         )
 
     def comprehension(self, node: ast.Comprehension, parts: tuple[steps.Node, ...]) -> steps.Node:

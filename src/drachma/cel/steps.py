@@ -7,6 +7,7 @@ syntax tree; upstream's cost counter finds the values of arguments by them.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -132,11 +133,12 @@ class MakeMap(msgspec.Struct):
 
 
 class MakeMessage(msgspec.Struct):
-    """A message literal; a field is its name, value and whether it is optional."""
+    """A message literal; a field is its name, value and whether it is optional. ``make`` is None where none is made."""
 
     id: int
     type_name: str
     fields: tuple[tuple[str, Node, bool], ...]
+    make: Callable[[dict[str, Any]], Any] | None = None
 
 
 class Fold(msgspec.Struct):

@@ -194,7 +194,7 @@ _BY_OVERLOAD: Final[dict[str, Charge]] = {
 _BY_FUNCTION: Final[dict[str, Charge]] = {
     "check": 350_000,
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf", "includes"), _traversal),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _scan(0)),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _scan(0)),
     **dict.fromkeys(("cidr", "isIP", "isCIDR"), _scan(0)),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _scan(0)),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _scan(0, 2)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from drachma.cel import types
-from drachma.cel.runtime import authorizers, formats, networks, quantities, urls, values
+from drachma.cel.runtime import authorizers, formats, networks, patches, quantities, urls, values
 from drachma.values import quantity, semver
 
 _NULL: Final = type(None)
@@ -44,6 +44,8 @@ NAMES: Final[dict[type, str]] = {
     formats.Format: types.NAMED_FORMAT.name,
     networks.CIDR: types.CIDR.name,
     networks.IP: types.IP.name,
+    patches.JSONPatchValue: "JSONPatch",
+    patches.ObjectValue: "Object",
     quantities.Computed: types.QUANTITY.name,
     quantity.Quantity: types.QUANTITY.name,
     semver.SemVer: types.SEMVER.name,
@@ -81,6 +83,8 @@ _GO_NAMES: Final[dict[type, str]] = {
     formats.Format: "cel.Format",
     networks.CIDR: "cel.CIDR",
     networks.IP: "cel.IP",
+    patches.JSONPatchValue: "*mutation.JSONPatchVal",
+    patches.ObjectValue: "*dynamic.ObjectVal",
     quantities.Computed: "*cel.Quantity",
     quantity.Quantity: "cel.Quantity",
     semver.SemVer: "cel.Semver",
@@ -90,7 +94,12 @@ _GO_NAMES: Final[dict[type, str]] = {
 LISTS: Final[frozenset[type]] = frozenset(
     (list, tuple, values.Concat, values.Growing, values.KeyedList, values.SetList)
 )
-MAPS: Final[frozenset[type]] = frozenset((dict, values.DefaultMap, values.GrowingMap, values.LazyMap, values.NativeMap))
+MAPS: Final[frozenset[type]] = frozenset(
+    (
+        *(dict, values.DefaultMap, values.GrowingMap, values.LazyMap, values.NativeMap),
+        *(patches.JSONPatchValue, patches.ObjectValue),
+    )
+)
 ITERABLE: Final[frozenset[type]] = LISTS | MAPS
 SIZED: Final[frozenset[type]] = ITERABLE | {str, bytes}
 NUMBERS: Final[frozenset[type]] = frozenset((int, values.UInt, float))

@@ -148,13 +148,18 @@ class _Assembler:
     def make_message(self, node: steps.MakeMessage, scope: _Scope, out: int) -> None:
         done = Label()
         pieces: list[_Piece] = []
+        registers: list[tuple[str, int, bool]] = []
         for name, value, optional in node.fields:
             register = self.register()
+            registers.append((name, register, optional))
             pieces.append((self.node, (value, scope, register)))
             pieces.append((self.add, (instructions.skip_error, register, out, done)))
             if optional:
                 pieces.append((self.add, (instructions.check_field, name, register, out, done)))
-        pieces.append((self.add, (instructions.make_message, out, node.type_name)))
+        if node.make is None:
+            pieces.append((self.add, (instructions.refuse_message, out, node.type_name)))
+        else:
+            pieces.append((self.add, (instructions.make_message, out, node.make, registers)))
         pieces.append((self.here, (done,)))
         ids = [value.id for _, value, _ in node.fields]
         pieces.append((self.add, (instructions.construct, out, node.id, ids, costs.MESSAGE)))

@@ -6,7 +6,7 @@ out. An instruction that may end a sequence early is given the label to go on at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from drachma.cel.runtime import costs, faults, library, spelling, values
@@ -276,7 +276,29 @@ def make_map(out: int, registers: Sequence[tuple[int, int, bool]], following: in
     return run
 
 
-def make_message(out: int, type_name: str, following: int) -> machine.Instruction:
+def make_message(
+    out: int, make: Callable[[dict[str, Any]], Any], fields: list[tuple[str, int, bool]], following: int
+) -> machine.Instruction:
+    """Makes a value of the registers of its fields; optional fields without a value are left out."""
+
+    def run(state: machine.State) -> int:
+        parts: dict[str, Any] = {}
+        for name, register, optional in fields:
+            value = state.registers[register]
+            if not optional:
+                parts[name] = value
+            elif value is not values.NONE:
+                parts[name] = value.value
+        try:
+            state.registers[out] = make(parts)
+        except Fault as fault:
+            state.registers[out] = fault
+        return following
+
+    return run
+
+
+def refuse_message(out: int, type_name: str, following: int) -> machine.Instruction:
     """Fails: upstream's types of devices are known to its checker alone, none of their values can be made."""
 
     def run(state: machine.State) -> int:
