@@ -31,7 +31,8 @@ def test_json_patch() -> None:
 def test_types_are_named_after_their_place() -> None:
     (problem,) = patches.mismatches(_evaluate("Object{spec: Object.wrong{}}"))
     assert problem == (
-        'unexpected type name "Object.wrong", expected "Object.spec", which matches field name path from root Object type'
+        'unexpected type name "Object.wrong", expected "Object.spec", '
+        "which matches field name path from root Object type"
     )
 
 

@@ -2,6 +2,12 @@
 
 from typing import Final
 
+from drachma.server.kinds.admissionregistration import (
+    mutatingadmissionpolicy,
+    policybinding,
+    validatingadmissionpolicy,
+    webhookconfiguration,
+)
 from drachma.server.kinds.apps import deployment, replicaset
 from drachma.server.kinds.authentication import selfsubjectreview
 from drachma.server.kinds.batch import job
@@ -30,9 +36,12 @@ KINDS: Final[tuple[Kind, ...]] = (
     job.KIND,
     lease.KIND,
     namespace.KIND,
+    mutatingadmissionpolicy.KIND,
     node.KIND,
     pod.KIND,
     poddisruptionbudget.KIND,
+    policybinding.MUTATING,
+    policybinding.VALIDATING,
     priorityclass.KIND,
     replicaset.KIND,
     resourceclaim.KIND,
@@ -44,4 +53,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     secret.KIND,
     selfsubjectreview.KIND,
     serviceaccount.KIND,
+    validatingadmissionpolicy.KIND,
+    webhookconfiguration.MUTATING,
+    webhookconfiguration.VALIDATING,
 )

@@ -1,0 +1,1 @@
+"""Kinds that register admission: policies, their bindings, and webhooks."""

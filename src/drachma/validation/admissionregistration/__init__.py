@@ -1,0 +1,1 @@
+"""Rules for what registers admission: policies, their bindings, and webhooks."""

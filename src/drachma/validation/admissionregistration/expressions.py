@@ -1,0 +1,96 @@
+"""Rules for the expressions of policies and webhooks: they compile, to the right type, in the words of upstream.
+
+An expression that the stored object has already may use all that a newer server accepted; a new one may use only what
+every server understands. Expressions are not estimated: what they cost is bounded when they run.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
+
+from drachma import cel
+from drachma.cel import admission, program, types
+from drachma.cel.environment import Expressions
+from drachma.validation import fielderror
+from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.path import Path
+from drachma.values import names
+
+CONDITIONS: Final = 64
+"""How many match conditions there may be."""
+
+
+def check_conditions(
+    conditions: Sequence[Mapping[str, Any]], at: Path, *, has_params: bool, stored: Collection[str] = ()
+) -> Errors:
+    """Match conditions; ``stored`` are those that the stored object has."""
+    compiler = admission.Compiler(has_params=has_params, composes=False)
+    if len(conditions) > CONDITIONS:
+        yield fielderror.too_many(at, len(conditions), CONDITIONS)
+    seen: set[str] = set()
+    for position, condition in enumerate(conditions):
+        where = at.item(position)
+        text, name = condition.get("expression", "").strip(), condition.get("name", "")
+        if not text:
+            yield fielderror.required(where.child("expression"))
+        else:
+            yield from check(text, where.child("expression"), compiler, types.BOOL, stored=stored)
+        if not name:
+            yield fielderror.required(where.child("name"))
+        else:
+            yield from fielderror.problems(where.child("name"), name, names.qualified_name(name))
+            if name in seen:
+                yield fielderror.duplicate(where.child("name"), name)
+        seen.add(name)
+
+
+def expressions_of(items: Sequence[Mapping[str, Any]] | None, field: str = "expression") -> frozenset[str]:
+    """The texts of expressions in a list."""
+    return frozenset(each[field] for each in items or () if each.get(field))
+
+
+def check_variables(variables: Sequence[Mapping[str, Any]], at: Path, compiler: admission.Compiler) -> Errors:
+    """Variables, each of which the compiler knows afterwards."""
+    for position, variable in enumerate(variables):
+        where = at.item(position)
+        name, text = variable.get("name", ""), variable.get("expression", "")
+        if not name.strip():
+            yield fielderror.required(where.child("name"), "name is not specified")
+        elif not admission.is_identifier(name):
+            yield fielderror.invalid(where.child("name"), name, "must be a valid CEL identifier")
+        if not text.strip():
+            yield fielderror.required(where.child("expression"), "expression is not specified")
+            continue
+        compiled = compiler.declare(name, text, expressions=Expressions.NEW)
+        if isinstance(compiled, program.CompilationError):
+            yield _problem(compiled, where.child("expression"), text)
+
+
+def check(
+    text: str,
+    at: Path,
+    compiler: admission.Compiler,
+    *results: types.Type,
+    stored: Collection[str] = (),
+    shown: str | None = None,
+    authorizer: bool = True,
+) -> Errors:
+    """An expression that gives one of these types; ``shown`` is what messages quote where that is something else."""
+    expressions = Expressions.STORED if text in stored else Expressions.NEW
+    yield from attempt(
+        lambda: compiler.compile(text, *results, authorizer=authorizer, expressions=expressions),
+        at,
+        text if shown is None else shown,
+    )
+
+
+def attempt(compile_: Callable[[], program.Program], at: Path, text: str) -> Errors:
+    """What is wrong with an expression, by compiling it."""
+    try:
+        compile_()
+    except cel.CompilationError as error:
+        yield _problem(error, at, text)
+
+
+def _problem(error: cel.CompilationError, at: Path, text: str) -> FieldError:
+    detail = str(error)
+    return fielderror.internal(at, detail) if error.internal else fielderror.invalid(at, text, detail)
