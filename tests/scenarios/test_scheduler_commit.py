@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.api import pod, resourceclaim
+from drachma.api import event, meta, namespace, pod, resourceclaim
 from drachma.client import local, patches, transactions
 from drachma.testing import claim, device, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
@@ -30,6 +30,32 @@ def user(*claims: str) -> Any:
     for name in claims:
         made = made.claim(f"x-{name}", claim=name)
     return made
+
+
+async def test_the_event_is_in_it() -> None:
+    async with schedulers.cluster() as world:
+        await prepared(world, "c")
+        await world.create(user("c"))
+        told = await world.client.list(event.Event)
+        assert [each.message for each in told.items] == ["Successfully assigned default/p to n1"]
+        assert int(told.items[0].metadata.resource_version) == (await versions(world, "c"))[-1] + 1
+
+
+async def test_an_event_that_is_refused_keeps_no_pod_from_its_node() -> None:
+    async with schedulers.cluster(scheduler=False) as world:
+        await world.create(node("n1"))
+        await world.client.create(namespace.Namespace(metadata=meta.ObjectMeta(name="going")))
+        client = await meddled(world)
+
+        async def terminate() -> None:
+            await world.client.delete(namespace.Namespace, "going")
+
+        client.first = terminate
+        await world.create(a_pod("p", namespace="going").container("c"))
+        await world.settle()
+        assert client.commits == 2
+        bound = await world.client.get(pod.Pod, "p", namespace="going")
+        assert bound.spec.node_name == "n1"
 
 
 async def versions(world: schedulers.SchedulerWorld, *claims: str) -> list[int]:
@@ -71,7 +97,7 @@ class Meddling:
 
     async def commit(self, changes: list[transactions.Change]) -> Any:
         first, self.first = self.first, None
-        if first is not None and isinstance(changes[-1], transactions.Bind):
+        if first is not None and any(isinstance(change, transactions.Bind) for change in changes):
             await first()
         self.commits += 1
         return await self._client.commit(changes)

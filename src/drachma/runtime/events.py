@@ -70,7 +70,7 @@ class Recorder:
         message: str,
     ) -> None:
         """An event about an object of the scheme, or about what a reference names; written later, or never."""
-        made = self._event(about, type=type, reason=reason, message=message)
+        made = self.event(about, type=type, reason=reason, message=message)
         try:
             self._pending.put_nowait(made)
         except asyncio.QueueFull:
@@ -143,7 +143,7 @@ class Recorder:
                 pass
         await self._client.create(made)
 
-    def _event(
+    def event(
         self,
         about: meta.Object | event.ObjectReference,
         *,
@@ -151,6 +151,10 @@ class Recorder:
         reason: str,
         message: str,
     ) -> event.Event:
+        """An event that the component writes itself, with what it tells of; only for what happens once to an object.
+
+        Its name is new, so nothing can be there already.
+        """
         reference = about if isinstance(about, event.ObjectReference) else reference_to(about)
         exactly = self._clock.utc()
         now = exactly.replace(microsecond=0)

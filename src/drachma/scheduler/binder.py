@@ -4,7 +4,8 @@ One call per placed pod, many at a time; the scheduler has counted the pod and i
 meanwhile. Failing is a BindingError (:mod:`drachma.scheduler.bindings`) with the words for the pod's condition; what
 was written for the pod by then is undone by :meth:`Binder.undo`, so that no reservation stays behind.
 
-Where the server makes several changes at once, claims and binding are one commit, and failing leaves nothing behind.
+Where the server makes several changes at once, claims, binding and the event that tells of it are one commit, and
+failing leaves nothing behind.
 That is only so where nobody has to see the states in between: not with peers, and not where devices must get ready.
 Where there are peers, a pod is taken in hand before anything is written for it (:mod:`drachma.scheduler.peers`).
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +25,7 @@ from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation
 from drachma.client import patches, protocol, transactions
 from drachma.runtime import clock, events
-from drachma.scheduler import bindings, devicewait, metrics, peers, settings
+from drachma.scheduler import bindings, devicewait, messages, metrics, peers, settings
 from drachma.scheduler.framework import profile, verdict
 from drachma.scheduler.peering import collision
 from drachma.scheduler.plugins.dynamicresources import (
@@ -64,6 +65,7 @@ class Binder:
         self._clock: Final = time
         self._writer: Final = writer
         self._metrics: Final = measured
+        self._recorder: Final = recorder
         self._device_wait: Final = devicewait.DeviceWait(
             devices, chosen=chosen, time=time, recorder=recorder, measured=measured
         )
@@ -138,11 +140,12 @@ class Binder:
         """Writes everything in one commit; False where that is not to be done, or is refused because of claims."""
         began = self._clock.monotonic()
         changes = claimchanges.of(binding.pod, binding.claims, writer=self._writer)
-        if not changes:
+        if changes is None:
             return False
         prepared = self._clock.monotonic()
+        together = [*changes, transactions.Bind(binding.pod, binding.placed.node)]
         try:
-            written = await server.commit([*changes, transactions.Bind(binding.pod, binding.placed.node)])
+            written = await self._commit(together, binding, server)
         except errors.CommitRefusedError as error:
             if error.position == len(changes):
                 raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
@@ -157,6 +160,27 @@ class Binder:
             self._devices.claims.observe(claim)
             self._devices.claims.settle(claim.metadata.uid)
         return True
+
+    async def _commit(
+        self, together: Sequence[transactions.Change], binding: bindings.Binding, server: transactions.Transactions
+    ) -> Sequence[Any]:
+        """Writes changes, and that the pod was scheduled; an event that is refused keeps nobody from being bound."""
+        told = transactions.Create(
+            self._recorder.event(
+                binding.pod,
+                type=events.NORMAL,
+                reason=messages.SCHEDULED,
+                message=messages.assigned(binding.pod, node=binding.placed.node),
+            )
+        )
+        try:
+            written = await server.commit([*together, told])
+        except errors.CommitRefusedError as error:
+            if error.position < len(together):
+                raise
+            return await server.commit(together)
+        binding.is_told = True
+        return written
 
     async def _is_bound(self, binding: bindings.Binding, error: errors.DrachmaError) -> bool:
         """Whether a binding was written although nobody said so; taking its reservations away would hurt the pod."""

@@ -30,7 +30,7 @@ class Binding:
     """A placed pod on its way, and what has been written for it."""
 
     __slots__ = (
-        "claims", "created", "hold", "is_void", "placed", "pod", "reserved", "status", "wrote_statuses",
+        "claims", "created", "hold", "is_told", "is_void", "placed", "pod", "reserved", "status", "wrote_statuses",
     )  # fmt: skip
 
     def __init__(self, placed: decision.Placed) -> None:
@@ -44,6 +44,8 @@ class Binding:
         self.status: dict[str, Any] = {}
         """What the pod's status says about its claims."""
         self.wrote_statuses = False
+        self.is_told = False
+        """Whether the event that it was scheduled is written already."""
         self.hold: peers.Hold | None = None
         """Where other schedulers work: that the pod is in hand."""
         self.is_void = False

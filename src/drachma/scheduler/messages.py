@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from drachma.api import pod
+
+SCHEDULED: Final = "Scheduled"
 SCHEDULER_ERROR: Final = "SchedulerError"
 UNSCHEDULABLE: Final = "Unschedulable"
 
@@ -16,6 +19,7 @@ def note(message: str) -> str:
     return message if len(message) <= _NOTE_LIMIT else message[: _NOTE_LIMIT - len(_CUT)] + _CUT
 
 
-def assigned(namespace: str, name: str, *, node: str) -> str:
+def assigned(scheduled: pod.Pod, *, node: str) -> str:
     """What the event about a scheduled pod says."""
-    return f"Successfully assigned {namespace}/{name} to {node}"
+    metadata = scheduled.metadata
+    return f"Successfully assigned {metadata.namespace}/{metadata.name} to {node}"

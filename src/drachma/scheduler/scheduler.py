@@ -248,8 +248,9 @@ class Scheduler:
         self.metrics.bound(entry.attempts, now - (entry.first_attempt or began))
         if entry.was_flushed:
             self.metrics.after_flush.inc()
-        text = messages.assigned(info.key.namespace, info.key.name, node=placed.node)
-        self._recorder.record(info.pod, type=events.NORMAL, reason="Scheduled", message=text)
+        if not binding.is_told:
+            text = messages.assigned(info.pod, node=placed.node)
+            self._recorder.record(info.pod, type=events.NORMAL, reason=messages.SCHEDULED, message=text)
         _log.debug("pod %s bound to node %s, %d nodes would have done", info.key, placed.node, placed.feasible)
 
     async def _unbind(

@@ -52,7 +52,7 @@ def named_item(key: str, name: str) -> str:
 
 def value(scalar: Any) -> str:
     """The element of an item of a set."""
-    return "v:" + _json(scalar)
+    return "v:" + (_escaped(_quote(scalar)) if scalar.__class__ is str else _json(scalar))
 
 
 def is_member(fields: FieldSet, element: str) -> bool:

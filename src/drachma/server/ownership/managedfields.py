@@ -54,9 +54,9 @@ def entries_after_update(
     owners = _sent_owners(sent) if is_sent else None
     if old is not None and not (stored if owners is None else owners):
         return []
+    writer = kind.manager(manager, managers.UPDATE)
     live = without_owners(old) if old is not None else schema.empty(kind.schema)
     clean = without_owners(new)
-    writer = kind.manager(manager, managers.UPDATE)
     try:
         compared = comparison.compare(_only(within, live), _only(within, clean), schema=kind.schema)
         if owners is None:

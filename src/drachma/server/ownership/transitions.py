@@ -29,6 +29,9 @@ _TEMPLATED: Final = "spec"
 _ANY: Final = "*"
 """Stands for all values that are not those of an empty object."""
 
+_KEPT: Final = frozenset({dict, list, type(None)})
+"""Types of values that a likeness has as they are. Values of documents are of no derived types."""
+
 _IDENTITY: Final = re.compile(rb'("k:\{\\"(?:uid|ip)\\":\\"[^"\\]*)(?=\\"\}")')
 """An identity in a set of fields as it is written, up to the end of its value: so far it is ordered as its value is."""
 
@@ -78,14 +81,14 @@ def of_new(document: Mapping[str, Any], *, kind: managers.Kind, interner: parts.
         if identity is None:
             return None
         uids.append(identity[0])
-    identities = sorted(set(uids))
+    identities = sorted(set(uids)) if uids else uids
     if len(identities) > _RANKED:
         return None
     types = kind.schema
     likeness = _likeness(document, [identities.index(uid) for uid in uids], empty=schema.empty(types))
     text = _encode((likeness, kind.resets))
     # Templates have identities, too, and those count by their values.
-    if _IN_A_NAME in text or (text.count(_RANK) if uids else _RANK in text) != len(uids):
+    if _IN_A_NAME in text or (text.count(_RANK) != len(uids) if uids else _RANK in text):
         return None
     return _shares(interner.read(text).derive(_of_new, types), identities)
 
@@ -111,13 +114,13 @@ def of_change(
         version = "" if operation == managers.APPLY else kind.api_version
         owners.append((get("manager", ""), operation, version, get("subresource", ""), get("fieldsV1")))
     text = _encode((owners, compared, manager, kind.resets))
-    count = text.count(_BY_UID) + text.count(_BY_IP)
-    if not count:
+    if _BY_UID not in text and _BY_IP not in text:
         return _shares(interner.read(text).derive(_of_change), ())
     pieces = _IDENTITY.split(text)
     occurrences = pieces[1::2]
     identities = sorted(set(occurrences))
     # An identity in another form may stand between two others, which makes their values count.
+    count = text.count(_BY_UID) + text.count(_BY_IP)
     if len(occurrences) != count or len(identities) > _RANKED or _IN_A_NAME in text:
         return None
     ranked = [_ranked(each, rank) for rank, each in enumerate(identities)]
@@ -134,14 +137,14 @@ def _likeness(document: Mapping[str, Any], ranks: Sequence[int], *, empty: Mappi
     for name, part in document.items():
         if name == "metadata":
             likeness[name] = _blank_metadata(part, ranks)
-        elif name != _TEMPLATED and isinstance(part, dict):
-            likeness[name] = _blanked(part, empty.get(name) or {})
+        elif name != _TEMPLATED and part.__class__ is dict:
+            likeness[name] = _blanked(part, (empty[name] or {}) if name in empty else {})
     return likeness
 
 
 def _blank_metadata(metadata: Mapping[str, Any], ranks: Sequence[int]) -> Document:
     blank: Document = {
-        name: dict.fromkeys(part, _ANY) if isinstance(part, dict) else _ANY for name, part in metadata.items()
+        name: dict.fromkeys(part, _ANY) if part.__class__ is dict else _ANY for name, part in metadata.items()
     }
     if ranks:
         blank["ownerReferences"] = [{"uid": f"~{rank}"} for rank in ranks]
@@ -153,7 +156,7 @@ def _blank_metadata(metadata: Mapping[str, Any], ranks: Sequence[int]) -> Docume
 def _blanked(part: Mapping[str, Any], empty: Mapping[str, Any]) -> Document:
     """A part without its own values; only whether one is that of the empty object counts."""
     return {
-        name: value if value is None or isinstance(value, dict | list) or value == empty.get(name) else _ANY
+        name: value if value.__class__ in _KEPT or (name in empty and value == empty[name]) else _ANY
         for name, value in part.items()
     }
 

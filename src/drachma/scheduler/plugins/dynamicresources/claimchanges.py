@@ -28,8 +28,10 @@ def of(
     They do where devices have to become ready first, where a claim is to be made or the pod's status to be written,
     and where a claim is not as it was taken to be, which the writer has words for.
     """
-    if assigned.plan is None or assigned.mappings or assigned.statuses:
+    if assigned.mappings or assigned.statuses:
         return None
+    if assigned.plan is None:
+        return []
     results = {entry.claim.metadata.uid: entry.result for entry in assigned.allocations}
     changes: list[transactions.Change] = []
     # A pod may refer to a claim under several names.
