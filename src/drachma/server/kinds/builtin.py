@@ -10,6 +10,7 @@ from drachma.server.kinds.admissionregistration import (
 )
 from drachma.server.kinds.apps import deployment, replicaset
 from drachma.server.kinds.authentication import selfsubjectreview
+from drachma.server.kinds.authorization import reviewtypes
 from drachma.server.kinds.batch import job
 from drachma.server.kinds.coordination import lease
 from drachma.server.kinds.core import configmap, event, namespace, node, pod, resourcequota, secret, serviceaccount
@@ -56,4 +57,5 @@ KINDS: Final[tuple[Kind, ...]] = (
     validatingadmissionpolicy.KIND,
     webhookconfiguration.MUTATING,
     webhookconfiguration.VALIDATING,
+    *reviewtypes.KINDS,
 )

@@ -15,7 +15,7 @@ from drachma.server.calls.call import BODY_LIMIT, Call
 from drachma.server.pipeline import binding, creation, deletion, eviction, group, patches, reading, scale, update
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.plan import Plan, Planner
-from drachma.server.pipeline.questions import selfsubjectreview
+from drachma.server.pipeline.questions import accessreview, rulesreview, selfsubjectreview
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import apisurface, verbs
 
@@ -53,6 +53,10 @@ BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
 
 QUESTIONS: Final[Mapping[str, Operation]] = {
     "authentication.k8s.io/selfsubjectreviews": selfsubjectreview.answer,
+    "authorization.k8s.io/localsubjectaccessreviews": accessreview.answer,
+    "authorization.k8s.io/selfsubjectaccessreviews": accessreview.answer_self,
+    "authorization.k8s.io/selfsubjectrulesreviews": rulesreview.answer,
+    "authorization.k8s.io/subjectaccessreviews": accessreview.answer,
 }
 """What is done with kinds that are questions, whose only verb is to create them, by the keys of their resources."""
 
