@@ -2,7 +2,7 @@
 
 YAML is read as Kubernetes reads it: no timestamps, no base-60 numbers, ``1e3`` is a number, keys become strings.
 Refused, with the line where it can be known: broken syntax, duplicate keys, empty documents, aliases that contain
-themselves or multiply beyond reason, and texts above :data:`MAX_BYTES`.
+themselves, and texts above :data:`MAX_BYTES`, also where it is aliases and merges that make them so long.
 """
 
 import json
@@ -17,8 +17,8 @@ from drachma.api import yamldialect
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Far above any object an API server takes (3 MiB), far below what makes a YAML parser a burden."""
 
-MAX_NODES: Final = 2_000_000
-"""How many values a document may grow to when its aliases are written out; large documents without any are fine."""
+_NODE_BYTES: Final = 2
+"""The least that a value and what separates it from the next take in a text."""
 
 
 class Document(NamedTuple):
@@ -47,7 +47,7 @@ def read(text: str | bytes, *, max_bytes: int = MAX_BYTES, repeated: list[Repeat
         documents = _read_json(decoded)
         if documents is not None:
             return documents
-    return list(_read_yaml(decoded, repeated))
+    return list(_read_yaml(decoded, repeated, max_bytes=max_bytes))
 
 
 def write_yaml(documents: Iterable[Any], *, width: int = 1_000_000) -> str:
@@ -125,7 +125,7 @@ def _walk(content: Any) -> Iterator[tuple[str, Any]]:
             pending += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
 
 
-def _read_yaml(text: str, repeated: list[Repeated] | None) -> Iterator[Document]:
+def _read_yaml(text: str, repeated: list[Repeated] | None, *, max_bytes: int) -> Iterator[Document]:
     number = 0
     yamldialect.refuse_depth(text)
     try:
@@ -138,10 +138,10 @@ def _read_yaml(text: str, repeated: list[Repeated] | None) -> Iterator[Document]
             number += 1
             node = loader.get_node()
             assert node is not None, "check_node promised a document"
+            _refuse_explosion(node, max_bytes=2 * max_bytes)
             content = loader.construct_document(node)
             if content is None:
                 raise errors.DecodeError(f"line {yamldialect.line_of(node)}: is empty: expected an object")
-            _refuse_explosion(content)
             yield Document(number, yamldialect.line_of(node), content)
     except yaml.YAMLError as error:
         raise errors.DecodeError(f"document {max(number, 1)}: {_problem(error)}") from None
@@ -164,26 +164,34 @@ def _problem(error: yaml.YAMLError) -> str:
     return f"not YAML: {' '.join(str(error).split())}"
 
 
-def _refuse_explosion(content: Any) -> None:
-    """Aliases share values in memory; written out they may be endless. Counts without writing out."""
+def _refuse_explosion(root: yaml.Node, *, max_bytes: int) -> None:
+    """Aliases share nodes in memory; written out they may be endless. Measures without writing out.
+
+    A merged mapping counts like any other that an alias stands for, so this also bounds what merge keys can make.
+    """
     sizes: dict[int, int] = {}
     entered: set[int] = set()
-    written = 0
-    pending: list[tuple[Any, bool]] = [(content, False)]
+    pending: list[tuple[yaml.Node, bool]] = [(root, False)]
     while pending:
-        value, is_done = pending.pop()
-        if not isinstance(value, dict | list):
-            continue
-        items = list(value.values()) if isinstance(value, dict) else value
+        node, is_done = pending.pop()
         if is_done:
-            entered.discard(id(value))
-            sizes[id(value)] = 1 + sum(sizes.get(id(item), 1) for item in items)
-        elif id(value) in entered:
+            entered.discard(id(node))
+            sizes[id(node)] = _NODE_BYTES + sum(sizes[id(part)] for part in _parts(node))
+        elif id(node) in entered:
             raise errors.DecodeError("an alias contains itself")
-        elif id(value) not in sizes:
-            entered.add(id(value))
-            written += len(items)
-            pending.append((value, True))
-            pending.extend((item, False) for item in items)
-    if sizes.get(id(content), 0) > max(MAX_NODES, 10 * written):
-        raise errors.DecodeError(f"its aliases stand for more than {MAX_NODES} values")
+        elif id(node) in sizes:
+            continue
+        elif parts := _parts(node):
+            entered.add(id(node))
+            pending.append((node, True))
+            pending.extend((part, False) for part in parts)
+        else:
+            sizes[id(node)] = _NODE_BYTES + len(node.value)
+    if sizes[id(root)] > max_bytes:
+        raise errors.DecodeError(f"its aliases stand for more than {max_bytes} bytes")
+
+
+def _parts(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return node.value if isinstance(node, yaml.SequenceNode) else []

@@ -5,8 +5,9 @@ timestamps, base-60 numbers, sets or binary data, ``1e3`` is a number, mapping k
 key is an error.
 """
 
+import contextlib
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -14,8 +15,11 @@ import yaml
 from drachma import errors
 from drachma.api import shape
 
-MAX_DEPTH: Final = 500
+MAX_DEPTH: Final = 200
 """How deep values may be nested; PyYAML's C composer recurses without a limit of its own."""
+
+MAX_NODES: Final = 200_000
+"""How many values and keys a document may have; reading each takes ten microseconds. JSON has no such limit."""
 
 _TEXT = "tag:yaml.org,2002:str"
 
@@ -25,6 +29,19 @@ class Repeated(NamedTuple):
 
     key: str
     line: int
+
+
+def events(text: str | bytes) -> Iterator[yaml.Event]:
+    """What the parser sees in a text, in order; a DecodeError once that is nested too deep or too much."""
+    depth = count = 0
+    for event in yaml.parse(text, Loader=yaml.CBaseLoader):
+        count += isinstance(event, yaml.NodeEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise errors.DecodeError(f"nested deeper than {MAX_DEPTH} levels")
+        if count > MAX_NODES:
+            raise errors.DecodeError(f"has more than {MAX_NODES} values")
+        yield event
 
 
 class Loader(yaml.CSafeLoader):
@@ -136,15 +153,8 @@ Dumper.add_representer(str, _represent_text)
 
 
 def refuse_depth(text: str | bytes) -> None:
-    """Raises a DecodeError where values are nested so deeply that composing them would exhaust the stack."""
-    depth = 0
-    try:
-        for event in yaml.parse(text, Loader=yaml.CBaseLoader):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > MAX_DEPTH:
-                    raise errors.DecodeError(f"nested deeper than {MAX_DEPTH} levels")
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-    except yaml.YAMLError:
-        return  # reading it properly gives the same error, with the number of the document
+    """Raises a DecodeError where values are nested so deeply, or are so many, that composing them would be a burden."""
+    # Reading it properly gives the same syntax error, with the number of the document.
+    with contextlib.suppress(yaml.YAMLError):
+        for _event in events(text):
+            pass

@@ -39,6 +39,7 @@ _LISTS: Final = ("ownerReferences", "finalizers")
 _place: Final = {field: place for place, field in enumerate(meta.ObjectMeta.__struct_encode_fields__)}.__getitem__
 
 _encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def time_text(moment: datetime) -> str:
@@ -164,15 +165,16 @@ def merge_owners(metadata: Metadata, warnings: list[str]) -> None:
     owners = metadata.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    kept: list[Any] = []
+    kept: dict[bytes, Any] = {}
     repeated: list[str] = []
     for owner in owners:
-        if owner in kept:
+        content = _encode_sorted(owner)
+        if content in kept:
             repeated.append(owner.get("uid", ""))
         else:
-            kept.append(owner)
+            kept[content] = owner
     if repeated:
-        metadata["ownerReferences"] = kept
+        metadata["ownerReferences"] = list(kept.values())
         warnings.append(_DUPLICATE_OWNERS + ", ".join(repeated))
 
 

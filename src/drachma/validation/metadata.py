@@ -39,6 +39,9 @@ _ANNOTATIONS: Final = METADATA.child("annotations")
 _OWNERS: Final = METADATA.child("ownerReferences")
 _FINALIZERS: Final = METADATA.child("finalizers")
 _MANAGED_FIELDS: Final = METADATA.child("managedFields")
+_CONTROLLERS_REPORTED: Final = 10
+"""How many owners too many are told about; each message has all owners in it."""
+
 _COMMON_VERSIONS: Final = frozenset({"v1", "apps/v1", "batch/v1"})
 _UNCHANGEABLE: Final = (
     ("name", _NAME),
@@ -228,14 +231,13 @@ def _owners(references: Sequence[meta.OwnerReference]) -> Found:
         if not reference.controller:
             continue
         current = f"{reference.kind}/{reference.name}"
-        if controller:
+        if controller and len(found) < _CONTROLLERS_REPORTED:
             detail = (
                 "Only one reference can have Controller set to true. "
                 f'Found "true" in references for {controller} and {current}'
             )
             found.append(fielderror.invalid(at, rendering.wire(tuple(references)), detail))
-        else:
-            controller = current
+        controller = controller or current
     return found
 
 

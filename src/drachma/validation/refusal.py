@@ -1,14 +1,18 @@
 """Refusals of writes: the Status documents, with upstream's messages, that the server sends and the CLI prints."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from drachma.validation.fielderror import FieldError
 from drachma.values import quotation
 
+MAX_CAUSES: Final = 1000
+"""How many errors a Status tells of; upstream has no limit, and an answer thirty times as long as the request."""
+
 
 def invalid(errors: Sequence[FieldError], *, group: str, kind: str, name: str) -> dict[str, Any]:
-    """The Status of a 422: every error is a cause, and the message has each once."""
+    """The Status of a 422: every error is a cause, and the message has each once; both up to :data:`MAX_CAUSES`."""
+    errors = errors[:MAX_CAUSES]
     details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     details["causes"] = [{"reason": error.type, "message": error.body, "field": str(error.field)} for error in errors]
     return {

@@ -31,8 +31,6 @@ NO_TYPE: Final = "couldn't get version/kind"
 
 _StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
-_decode = msgspec.json.Decoder().decode
-
 
 class Target(NamedTuple):
     """What a body must be: the kind, and the version of the path. ``surface`` knows what else there is."""
@@ -139,10 +137,9 @@ def not_text(value: Any, field: str) -> str:
 
 def _read_json(data: bytes, wanted: Target, *, is_checked: bool) -> tuple[dict[str, Any], list[str]]:
     try:
-        document = _decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
-        problem = jsonsyntax.explain(data) or str(error)
-        raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {problem}") from None
+        document = jsonsyntax.read(data)
+    except errors.DecodeError as error:
+        raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {error}") from None
     if not isinstance(document, dict):
         if document is None:
             # Go reads null as an object without fields.

@@ -6,8 +6,6 @@ upstream's 400s: bodies that are not read, documents of another kind, and values
 
 from typing import Any, Final
 
-import msgspec
-
 from drachma import errors
 from drachma.server import mediatypes, status
 from drachma.server.decoding import bodies, jsonsyntax, protobuf, yamlsyntax
@@ -40,10 +38,9 @@ def _document(data: bytes, media_type: str) -> dict[str, Any]:
             raise errors.DecodeError(f"yaml: {error}") from None
     else:
         try:
-            content = msgspec.json.decode(data)
-        except (msgspec.DecodeError, RecursionError) as error:
-            problem = jsonsyntax.explain(data) or str(error)
-            raise errors.DecodeError(f"{bodies.NO_TYPE}; json parse error: {problem}") from None
+            content = jsonsyntax.read(data)
+        except errors.DecodeError as error:
+            raise errors.DecodeError(f"{bodies.NO_TYPE}; json parse error: {error}") from None
     if content is None:
         return {}
     if not isinstance(content, dict):

@@ -1,6 +1,7 @@
-"""What is wrong with a text that is not JSON, in the words of Go's scanner; and which keys a JSON text has twice.
+"""Reading JSON texts of clients; what is wrong with one, in the words of Go's scanner; and which keys it has twice.
 
-Only asked once a text has been refused, or may have a key twice: the quick decoder says neither as clients know it.
+:func:`read` is the way in for every JSON text that is read as a whole. The rest is only asked once a text has been
+refused, or may have a key twice: the quick decoder says neither as clients know it.
 """
 
 import json
@@ -8,10 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
+from drachma import errors
+from drachma.api import yamldialect
 from drachma.values import quotation
 
-MAX_DEPTH: Final = 10_000
-"""How deep Go reads into nested values."""
+MAX_DEPTH: Final = yamldialect.MAX_DEPTH
+"""How deep values may be nested. Go reads 10,000 levels; what walks through documents here recurses."""
 
 _SPACE: Final = frozenset(b" \t\r\n")
 _DIGITS: Final = frozenset(b"0123456789")
@@ -20,10 +25,47 @@ _ESCAPES: Final = frozenset(b'bfnrt\\/"')
 _LITERALS: Final = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 _END: Final = "unexpected end of JSON input"
 _KEY: Final = re.compile(rb'"\s*:')
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_OPENING: Final = b"{["
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
+
+_decode = msgspec.json.Decoder().decode
 
 
 class _Syntax(Exception):  # noqa: N818 - never leaves this module
     """The first character that does not belong."""
+
+
+def read(text: bytes) -> Any:
+    """The value in a text; a DecodeError in the words of Go's scanner if it is not JSON, or nested too deep."""
+    try:
+        value = _decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.DecodeError(explain(text) or str(error)) from None
+    if is_too_deep(text):
+        raise errors.DecodeError(explain(text))
+    return value
+
+
+def is_too_deep(text: bytes) -> bool:
+    """Whether the values of a JSON text are nested deeper than :data:`MAX_DEPTH`.
+
+    Takes the innermost pairs of brackets away again and again: each round is quick, and most texts need few.
+    """
+    if text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
+        return False
+    brackets = text.translate(None, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH // 2):
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if not brackets:
+            return False
+    # Brackets in strings, or truly deep.
+    depth = 0
+    for bracket in _STRING.sub(b"", text).translate(None, _NO_BRACKETS):
+        depth += 1 if bracket in _OPENING else -1
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
 def explain(text: bytes) -> str:

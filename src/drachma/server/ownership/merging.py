@@ -6,6 +6,7 @@ owned; whoever decodes the outcome drops the nulls.
 Public: ``merge(document, applied, *, schema)``, ``without(document, fields, *, schema)``.
 """
 
+from collections import Counter, deque
 from typing import Any
 
 from drachma.server.ownership import comparison, fieldset
@@ -34,8 +35,9 @@ def _merge_items(old: list[Any], new: list[Any], kind: model.ListOf) -> list[Any
     right = [comparison.identity(item, kind) for item in new]
     items = dict(zip(right, new, strict=True))
     # An item that the document has twice is not merged: the configuration's takes its place.
-    known = {element: item for element, item in zip(left, old, strict=True) if left.count(element) == 1}
-    shared = [element for element in right if element in left]
+    counts = Counter(left)
+    known = {element: item for element, item in zip(left, old, strict=True) if counts[element] == 1}
+    shared = deque(element for element in right if element in counts)
     merged, done = [], set()
     at_left = at_right = 0
     while at_left < len(left) or at_right < len(right):
@@ -59,7 +61,7 @@ def _merge_items(old: list[Any], new: list[Any], kind: model.ListOf) -> list[Any
             merged.append(merge(before, items[element], schema=kind.element))
             at_right += 1
             if shared and shared[0] == element:
-                shared.pop(0)
+                shared.popleft()
     return merged
 
 

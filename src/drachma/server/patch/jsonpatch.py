@@ -2,7 +2,9 @@
 
 Differences from the RFC that clients may rely on: an index counts from the end where it is negative, ``replace`` makes
 a field that is not there, an operation without ``value`` sets null. A patch that cannot be applied raises
-:class:`NotApplicableError` and leaves the document as it was; the server does not show the message to clients.
+:class:`NotApplicableError` and leaves the document as it was; the server does not show the message to clients. So does
+one that copies more than :data:`MAX_COPIED` bytes, or nests deeper than a body may: a few operations that copy the
+document into itself would otherwise make one of any size.
 
 Public: ``apply(document, operations) -> document``.
 """
@@ -11,11 +13,20 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from drachma import errors
 from drachma.server import documents
+from drachma.server.decoding import jsonsyntax
+
+MAX_COPIED: Final = 3 * 1024 * 1024
+"""How many bytes of JSON the copies of one patch may have together."""
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")
+_LONGEST_INDEX: Final = 20
 _NOTHING: Final = object()
+
+_encode = msgspec.json.Encoder().encode
 
 
 class NotApplicableError(errors.InvalidValueError):
@@ -25,12 +36,22 @@ class NotApplicableError(errors.InvalidValueError):
 def apply(document: Any, operations: list[Any]) -> Any:
     """The document after all operations, in order; the one given is not changed."""
     root = {"": documents.copy(document)}
-    for operation in operations:
-        kind = operation.get("op")
-        act = _ACTS.get(kind) if isinstance(kind, str) else None
-        if act is None:
-            raise NotApplicableError(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
-        act(root, operation)
+    copied = 0
+    try:
+        for operation in operations:
+            kind = operation.get("op")
+            act = _ACTS.get(kind) if isinstance(kind, str) else None
+            if act is None:
+                raise NotApplicableError(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+            copied += act(root, operation) or 0
+            if copied > MAX_COPIED:
+                limit = f"its limit of {MAX_COPIED} bytes"
+                raise NotApplicableError(f"the accumulated size of the copies, {copied} bytes, exceeds {limit}")
+        is_deep = jsonsyntax.is_too_deep(_encode(root[""]))
+    except RecursionError:
+        is_deep = True
+    if is_deep:
+        raise NotApplicableError(f"the outcome is nested deeper than {jsonsyntax.MAX_DEPTH} levels")
     return root[""]
 
 
@@ -56,7 +77,7 @@ def _replace(root: dict[str, Any], operation: Mapping[str, Any]) -> None:
         return
     container, key = _container(root, pointer, act="replace")
     if isinstance(container, list):
-        container[_index(container, key, pointer=pointer)] = value
+        container[_index(len(container), key, pointer=pointer)] = value
     else:
         container[key] = value
 
@@ -71,13 +92,16 @@ def _move(root: dict[str, Any], operation: Mapping[str, Any]) -> None:
     _insert(container, key, value, pointer=pointer)
 
 
-def _copy(root: dict[str, Any], operation: Mapping[str, Any]) -> None:
+def _copy(root: dict[str, Any], operation: Mapping[str, Any]) -> int:
+    """Returns how much it copied."""
     source = _pointer(operation, "from", act="copy")
     container, key = _container(root, source, act="copy")
     value = _get(container, key, pointer=source)
     pointer = _pointer(operation, "path", act="copy")
     container, key = _container(root, pointer, act="copy")
+    text = b"null" if value is _NOTHING else _encode(value)
     _insert(container, key, None if value is _NOTHING else documents.copy(value), pointer=pointer)
+    return len(text)
 
 
 def _test(root: dict[str, Any], operation: Mapping[str, Any]) -> None:
@@ -92,7 +116,7 @@ def _test(root: dict[str, Any], operation: Mapping[str, Any]) -> None:
         raise NotApplicableError(f"testing value {pointer} failed: test failed")
 
 
-_ACTS: Final[Mapping[str, Callable[[dict[str, Any], Mapping[str, Any]], None]]] = {
+_ACTS: Final[Mapping[str, Callable[[dict[str, Any], Mapping[str, Any]], int | None]]] = {
     "add": _add,
     "copy": _copy,
     "move": _move,
@@ -123,7 +147,7 @@ def _container(root: dict[str, Any], pointer: str, *, act: str) -> tuple[dict[st
 def _get(container: dict[str, Any] | list[Any], key: str, *, pointer: str) -> Any:
     if isinstance(container, dict):
         return container.get(key, _NOTHING)
-    return container[_index(container, key, pointer=pointer)]
+    return container[_index(len(container), key, pointer=pointer)]
 
 
 def _insert(container: dict[str, Any] | list[Any], key: str, value: Any, *, pointer: str) -> None:
@@ -132,22 +156,22 @@ def _insert(container: dict[str, Any] | list[Any], key: str, value: Any, *, poin
     elif key == "-":
         container.append(value)
     else:
-        container.insert(_index([*container, None], key, pointer=pointer), value)
+        container.insert(_index(len(container) + 1, key, pointer=pointer), value)
 
 
 def _delete(container: dict[str, Any] | list[Any], key: str, *, pointer: str) -> None:
     if isinstance(container, list):
-        del container[_index(container, key, pointer=pointer)]
+        del container[_index(len(container), key, pointer=pointer)]
     elif key in container:
         del container[key]
     else:
         raise NotApplicableError(f"{pointer}: Unable to remove nonexistent key: {key}: missing value")
 
 
-def _index(items: list[Any], key: str, *, pointer: str) -> int:
-    if not _INDEX.fullmatch(key):
+def _index(size: int, key: str, *, pointer: str) -> int:
+    if not _INDEX.fullmatch(key) or len(key) > _LONGEST_INDEX:
         raise NotApplicableError(f"{pointer}: value was not a proper array index: '{key}'")
     index = int(key)
-    if not -len(items) <= index < len(items):
+    if not -size <= index < size:
         raise NotApplicableError(f"{pointer}: Unable to access invalid index: {index}: invalid index referenced")
-    return index + len(items) if index < 0 else index
+    return index + size if index < 0 else index

@@ -3,7 +3,8 @@
 Items are objects known by a merge key, or scalars known by themselves (then the merge key is empty).
 """
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from drachma import errors
@@ -45,23 +46,49 @@ def is_same_item(left: Any, right: Any, merge_key: str) -> bool:
     return documents.same(key_of(left, merge_key), key_of(right, merge_key))
 
 
-def find(items: list[Any], merge_key: str, value: Any) -> int | None:
-    """Where the first item with this identity is, or None."""
-    for place, item in enumerate(items):
-        if merge_key and not isinstance(item, dict):
-            raise NotMergeableError(f"value for key {place} is not a map")
-        if documents.same(item.get(merge_key) if merge_key else item, value):
-            return place
-    return None
+class Index:
+    """Where items of a list are, by what identifies them; the first of several that are alike.
+
+    Lists have as many items as fit into a body, so that looking through them for each item would take minutes.
+    """
+
+    def __init__(self, items: Iterable[Any], merge_key: str) -> None:
+        self._merge_key = merge_key
+        self._places: dict[Hashable, int] = {}
+        for place, item in enumerate(items):
+            if merge_key and not isinstance(item, dict):
+                raise NotMergeableError(f"value for key {place} is not a map")
+            self.add(item, place)
+
+    def add(self, item: Any, place: int) -> None:
+        """Says that an item comes to be at a place."""
+        self._places.setdefault(identity(item.get(self._merge_key) if self._merge_key else item), place)
+
+    def find(self, value: Any) -> int | None:
+        """Where the item with this identity is, or None."""
+        return self._places.get(identity(value))
+
+    def place(self, item: Any) -> int:
+        """Where an item like this one is; -1 if nowhere."""
+        found = self.find(key_of(item, self._merge_key))
+        return -1 if found is None else found
+
+
+def identity(value: Any) -> Hashable:
+    """Equal for values that are the same as JSON (see ``documents.same``)."""
+    if isinstance(value, dict):
+        return frozenset((key, identity(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return tuple(map(identity, value))
+    return isinstance(value, bool), value
 
 
 def unique(items: Iterable[Any]) -> list[Any]:
     """The items without those that were there before."""
-    kept: list[Any] = []
+    kept: dict[Hashable, Any] = {}
     for item in items:
-        if not any(documents.same(item, other) for other in kept):
-            kept.append(item)
-    return kept
+        kept.setdefault(identity(item), item)
+    return list(kept.values())
 
 
 def interleave(items: list[Any], *, first: list[Any], second: list[Any], merge_key: str) -> list[Any]:
@@ -71,28 +98,25 @@ def interleave(items: list[Any], *, first: list[Any], second: list[Any], merge_k
     """
     for item in (*items, *first, *second):
         key_of(item, merge_key)
-    wanted = [item for item in items if _place(first, item, merge_key) >= 0]
-    others = [item for item in items if _place(first, item, merge_key) < 0]
-    wanted.sort(key=lambda item: _place(first, item, merge_key))
-    others = _ordered(others, second, merge_key)
+    in_first, in_second = Index(first, merge_key), Index(second, merge_key)
+    wanted = sorted([item for item in items if in_first.place(item) >= 0], key=in_first.place)
+    others = _ordered([item for item in items if in_first.place(item) < 0], in_second)
     woven: list[Any] = []
-    while wanted and others:
-        left, right = _place(second, others[0], merge_key), _place(second, wanted[0], merge_key)
-        woven.append(others.pop(0) if 0 <= left < right else wanted.pop(0))
-    return [*woven, *wanted, *others]
+    ahead, behind = deque(wanted), deque(others)
+    while ahead and behind:
+        left, right = in_second.place(behind[0]), in_second.place(ahead[0])
+        woven.append(behind.popleft() if 0 <= left < right else ahead.popleft())
+    return [*woven, *ahead, *behind]
 
 
-def _ordered(items: list[Any], order: list[Any], merge_key: str) -> list[Any]:
+def _ordered(items: list[Any], order: Index) -> list[Any]:
     """The items as upstream sorts them: one that the order does not have goes before what was there."""
     placed: list[tuple[int, Any]] = []
     for item in items:
-        place, at = _place(order, item, merge_key), len(placed)
-        while at and (place < 0 or placed[at - 1][0] < 0 or place < placed[at - 1][0]):
+        place, at = order.place(item), len(placed)
+        if place < 0:
+            at = 0
+        while at and (placed[at - 1][0] < 0 or place < placed[at - 1][0]):
             at -= 1
         placed.insert(at, (place, item))
     return [item for _, item in placed]
-
-
-def _place(order: list[Any], item: Any, merge_key: str) -> int:
-    found = find(order, merge_key, key_of(item, merge_key))
-    return -1 if found is None else found

@@ -9,8 +9,7 @@ Public: ``apply(document, *, content_type, body, schema, field_validation) -> Pa
 
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
+from drachma import errors
 from drachma.server import documents, status
 from drachma.server.decoding import jsonsyntax
 from drachma.server.patch import jsonpatch, listorder, mergepatch, strategic
@@ -39,8 +38,8 @@ def apply(
     The outcome may have lost its form: a patch can put a string where an object was. It is to be decoded anew.
     """
     try:
-        patch = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        patch = jsonsyntax.read(body)
+    except errors.DecodeError:
         raise status.bad_request("invalid JSON patch") from None
     is_checked = field_validation != "Ignore"
     problems = _repeated(body, patch) if is_checked else ()

@@ -101,7 +101,8 @@ def _delete_items(merged: _Document, key: str, values: Any, *, schema: model.Typ
         _field(schema, key)
         if original or values:
             _element_kind(original, values)
-        merged[key] = [item for item in original if not any(documents.same(item, other) for other in values)]
+        unwanted = set(map(listorder.identity, values))
+        merged[key] = [item for item in original if listorder.identity(item) not in unwanted]
 
 
 def _retain_keys(merged: _Document, patch: _Document) -> None:
@@ -109,12 +110,12 @@ def _retain_keys(merged: _Document, patch: _Document) -> None:
     if _RETAIN_KEYS not in patch:
         return
     retained = patch.pop(_RETAIN_KEYS)
-    is_listed = isinstance(retained, list) and all(
-        key in retained for key, value in patch.items() if value is not None and not _is_parallel(key)
-    )
-    if not is_listed:
+    keys = {key for key in retained if isinstance(key, str)} if isinstance(retained, list) else None
+    if keys is None or not all(
+        key in keys for key, value in patch.items() if value is not None and not _is_parallel(key)
+    ):
         raise MalformedError("invalid patch format of retainKeys")
-    for key in [key for key in merged if key not in retained]:
+    for key in [key for key in merged if key not in keys]:
         del merged[key]
 
 
@@ -156,10 +157,11 @@ def _merge_lists(original: list[Any], patch: list[Any], field: model.Field) -> l
     original, patch = _obey_items(original, patch, merge_key=field.merge_key)
     element = field.type.element if isinstance(field.type, model.ListOf) else field.type
     merged = list(original)
+    index = listorder.Index(merged, field.merge_key)
     for item in patch:
-        value = listorder.key_of(item, field.merge_key)
-        place = listorder.find(merged, field.merge_key, value)
+        place = index.find(listorder.key_of(item, field.merge_key))
         if place is None:
+            index.add(item, len(merged))
             merged.append(item)
         else:
             merged[place] = _merge_maps(merged[place], item, element)
@@ -169,14 +171,14 @@ def _merge_lists(original: list[Any], patch: list[Any], field: model.Field) -> l
 def _obey_items(original: list[Any], patch: list[Any], *, merge_key: str) -> tuple[list[Any], list[Any]]:
     """Do what items with a directive say; what is left of both lists is to be merged."""
     plain = [item for item in patch if _DIRECTIVE not in item]
+    deleted = set()
     replaces = False
     for item in patch:
         match item.get(_DIRECTIVE):
             case None if _DIRECTIVE not in item:
                 continue
             case "delete":
-                value = listorder.key_of(item, merge_key)
-                original = [each for each in original if not documents.same(each.get(merge_key), value)]
+                deleted.add(listorder.identity(listorder.key_of(item, merge_key)))
             case "replace":
                 replaces = True
             case "merge":
@@ -184,6 +186,8 @@ def _obey_items(original: list[Any], patch: list[Any], *, merge_key: str) -> tup
             case other:
                 shown = documents.printed(item)
                 raise listorder.NotMergeableError(f"unknown patch type: {documents.printed(other)} in map: {shown}")
+    if deleted:
+        original = [each for each in original if listorder.identity(each.get(merge_key)) not in deleted]
     return (plain, []) if replaces else (original, plain)
 
 

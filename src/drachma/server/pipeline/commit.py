@@ -13,12 +13,16 @@ import msgspec
 from drachma import errors
 from drachma.server import objectmeta, status
 from drachma.server.admission.quotacharge import QuotaCharge
+from drachma.server.calls.call import BODY_LIMIT
 from drachma.server.pipeline import group
 from drachma.server.pipeline import intent as intents
 from drachma.store import protocol, record, write
 
 ATTEMPTS: Final = 100
 """How often intents are decided anew because another write came first; each time one of them succeeds."""
+
+OBJECT_LIMIT: Final = 2 * BODY_LIMIT
+"""Bytes of a stored object, so that patches cannot make one of any size. Upstream's store takes 1.5 MiB of protobuf."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -138,6 +142,9 @@ def _stamped(document: Mapping[str, Any]) -> record.Draft:
     def draft(revision: int) -> record.Body:
         metadata = objectmeta.ordered({**document["metadata"], "resourceVersion": str(revision)})
         whole = {**document, "metadata": metadata}
-        return record.Body(_encode(whole), whole)
+        data = _encode(whole)
+        if len(data) > OBJECT_LIMIT:
+            raise status.too_large(f"limit is {OBJECT_LIMIT}")
+        return record.Body(data, whole)
 
     return draft

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import msgspec
-
 from drachma import errors
+from drachma.server.decoding import jsonsyntax
 from drachma.server.schema import metatypes, model
 
 MAGIC: Final = b"k8s\x00"
@@ -225,8 +224,8 @@ def _raw(value: Value, _depth: int) -> Any:
     if not found:
         return None
     try:
-        return msgspec.json.decode(found)
-    except (msgspec.DecodeError, RecursionError) as error:
+        return jsonsyntax.read(found)
+    except errors.DecodeError as error:
         raise errors.DecodeError(f"protobuf: raw value is not JSON: {error}") from None
 
 
