@@ -13,7 +13,17 @@ from drachma.server.kinds.authentication import selfsubjectreview
 from drachma.server.kinds.authorization import reviewtypes
 from drachma.server.kinds.batch import job
 from drachma.server.kinds.coordination import lease
-from drachma.server.kinds.core import configmap, event, namespace, node, pod, resourcequota, secret, serviceaccount
+from drachma.server.kinds.core import (
+    configmap,
+    event,
+    limitrange,
+    namespace,
+    node,
+    pod,
+    resourcequota,
+    secret,
+    serviceaccount,
+)
 from drachma.server.kinds.policy import poddisruptionbudget
 from drachma.server.kinds.rbac import clusterrole, clusterrolebinding, role, rolebinding
 from drachma.server.kinds.resource import (
@@ -36,6 +46,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     event.KIND,
     job.KIND,
     lease.KIND,
+    limitrange.KIND,
     namespace.KIND,
     mutatingadmissionpolicy.KIND,
     node.KIND,

@@ -78,7 +78,7 @@ def check_overhead(overhead: Mapping[str, str], at: Path) -> Errors:
 
 def container_resource(name: str, at: Path) -> Found:
     """The name of what a container can ask for."""
-    found = list(_resource(name, at))
+    found = list(any_resource(name, at))
     if "/" not in name:
         if name not in _CONTAINER and not names.is_huge_page_resource(name):
             found.append(fielderror.invalid(at, rendering.named(name), "must be a standard resource for containers"))
@@ -89,7 +89,7 @@ def container_resource(name: str, at: Path) -> Found:
 
 def quota_resource(name: str, at: Path) -> Found:
     """The name of what a quota can limit."""
-    found = _resource(name, at)
+    found = any_resource(name, at)
     if "/" in name or is_quota(name):
         return found
     return [*found, fielderror.invalid(at, rendering.named(name), "must be a standard resource for quota")]
@@ -114,7 +114,8 @@ def amount(name: str, text: str, at: Path) -> Found:
     return found
 
 
-def _resource(name: str, at: Path) -> Found:
+def any_resource(name: str, at: Path) -> Found:
+    """The name of any resource: one of Kubernetes' own, or one with a domain before it."""
     found = fielderror.problems(at, rendering.named(name), names.qualified_name(name))
     is_standard = name in _STANDARD or names.is_huge_page_resource(name) or name.startswith(_REQUESTED_PAGES)
     if found or "/" in name or is_standard:
@@ -123,7 +124,7 @@ def _resource(name: str, at: Path) -> Found:
 
 
 def _pod_resource(name: str, at: Path) -> Found:
-    found = _resource(name, at)
+    found = any_resource(name, at)
     if found or name in POD_LEVEL or names.is_huge_page_resource(name):
         return found
     return [fielderror.not_supported(at, rendering.named(name), ("cpu", "hugepages-", "memory"))]
