@@ -89,10 +89,8 @@ MORE = {"cpu": "2"}
         ),
         pytest.param([item(min={"cpu": "0"}, max=MORE, maxLimitRequestRatio={"cpu": "9"})], [], id="no-least-amount"),
         pytest.param(
-            [item(default={"a.b/x": "2"}, defaultRequest={"a.b/x": "1"})],
-            [
-                'defaultRequest[a.b/x]: Invalid value: "1": default value 2 must equal to defaultRequest value 1 in a.b/x'
-            ],
+            [item(default={"a/b": "2"}, defaultRequest={"a/b": "1"})],
+            ['defaultRequest[a/b]: Invalid value: "1": default value 2 must equal to defaultRequest value 1 in a/b'],
             id="cannot-be-overcommitted",
         ),
     ],

@@ -34,6 +34,7 @@ from drachma.server import status
 from drachma.server.access import authorization
 from drachma.server.admission import (
     defaulttolerationseconds,
+    limitranger,
     namespacelifecycle,
     nodedeclaredfeatures,
     podspecs,
@@ -80,6 +81,8 @@ _CHANGES: Final = frozenset({Operation.UPDATE, Operation.STATUS})
 _MEANT: Final = _CHANGES | {Operation.FINALIZERS}
 _NAMED: Final = _CHANGES | {Operation.UPSERT}
 _WHOLE: Final = _NEW | {Operation.UPDATE}
+_ASKING: Final = _NEW | {Operation.STATUS}
+"""What can change how much a pod asks for: it may be resized through a subresource."""
 _CREATE: Final = frozenset({Operation.CREATE})
 _UPDATE: Final = frozenset({Operation.UPDATE})
 _STATUS: Final = frozenset({Operation.STATUS})
@@ -199,6 +202,7 @@ def standard(
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     priorities = priority.Priority(store)
     features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
+    limits = limitranger.LimitRanger(store)
     quotas = resourcequota.ResourceQuota(store)
     birth = identity.Birth(chance)
     return Phases(
@@ -228,6 +232,7 @@ def standard(
                 (
                     Step("NamespaceLifecycle", lifecycle.admit, on=_NEW, needs_cluster=True),
                     RemovalStep("NamespaceLifecycle", lifecycle.admit_removal, of=namespacelifecycle.KINDS),
+                    Step("LimitRanger", limits.admit, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
                     Step("ServiceAccount", serviceaccount.admit, on=_NEW, of=podspecs.PODS),
                     Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
@@ -256,6 +261,8 @@ def standard(
                 "check",
                 (
                     RemovalStep("preconditions", preconditions.check_removal),
+                    Step("LimitRanger", limits.validate, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
+                    Step("LimitRanger", limits.validate, on=_WHOLE, of=limitranger.VOLUME_CLAIMS, needs_cluster=True),
                     Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES, needs_cluster=True),
                     Step("RuntimeClass", runtimeclass.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step(

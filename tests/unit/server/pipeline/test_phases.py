@@ -41,6 +41,7 @@ ownership  readable managed fields      create, update, status, upsert
            owner of changes             update, status, finalizers
 mutate     NamespaceLifecycle           create, upsert
            NamespaceLifecycle           delete of namespaces
+           LimitRanger                  create, status, upsert of pods
            ServiceAccount               create, upsert of pods
            Priority                     create, upsert of pods
            Priority                     update of pods
@@ -54,6 +55,8 @@ validate   kind                         create, upsert
            kind                         update
            kind                         status
 check      preconditions                delete
+           LimitRanger                  create, status, upsert of pods
+           LimitRanger                  create, update, upsert of persistentvolumeclaims
            Priority                     create, update, upsert of scheduling.k8s.io/priorityclasses
            RuntimeClass                 create, upsert of pods
            NodeDeclaredFeatureValidator create, update, upsert of resource.k8s.io/resourceslices

@@ -1,0 +1,96 @@
+"""LimitRanger: containers that do not say what they need get the defaults of their namespace, within its bounds."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from drachma.accounting import limitranges
+from drachma.api import hooks, limitrange, persistentvolumeclaim, pod
+from drachma.server.admission import podspecs
+from drachma.server.admission.proposal import Proposal
+from drachma.server.reads.reader import Reader
+
+VOLUME_CLAIMS: Final = frozenset({"persistentvolumeclaims"})
+
+_RANGES: Final = "limitranges"
+_ANNOTATION: Final = "kubernetes.io/limit-ranger"
+_SUBRESOURCES: Final = frozenset({"", "resize"})
+
+_Amounts: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class LimitRanger:
+    """Holds pods and volume claims to the limit ranges of their namespace."""
+
+    def __init__(self, store: Reader) -> None:
+        self._store = store
+
+    def admit(self, proposal: Proposal) -> None:
+        """Sets the defaults of a pod's containers, and notes in an annotation which."""
+        for each in self._ranges(proposal):
+            containers = [item for item in each["spec"].get("limits") or () if item["type"] == limitranges.CONTAINER]
+            limits, requests = (_merged(containers, field) for field in ("default", "defaultRequest"))
+            notes = list(_notes(proposal.subject.content["spec"], limits, requests))
+            if notes:
+                podspecs.change(proposal, _with_defaults, limits, requests)
+                metadata = proposal.subject.metadata
+                note = f"LimitRanger plugin set: {'; '.join(notes)}"
+                metadata["annotations"] = {**metadata.get("annotations", {}), _ANNOTATION: note}
+
+    def validate(self, proposal: Proposal) -> None:
+        """Refuses what is out of bounds."""
+        for each in self._ranges(proposal):
+            limits = _read(each, limitrange.LimitRange).spec.limits
+            document = proposal.document()
+            if proposal.write.resource.key in VOLUME_CLAIMS:
+                claim = _read(document, persistentvolumeclaim.PersistentVolumeClaim)
+                problems = list(limitranges.of_volume_claim(claim, limits))
+            else:
+                problems = list(limitranges.of_pod(_read(document, pod.Pod), limits))
+            if problems:
+                several = list(dict.fromkeys(problems))
+                raise proposal.forbidden(several[0] if len(several) == 1 else f"[{', '.join(several)}]")
+
+    def _ranges(self, proposal: Proposal) -> Iterator[Mapping[str, Any]]:
+        write, stored = proposal.write, proposal.stored
+        if not self._store.changed(_RANGES) or write.subresource not in _SUBRESOURCES:
+            return
+        # Whatever goes may be as it is.
+        if stored is None or "deletionTimestamp" not in stored.value["metadata"]:
+            for each in self._store.list(_RANGES, write.namespace).records:
+                yield each.value
+
+
+def _merged(items: list[dict[str, Any]], field: str) -> _Amounts:
+    amounts: dict[str, str] = {}
+    for item in items:
+        amounts.update(item.get(field) or {})
+    return tuple(sorted(amounts.items()))
+
+
+def _notes(spec: podspecs.Spec, limits: _Amounts, requests: _Amounts) -> Iterator[str]:
+    for field, title in (("containers", "container"), ("initContainers", "init container")):
+        for container in spec.get(field) or ():
+            stated = container.get("resources") or {}
+            for kind, word, defaults in (("requests", "request", requests), ("limits", "limit", limits)):
+                names = [name for name, _ in defaults if name not in (stated.get(kind) or {})]
+                if names:
+                    yield f"{', '.join(names)} {word} for {title} {container.get('name', '')}"
+
+
+def _with_defaults(spec: podspecs.Spec, limits: _Amounts, requests: _Amounts) -> podspecs.Spec:
+    def completed(container: dict[str, Any]) -> dict[str, Any]:
+        stated = dict(container.get("resources") or {})
+        for kind, defaults in (("limits", limits), ("requests", requests)):
+            amounts = {**dict(defaults), **(stated.get(kind) or {})}
+            if amounts:
+                stated[kind] = dict(sorted(amounts.items()))
+        return {**container, "resources": stated}
+
+    fields = [field for field in ("containers", "initContainers") if spec.get(field)]
+    return {**spec, **{field: list(map(completed, spec[field])) for field in fields}}
+
+
+def _read(document: Mapping[str, Any], model: Any) -> Any:
+    return msgspec.convert(document, model, dec_hook=hooks.decode)
