@@ -4,7 +4,7 @@ import typer
 
 from drachma.api import gates
 from drachma.cli import options
-from drachma.process import hosting, logs
+from drachma.process import accessfiles, hosting, logs
 from drachma.server.wire import serving
 
 
@@ -13,6 +13,13 @@ def apiserver(
     listen: options.Listen = options.DEFAULT_LISTEN,
     kubeconfig_out: options.KubeconfigOut = None,
     feature_gates: options.FeatureGates = "",
+    token_auth_file: options.TokenAuthFile = None,
+    client_ca_file: options.ClientCaFile = None,
+    service_account_key_file: options.ServiceAccountKeyFile = None,
+    service_account_signing_key_file: options.ServiceAccountSigningKeyFile = None,
+    service_account_issuer: options.ServiceAccountIssuer = None,
+    api_audiences: options.ApiAudiences = "",
+    authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -25,6 +32,15 @@ def apiserver(
             address=serving.Address.parse(listen),
             kubeconfig_out=kubeconfig_out,
             gates=gates.Gates.parse(feature_gates),
+            access=accessfiles.AccessOptions(
+                token_auth_file=token_auth_file,
+                client_ca_file=client_ca_file,
+                service_account_key_files=tuple(service_account_key_file or ()),
+                service_account_signing_key_file=service_account_signing_key_file,
+                service_account_issuers=tuple(service_account_issuer or ()),
+                api_audiences=tuple(filter(None, api_audiences.split(","))),
+                authorization_modes=accessfiles.modes(authorization_mode),
+            ),
             announce=typer.echo,
         )
     )

@@ -31,6 +31,30 @@ KubeconfigOut: TypeAlias = Annotated[
     pathlib.Path | None, typer.Option(help="Where to write a kubeconfig for the admin.")
 ]
 
+DEFAULT_AUTHORIZATION_MODE: Final = "AlwaysAllow"
+
+TokenAuthFile: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help='Who shows which token, in lines of token,user,uid,"group,group".')
+]
+ClientCaFile: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="Authorities whose certificates clients may show; CN is the user, O groups.")
+]
+ServiceAccountKeyFile: TypeAlias = Annotated[
+    list[pathlib.Path] | None, typer.Option(help="Keys that service account tokens are verified with; may be repeated.")
+]
+ServiceAccountSigningKeyFile: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="The private key that signs them; without one, one is made and kept.")
+]
+ServiceAccountIssuer: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help="Who issues them; more than one may be trusted, the first one signs.")
+]
+ApiAudiences: TypeAlias = Annotated[
+    str, typer.Option(help="Whom tokens must be meant for, comma between; the issuers.")
+]
+AuthorizationMode: TypeAlias = Annotated[
+    str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow.")
+]
+
 # Commands that work on an API server
 
 Kubeconfig: TypeAlias = Annotated[

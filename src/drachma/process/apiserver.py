@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 
 from drachma.api import gates as features
 from drachma.server import bootstrap
-from drachma.server.access import authentication, authorization
+from drachma.server.access import authentication
+from drachma.server.access.access import Access, plain
 from drachma.server.wire import app
 from drachma.store import protocol
 
@@ -21,16 +22,15 @@ async def build(
     utc: Callable[[], dt.datetime],
     chance: random.Random,
     gates: features.Gates = features.ALL,
-    authoriser: authorization.Authoriser | None = None,
+    access: Access | None = None,
     admin_tokens: Iterable[str] = (),
 ) -> app.Application:
-    """An application that serves the store to whoever shows one of the tokens, as the admin."""
+    """An application that serves the store to those who get access: as given, or with an admin's tokens."""
     made = app.Application(
         store,
-        authentication.Authenticator(dict.fromkeys(admin_tokens, authentication.ADMIN)),
+        access or plain(store, clock=utc, tokens=dict.fromkeys(admin_tokens, authentication.ADMIN)),
         clock=utc,
         chance=chance,
-        authoriser=authoriser or authorization.AlwaysAllow(),
         gates=gates,
     )
     await bootstrap.populate(made.dispatcher)

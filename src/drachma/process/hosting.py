@@ -19,7 +19,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.process import apiserver, eventloop
+from drachma.process import accessfiles, apiserver, eventloop
 from drachma.runtime import clock
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.wire import app as asgi
@@ -37,6 +37,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     address: serving.Address
     kubeconfig_out: pathlib.Path | None = None
     gates: feature.Gates = feature.ALL
+    access: accessfiles.AccessOptions = accessfiles.DEFAULTS
     announce: Callable[[str], object] = lambda _: None
     """Tells people where it serves, once it does."""
 
@@ -80,9 +81,9 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 utc=utc,
                 chance=random.Random(secrets.randbits(256)),
                 gates=options.gates,
-                admin_tokens=(token,),
+                access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
             )
-            server = serving.Server(application, files)
+            server = serving.Server(application, files, client_authority=options.access.client_ca_file)
             waits = asyncio.Semaphore(0)
             host = Host(
                 application=application,

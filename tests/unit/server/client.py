@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from drachma.api import gates as feature
 from drachma.server import bootstrap
-from drachma.server.access import authentication, authorization
+from drachma.server.access import access, authentication, authorization
 from drachma.server.wire import app
 from drachma.store import memory, protocol
 
@@ -207,10 +207,9 @@ async def start(
     place = store if store is not None else memory.MemoryStore()
     application = app.Application(
         place,
-        authentication.Authenticator({TOKEN: authentication.ADMIN}),
+        access.plain(place, clock=clock, tokens={TOKEN: authentication.ADMIN}, authoriser=authoriser),
         clock=clock,
         chance=random.Random(7),
-        authoriser=authoriser or authorization.AlwaysAllow(),
         gates=gates,
         limits=limits,
     )

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from drachma.server.access import authentication
+from drachma.server.user import User
 from drachma.server.wire import app
 from tests.unit.server import client
 from tests.unit.server.client import CLAIMS, Client
@@ -116,8 +118,7 @@ async def test_authentication(server: Client, headers: dict[str, str], path: str
 
 async def test_a_client_certificate_says_who(server: Client) -> None:
     scope = server.scope("GET", CLAIMS, headers={"authorization": ""})
-    certificate = {"subject": ((("organizationName", "ops"),), (("commonName", "ann"),))}
-    scope["extensions"] = {"drachma.peercert": certificate}
+    scope["extensions"] = {authentication.EXTENSION: {authentication.USER: User(name="ann")}}
     stream = client.Stream()
     await server.app(scope, stream.receive, stream.send)
     assert stream.code == 200

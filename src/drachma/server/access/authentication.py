@@ -1,77 +1,132 @@
-"""Who makes a call: by bearer token, by client certificate, or nobody.
+"""Who makes a call: by client certificate, by bearer token, or nobody in particular.
 
-The HTTP door asks it for every request. Everything that is not about health or the version must come from somebody.
-What users may do is not decided here: there is one kind of user for now, who may do everything.
+The HTTP door asks it for every request, in upstream's order: a certificate counts before a token, and bad credentials
+are refused even where none are needed. TokenReviews ask it about tokens of others.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from drachma.server import status
+from drachma.server.access import accounts, accounttokens
 from drachma.server.user import User
 
-ADMIN: Final = User(name="kubernetes-admin", groups=("system:masters", "system:authenticated"))
-ANONYMOUS: Final = User(name="system:anonymous", groups=("system:unauthenticated",))
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+ADMIN: Final = User(name="kubernetes-admin", groups=("system:masters", AUTHENTICATED))
+ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
 
-OPEN_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version")
-"""What anybody may ask, as upstream's default rules allow."""
+OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
+"""What anybody may ask where everybody else may do everything."""
 
 EXTENSION: Final = "drachma.peercert"
-"""Where the listener puts the client's verified certificate in the ASGI scope."""
+USER: Final = "user"
+"""Where the listener puts who the client's verified certificate stands for in the ASGI scope."""
 
+INVALID_TOKEN: Final = "invalid bearer token"
 
-_SCHEME: Final = b"Bearer "
-"""How all clients spell it, though its case and the space behind it are free."""
+_UID: Final = "1.3.6.1.4.1.57683.2"
+"""The attribute of a certificate's subject that has the uid of its user."""
 
 
 class Credentials(NamedTuple):
-    """What a client shows: an Authorization header, or the subject of a certificate that the listener has verified."""
+    """What a client shows: an Authorization header, or a certificate that the listener has verified."""
 
     authorization: bytes | None = None
-    certificate: Mapping[str, Any] | None = None
+    certificate: User | None = None
+
+
+class Review(NamedTuple):
+    """What becomes of a token: who it stands for and for which audiences, or what is wrong with it."""
+
+    identity: accounttokens.Identity | None
+    problem: str = ""
 
 
 class Authenticator:
-    """Knows tokens by their digest only, so that looking one up takes no time that tells anything about it.
+    """Knows users by tokens of a file, and service accounts by theirs.
 
-    A header that was good once is found by its hash from then on, which is keyed and tells as little.
+    Tokens of the file are kept by their digest only, so that looking one up takes no time that tells anything about it.
+    ``anonymous_paths`` are those where nobody needs to be anybody; None is all of them, for where authorisers decide.
     """
 
-    def __init__(self, tokens: Mapping[str, User]) -> None:
-        self._users = {_digest(token): user for token, user in tokens.items()}
-        self._good: dict[bytes, User] = {}
+    def __init__(
+        self,
+        tokens: Mapping[str, User],
+        issuer: accounttokens.AccountTokens,
+        *,
+        anonymous_paths: frozenset[str] | None = OPEN_PATHS,
+    ) -> None:
+        self._users = {_digest(token): with_group(user) for token, user in tokens.items()}
+        self._issuer = issuer
+        self._anonymous_paths = anonymous_paths
 
     def authenticate(self, credentials: Credentials, path: str) -> User:
-        """The user of a request; a 401 where there is none and there must be one."""
-        if credentials.authorization is not None:
-            return self._good.get(credentials.authorization) or self._look_up(credentials.authorization)
-        if credentials.certificate:
-            return user_of(credentials.certificate)
-        if not path.startswith(OPEN_PATHS):
+        """The user of a request; a 401 where there is none and there must be one, and for bad credentials."""
+        if credentials.certificate is not None:
+            return credentials.certificate
+        token = bearer_token(credentials.authorization) if credentials.authorization is not None else ""
+        if token:
+            identity = self.review(token).identity
+            if identity is None:
+                raise status.unauthorized()
+            return identity.user
+        if self._anonymous_paths is not None and path not in self._anonymous_paths:
             raise status.unauthorized()
         return ANONYMOUS
 
-    def _look_up(self, authorization: bytes) -> User:
-        scheme, _, token = authorization.partition(b" ")
-        user = self._users.get(_digest(token.strip().decode("latin-1"))) if scheme.lower() == b"bearer" else None
-        if user is None:
-            raise status.unauthorized()
-        if authorization.removeprefix(_SCHEME) == token:
-            self._good[authorization] = user
-        return user
+    def review(self, token: str, audiences: Sequence[str] = ()) -> Review:
+        """What becomes of a token that is meant for some audiences, or for this server."""
+        requested = tuple(audiences) or self._issuer.audiences
+        user = self._users.get(_digest(token))
+        if user is not None:
+            # Tokens of the file say nothing of audiences: they are for this server.
+            agreed = tuple(each for each in self._issuer.audiences if each in requested)
+            return Review(accounttokens.Identity(user, agreed)) if agreed else Review(None, INVALID_TOKEN)
+        try:
+            identity = self._issuer.identify(token, requested)
+        except accounts.RefusedTokenError as error:
+            return Review(None, f"[{INVALID_TOKEN}, {error}]")
+        if identity is None:
+            return Review(None, INVALID_TOKEN)
+        return Review(identity._replace(user=with_group(identity.user)))
 
 
-def user_of(certificate: Mapping[str, Any]) -> User:
-    """The user that a certificate stands for: its common name, with its organizations as groups."""
+def bearer_token(authorization: bytes) -> str:
+    """The token in an Authorization header; empty where there is none, as in one of another scheme."""
+    scheme, _, rest = authorization.decode("latin-1").strip().partition(" ")
+    return rest.split(" ", 1)[0] if scheme.lower() == "bearer" else ""
+
+
+def certificate_user(certificate: Mapping[str, Any], encoded: bytes) -> User | None:
+    """The user that a certificate stands for: its common name, its organizations as groups; None without a name."""
     subject: Sequence[Sequence[tuple[str, str]]] = certificate.get("subject", ())
     parts = [pair for group in subject for pair in group]
     names = [value for field, value in parts if field == "commonName"]
-    if not names:
-        raise status.unauthorized()
-    groups = tuple(value for field, value in parts if field == "organizationName")
-    return User(name=names[0], groups=(*groups, "system:authenticated"))
+    if not names or not names[-1]:
+        return None
+    uids = [value for field, value in parts if field == _UID]
+    digest = hashlib.sha256(encoded).hexdigest()
+    return with_group(
+        User(
+            # As Go: of several common names the last counts.
+            name=names[-1],
+            groups=tuple(value for field, value in parts if field == "organizationName"),
+            uid=uids[0] if len(uids) == 1 else "",
+            extra={f"{accounts.EXTRA}credential-id": (f"X509SHA256={digest}",)},
+        )
+    )
+
+
+def with_group(user: User) -> User:
+    """A user who has shown who that is; all of them are in one group."""
+    if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+        return user
+    return msgspec.structs.replace(user, groups=(*user.groups, AUTHENTICATED))
 
 
 def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -9,7 +9,7 @@ from drachma.server.kinds.admissionregistration import (
     webhookconfiguration,
 )
 from drachma.server.kinds.apps import deployment, replicaset
-from drachma.server.kinds.authentication import selfsubjectreview
+from drachma.server.kinds.authentication import selfsubjectreview, tokenreview
 from drachma.server.kinds.authorization import reviewtypes
 from drachma.server.kinds.batch import job
 from drachma.server.kinds.coordination import lease
@@ -65,6 +65,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     secret.KIND,
     selfsubjectreview.KIND,
     serviceaccount.KIND,
+    tokenreview.KIND,
     validatingadmissionpolicy.KIND,
     webhookconfiguration.MUTATING,
     webhookconfiguration.VALIDATING,

@@ -12,10 +12,21 @@ from drachma import errors
 from drachma.server import status
 from drachma.server.access import attributes, authorization
 from drachma.server.calls.call import BODY_LIMIT, Call
-from drachma.server.pipeline import binding, creation, deletion, eviction, group, patches, reading, scale, update
+from drachma.server.pipeline import (
+    binding,
+    creation,
+    deletion,
+    eviction,
+    group,
+    patches,
+    reading,
+    scale,
+    tokenrequest,
+    update,
+)
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.plan import Plan, Planner
-from drachma.server.pipeline.questions import accessreview, rulesreview, selfsubjectreview
+from drachma.server.pipeline.questions import accessreview, rulesreview, selfsubjectreview, tokenreview
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import apisurface, verbs
 
@@ -48,11 +59,13 @@ OBJECT: Final[Mapping[str, Operation]] = {
 BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
     "eviction": {verbs.CREATE: eviction.evict},
     "scale": {verbs.GET: scale.get},
+    "token": {verbs.CREATE: tokenrequest.create},
 }
 """What else is done through subresources that have a kind of their own."""
 
 QUESTIONS: Final[Mapping[str, Operation]] = {
     "authentication.k8s.io/selfsubjectreviews": selfsubjectreview.answer,
+    "authentication.k8s.io/tokenreviews": tokenreview.answer,
     "authorization.k8s.io/localsubjectaccessreviews": accessreview.answer,
     "authorization.k8s.io/selfsubjectaccessreviews": accessreview.answer_self,
     "authorization.k8s.io/selfsubjectrulesreviews": rulesreview.answer,

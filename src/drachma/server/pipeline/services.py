@@ -8,7 +8,9 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.server import status
-from drachma.server.access import authorization
+from drachma.server.access import accounttokens, authentication
+from drachma.server.access.access import Access
+from drachma.server.access.authorization import Authoriser
 from drachma.server.calls.call import Call, Target
 from drachma.server.pipeline import commit, phases
 from drachma.server.pipeline.answer import Answer, Unstored
@@ -27,12 +29,14 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     store: Reader
     committer: commit.Committer
     phases: phases.Phases
+    authenticator: authentication.Authenticator
+    issuer: accounttokens.AccountTokens
     watches: watching.Watches
     clock: Callable[[], datetime]
     chance: random.Random
 
     @property
-    def authoriser(self) -> authorization.Authoriser:
+    def authoriser(self) -> Authoriser:
         """Whom to ask what users may do."""
         return self.phases.authoriser
 
@@ -59,7 +63,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 def standard(
     store: protocol.Store,
     *,
-    authoriser: authorization.Authoriser,
+    access: Access,
     gates: feature.Gates,
     clock: Callable[[], datetime],
     chance: random.Random,
@@ -68,7 +72,9 @@ def standard(
     return Services(
         store=store,
         committer=commit.Committer(store),
-        phases=phases.standard(store, authoriser=authoriser, gates=gates, chance=chance),
+        phases=phases.standard(store, authoriser=access.authoriser, gates=gates, chance=chance),
+        authenticator=access.authenticator,
+        issuer=access.issuer,
         watches=watching.Watches(),
         clock=clock,
         chance=chance,

@@ -18,7 +18,7 @@ from drachma import errors
 from drachma.api import codec
 from drachma.api import gates as feature
 from drachma.server import mediatypes, status
-from drachma.server.access import authentication, authorization
+from drachma.server.access import access, authentication
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
 from drachma.server.pipeline import services
@@ -55,7 +55,7 @@ class Judge:
 
         def dispatcher(store: memory.MemoryStore) -> Dispatcher:
             standard = services.standard(
-                store, authoriser=authorization.AlwaysAllow(), gates=gates, clock=clock, chance=_Placeholders()
+                store, access=access.plain(store, clock=clock), gates=gates, clock=clock, chance=_Placeholders()
             )
             alone = msgspec.structs.replace(standard, phases=standard.phases.without_cluster())
             return Dispatcher(alone, surface)

@@ -19,7 +19,8 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.server import deadlines, mediatypes, status
-from drachma.server.access import attributes, authentication, authorization
+from drachma.server.access import attributes, authorization
+from drachma.server.access.access import Access
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
@@ -55,15 +56,14 @@ class Application:
     def __init__(
         self,
         store: protocol.Store,
-        authenticator: authentication.Authenticator,
+        access: Access,
         *,
         clock: Callable[[], datetime],
         chance: random.Random,
-        authoriser: authorization.Authoriser,
         gates: feature.Gates = feature.ALL,
         limits: Limits | None = None,
     ) -> None:
-        self._authenticator = authenticator
+        self._authenticator = access.authenticator
         self._limits = limits or Limits()
         self._deadlines = deadlines.Deadlines(self._limits.request_seconds)
         self._pace = streaming.Pace()
@@ -71,7 +71,7 @@ class Application:
         self._is_draining = False
         self._in_flight = 0
         surface = apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store))
-        standard = services.standard(store, authoriser=authoriser, gates=gates, clock=clock, chance=chance)
+        standard = services.standard(store, access=access, gates=gates, clock=clock, chance=chance)
         self.dispatcher: Final = Dispatcher(standard, surface)
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()

@@ -54,8 +54,9 @@ class Request:
     @property
     def credentials(self) -> authentication.Credentials:
         """What the client shows to say who it is."""
-        certificate = (self.scope.get("extensions") or {}).get(authentication.EXTENSION)
-        return authentication.Credentials(self.headers.get(b"authorization"), certificate)
+        shown = (self.scope.get("extensions") or {}).get(authentication.EXTENSION)
+        user = shown[authentication.USER] if shown else None
+        return authentication.Credentials(self.headers.get(b"authorization"), user)
 
     @property
     def output(self) -> negotiation.Output:

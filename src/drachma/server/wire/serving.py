@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import pathlib
 import re
 import signal
 import socket
@@ -14,6 +15,7 @@ from uvicorn.protocols.http import httptools_impl
 
 from drachma import errors
 from drachma.server.access import authentication, certificates
+from drachma.server.user import User
 from drachma.server.wire import app
 
 GRACE_SECONDS: Final = 30
@@ -78,14 +80,32 @@ def bind(address: Address) -> tuple[socket.socket, Address]:
     return opened, Address(address.host, opened.getsockname()[1])
 
 
+class _Config(uvicorn.Config):
+    """Uvicorn's, with more than one authority for certificates of clients."""
+
+    def __init__(self, application: app.Application, client_authority: pathlib.Path | None, **options: Any) -> None:
+        super().__init__(application, **options)
+        self._client_authority = client_authority
+
+    def load(self) -> None:
+        super().load()
+        if self._client_authority is not None:
+            assert self.ssl is not None, "served with TLS only"
+            self.ssl.load_verify_locations(self._client_authority)
+
+
 class Server(uvicorn.Server):
     """Serves an application; watches end first when it stops, so that nothing keeps it waiting."""
 
-    def __init__(self, application: app.Application, files: certificates.Files) -> None:
+    def __init__(
+        self, application: app.Application, files: certificates.Files, *, client_authority: pathlib.Path | None = None
+    ) -> None:
+        """``client_authority`` has authorities that clients' certificates may be of, beside the server's own."""
         self._application = application
         super().__init__(
-            uvicorn.Config(
+            _Config(
                 application,
+                client_authority,
                 loop="none",
                 http=_Protocol,
                 ws="none",
@@ -143,13 +163,15 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     methods that the parser does not know.
     """
 
-    _certificate: Any = None
+    _user: User | None = None
     _is_receiving = False
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(_Corked(transport))  # type: ignore[arg-type]
         connection = transport.get_extra_info("ssl_object")
-        self._certificate = connection.getpeercert() if connection is not None else None
+        certificate = connection.getpeercert() if connection is not None else None
+        if certificate:
+            self._user = authentication.certificate_user(certificate, connection.getpeercert(binary_form=True))
 
     def data_received(self, data: bytes) -> None:
         method = _UNKNOWN_METHOD.match(data)
@@ -162,8 +184,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_receiving = True
-        if self._certificate:
-            self.scope["extensions"] = {authentication.EXTENSION: self._certificate}
+        if self._user is not None:
+            self.scope["extensions"] = {authentication.EXTENSION: {authentication.USER: self._user}}
 
     def on_message_complete(self) -> None:
         self._is_receiving = False

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from drachma.server.kinds.authentication import tokenrequest
 from drachma.server.kinds.core import references
 from drachma.server.kinds.document import DocumentStrategy
 from drachma.server.schema import metatypes, notation
@@ -36,6 +37,7 @@ KIND: Final = Kind(
     namespaced=True,
     short_names=("sa",),
     schemas={"v1": _PACKAGE.object("ServiceAccount")},
+    subresources=(tokenrequest.SUBRESOURCE,),
     traits=resources.Traits(returns_deleted=True),
     strategy=ServiceAccountStrategy,
 )

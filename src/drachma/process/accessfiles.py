@@ -1,0 +1,107 @@
+"""Who gets access to a server: its options, and what they name of files, made into one value.
+
+Keys and the admin's token are made in the data directory where nothing else is named, and kept.
+"""
+
+import datetime as dt
+import enum
+import pathlib
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from drachma import errors
+from drachma.server.access import accounts, accounttokens, authentication, authorization, signingkeys, tokenfile
+from drachma.server.access.access import Access
+from drachma.server.user import User
+
+
+class Mode(enum.Enum):
+    """Who decides what users may do, by upstream's names."""
+
+    ALWAYS_ALLOW = "AlwaysAllow"
+
+
+class AccessOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be chosen, under upstream's names; what is empty is made or left out."""
+
+    token_auth_file: pathlib.Path | None = None
+    client_ca_file: pathlib.Path | None = None
+    service_account_key_files: tuple[pathlib.Path, ...] = ()
+    service_account_signing_key_file: pathlib.Path | None = None
+    service_account_issuers: tuple[str, ...] = ()
+    api_audiences: tuple[str, ...] = ()
+    authorization_modes: tuple[Mode, ...] = (Mode.ALWAYS_ALLOW,)
+
+
+DEFAULTS: Final = AccessOptions()
+
+
+def modes(text: str) -> tuple[Mode, ...]:
+    """``--authorization-mode``: names with commas between them; InvalidValueError for what is none."""
+    names = {mode.value: mode for mode in Mode}
+    chosen = [name.strip() for name in text.split(",")]
+    for name in chosen:
+        if name not in names:
+            raise errors.InvalidValueError(f"authorization mode {name!r}: must be one of {', '.join(names)}")
+    if len(set(chosen)) < len(chosen):
+        raise errors.InvalidValueError(f"authorization mode {text!r}: each can be there once")
+    return tuple(names[name] for name in chosen)
+
+
+def load(
+    options: AccessOptions,
+    folder: pathlib.Path,
+    *,
+    store: accounts.Store,
+    utc: Callable[[], dt.datetime],
+    admin_token: str,
+) -> Access:
+    """Access as the options say, with a token for the admin.
+
+    Raises:
+        errors.RefusedFileError: a file cannot be read, or is not what it should be.
+    """
+    if options.client_ca_file is not None:
+        _check_authorities(options.client_ca_file)
+    issuer = accounttokens.AccountTokens(
+        store,
+        _keys(options, folder),
+        clock=utc,
+        issuers=options.service_account_issuers or (accounttokens.ISSUER,),
+        audiences=options.api_audiences,
+    )
+    users: dict[str, User] = {}
+    if options.token_auth_file is not None:
+        users |= tokenfile.read(options.token_auth_file)
+    users[admin_token] = authentication.ADMIN
+    return Access(
+        authenticator=authentication.Authenticator(users, issuer),
+        authoriser=authorization.AlwaysAllow(),
+        issuer=issuer,
+    )
+
+
+def _keys(options: AccessOptions, folder: pathlib.Path) -> signingkeys.Keys:
+    trusted = [key for path in options.service_account_key_files for key in signingkeys.load_public(path)]
+    if options.service_account_signing_key_file is not None:
+        private = signingkeys.load_private(options.service_account_signing_key_file)
+    else:
+        private = signingkeys.ensure(folder / "pki" / "sa.key")
+        if trusted:
+            # Nobody chose the key that signs, so its tokens are trusted whichever others are.
+            trusted.append(private.public_key())
+    try:
+        return signingkeys.of(private, trusted)
+    except ValueError as error:
+        raise errors.RefusedFileError(f"keys of service accounts: {error}") from error
+
+
+def _check_authorities(path: pathlib.Path) -> None:
+    """Refuses a file without certificates before anything is served."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_verify_locations(path)
+    except OSError as error:
+        raise errors.RefusedFileError(f"client authority {path}: cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,230 @@
+"""Tokens of service accounts: signed JWTs that say for whom they are, until when, and which object they end with.
+
+:class:`AccountTokens` makes them and looks at them. A token is good while its signature is, its time has come and not
+passed, its audience is ours, and the account and whatever it is bound to still are the ones that it was made for.
+Signatures are remembered; all the rest is looked at each time, so that nothing outlives what it is bound to. (Upstream
+remembers verdicts for ten seconds.) Tokens that secrets hold are in :mod:`drachma.server.access.secrettokens`.
+"""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import jwt
+import msgspec
+
+from drachma.server.access import secrettokens, signingkeys
+from drachma.server.access.accounts import Reference, RefusedTokenError, Store, account, account_user, username
+from drachma.server.user import User
+from drachma.store import record
+from drachma.values import quotation
+
+ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+"""Who issues tokens unless somebody else is named."""
+
+_LEEWAY: Final = timedelta(minutes=1)
+_REMEMBERED: Final = 4096
+"""Signatures that are remembered: to verify one takes some tens of microseconds."""
+
+_BAD_SIGNATURE: Final = "go-jose/go-jose: error in cryptographic primitive"
+_INVALIDATED: Final = "service account token has been invalidated"
+
+
+class Binding(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a token says of its account and of the object that it ends with; a pod's may also name the pod's node."""
+
+    namespace: str = ""
+    serviceaccount: Reference = Reference()
+    pod: Reference | None = None
+    secret: Reference | None = None
+    node: Reference | None = None
+    warnafter: int | None = None
+
+
+class _Claims(secrettokens.Claims, frozen=True, kw_only=True):
+    """What a token claims; times are whatever number a foreign signer writes."""
+
+    aud: str | tuple[str, ...] = ()
+    exp: float | None = None
+    nbf: float | None = None
+    iat: float | None = None
+    jti: str = ""
+    binding: Binding = msgspec.field(name="kubernetes.io", default=Binding())
+
+    @property
+    def audiences(self) -> Sequence[str]:
+        return self.aud if isinstance(self.aud, tuple) else tuple(filter(None, [self.aud]))
+
+
+class Identity(NamedTuple):
+    """Who a good token stands for, and for which of the audiences that were asked for."""
+
+    user: User
+    audiences: tuple[str, ...]
+
+
+class AccountTokens:
+    """Makes and verifies the tokens of one server. ``issuers`` has the one that signs first."""
+
+    def __init__(
+        self,
+        store: Store,
+        keys: signingkeys.Keys,
+        *,
+        clock: Callable[[], datetime],
+        issuers: Sequence[str] = (ISSUER,),
+        audiences: Sequence[str] = (),
+    ) -> None:
+        self.keys: Final = keys
+        self.issuers: Final = tuple(issuers)
+        self.audiences: Final = tuple(audiences) or self.issuers
+        self._store = store
+        self._clock = clock
+        self._signed: dict[str, _Claims] = {}
+        self._jws = jwt.PyJWS(algorithms=sorted({key.algorithm for key in (*keys.trusted, keys.signer)}))
+
+    # Making them
+
+    def issue(self, binding: Binding, *, audiences: Sequence[str], seconds: int, token_id: str) -> str:
+        """A token for an account, good from now on for some seconds."""
+        now = int(self._clock().timestamp())
+        return self._sign(
+            {
+                "aud": list(audiences),
+                "exp": now + seconds,
+                "iat": now,
+                "iss": self.issuers[0],
+                "jti": token_id,
+                "kubernetes.io": binding,
+                "nbf": now,
+                "sub": username(binding.namespace, binding.serviceaccount.name),
+            }
+        )
+
+    def issue_for_secret(self, namespace: str, holder: Reference, *, secret: str) -> str:
+        """A token of an account for a secret to hold."""
+        return self._sign(secrettokens.claims(namespace, holder, secret=secret))
+
+    def _sign(self, claims: Mapping[str, Any]) -> str:
+        signer = self.keys.signer
+        return self._jws.encode(
+            msgspec.json.encode(claims), self.keys.private, algorithm=signer.algorithm, headers={"kid": signer.id}
+        )
+
+    # Looking at them
+
+    def identify(self, token: str, audiences: Sequence[str] = ()) -> Identity | None:
+        """Who a token stands for; None if it is not one of ours. The audiences are our own unless others are given.
+
+        Raises:
+            RefusedTokenError: it says that it is ours, and is no good.
+        """
+        claims = self._verified(token)
+        if claims is None:
+            return None
+        requested = tuple(audiences) or self.audiences
+        meant = tuple(claims.audiences) or self.audiences
+        agreed = tuple(each for each in meant if each in requested)
+        if not agreed:
+            raise RefusedTokenError(
+                f"token audiences {_listed(meant)} is invalid for the target audiences {_listed(requested)}"
+            )
+        if claims.iss == secrettokens.ISSUER:
+            return Identity(secrettokens.user(self._store, claims, token=token), agreed)
+        return Identity(self._user(claims), agreed)
+
+    def _verified(self, token: str) -> _Claims | None:
+        """The claims of a token that somebody trusted has signed; None if it does not say that it is ours."""
+        claims = self._signed.get(token)
+        if claims is None and self._is_ours(token):
+            claims = self._verify(token)
+            if claims is not None:
+                if len(self._signed) >= _REMEMBERED:
+                    self._signed.clear()
+                self._signed[token] = claims
+        return claims
+
+    def _is_ours(self, token: str) -> bool:
+        """Whether a token says, without proof, that one of ours issued it."""
+        parts = token.split(".")
+        if len(parts) != 3:
+            return False
+        try:
+            payload = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+            issuer = msgspec.json.decode(payload, type=secrettokens.Claims).iss
+        except (ValueError, msgspec.MsgspecError):
+            return False
+        return issuer in self.issuers or issuer == secrettokens.ISSUER
+
+    def _verify(self, token: str) -> _Claims | None:
+        try:
+            key_id = self._jws.get_unverified_header(token).get("kid", "")
+        except jwt.InvalidTokenError:
+            return None
+        keys = self.keys.trusted if not key_id else [key for key in self.keys.trusted if key.id == key_id]
+        if not keys:
+            raise RefusedTokenError("invalid signature, no keys found")
+        for key in keys:
+            try:
+                payload = self._jws.decode(token, key.key, algorithms=[key.algorithm])
+                return msgspec.json.decode(payload, type=_Claims)
+            except jwt.InvalidTokenError:
+                continue
+            except msgspec.MsgspecError as error:
+                raise RefusedTokenError(str(error)) from None
+        raise RefusedTokenError(_BAD_SIGNATURE)
+
+    def _user(self, claims: _Claims) -> User:
+        now, binding = self._clock(), claims.binding
+        _check_times(claims, now)
+        namespace, holder = binding.namespace, binding.serviceaccount
+        _check(
+            account(self._store, namespace, holder.name),
+            holder,
+            now,
+            gone=f"service account {namespace}/{holder.name} has been deleted",
+            differs="service account UID ({}) does not match claim ({})",
+        )
+        extra = {"credential-id": f"JTI={claims.jti}"} if claims.jti else {}
+        if binding.secret is not None:
+            self._check_bound("secret", namespace, binding.secret, now=now)
+        if binding.pod is not None:
+            self._check_bound("pod", namespace, binding.pod, now=now)
+            extra |= {"pod-name": binding.pod.name, "pod-uid": binding.pod.uid}
+        if binding.node is not None:
+            if binding.pod is None:
+                self._check_bound("node", "", binding.node, now=now)
+            extra |= {"node-name": binding.node.name, "node-uid": binding.node.uid}
+        return account_user(namespace, holder, extra)
+
+    def _check_bound(self, kind: str, namespace: str, reference: Reference, *, now: datetime) -> None:
+        """Refuses a token that is bound to an object that has gone, goes away, or has been made anew."""
+        stored = self._store.get(record.Key(f"{kind}s", namespace, reference.name))
+        if stored is None:
+            raise RefusedTokenError(_INVALIDATED)
+        differs = f"{kind} UID ({{}}) does not match service account {kind} ref claim ({{}})"
+        _check(stored, reference, now, gone=_INVALIDATED, differs=differs)
+
+
+def _check(stored: record.Record, reference: Reference, now: datetime, *, gone: str, differs: str) -> None:
+    metadata = stored.value["metadata"]
+    if metadata["uid"] != reference.uid:
+        raise RefusedTokenError(differs.format(metadata["uid"], reference.uid))
+    end = metadata.get("deletionTimestamp")
+    if end is not None and datetime.fromisoformat(end) < now - _LEEWAY:
+        raise RefusedTokenError(gone)
+
+
+def _check_times(claims: _Claims, now: datetime) -> None:
+    moment, leeway = now.timestamp(), _LEEWAY.total_seconds()
+    if claims.nbf is not None and moment + leeway < claims.nbf:
+        raise RefusedTokenError("service account token is not valid yet")
+    if claims.exp is not None and moment - leeway > claims.exp:
+        raise RefusedTokenError("service account token has expired")
+    if claims.iat is not None and moment + leeway < claims.iat:
+        raise RefusedTokenError("service account token is issued in the future")
+
+
+def _listed(values: Sequence[str]) -> str:
+    return f"[{' '.join(map(quotation.quote, values))}]"

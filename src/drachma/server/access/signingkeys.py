@@ -1,0 +1,127 @@
+"""The keys of service account tokens: one that signs, several that are trusted, and what relying parties get of them.
+
+Keys are RSA or elliptic curves, in PEM. A key's id is upstream's: a hash of its public part, so that tokens name the
+key that they are signed with and nobody finds a key by its id alone.
+"""
+
+import base64
+import hashlib
+import pathlib
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+import jwt
+import msgspec
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from drachma import errors
+from drachma.server.access import kubeconfig
+
+PrivateKey: TypeAlias = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+Public: TypeAlias = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+
+_ALGORITHMS: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_LABEL: Final = b"-----BEGIN "
+
+
+class PublicKey(msgspec.Struct, frozen=True, eq=False):
+    """A key that tokens are verified with, by one algorithm only."""
+
+    key: Public
+    id: str
+    algorithm: str
+
+    def document(self) -> dict[str, Any]:
+        """The key as a JWK."""
+        shape = jwt.get_algorithm_by_name(self.algorithm).to_jwk(self.key, as_dict=True)
+        parts = {name: value for name, value in shape.items() if name != "key_ops"}
+        return {"use": "sig", "kid": self.id, "alg": self.algorithm, **parts}
+
+
+class Keys(msgspec.Struct, frozen=True, eq=False):
+    """The key that signs, and all that are trusted, which need not include it."""
+
+    private: PrivateKey
+    signer: PublicKey
+    trusted: tuple[PublicKey, ...]
+
+
+def generate() -> PrivateKey:
+    """A new key to sign with."""
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def of(private: PrivateKey, trusted: Iterable[Public] = ()) -> Keys:
+    """A key that signs, with those that are trusted; if there are none, it is trusted itself."""
+    signer = public_key(private.public_key())
+    return Keys(private, signer, tuple(map(public_key, trusted)) or (signer,))
+
+
+def public_key(key: Public) -> PublicKey:
+    """A public key with what it is known by; ValueError for a curve that tokens are not signed with."""
+    encoded = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    digest = base64.urlsafe_b64encode(hashlib.sha256(encoded).digest()).rstrip(b"=").decode()
+    if isinstance(key, rsa.RSAPublicKey):
+        return PublicKey(key, digest, "RS256")
+    algorithm = _ALGORITHMS.get(key.curve.name)
+    if algorithm is None:
+        raise ValueError(f"unknown curve {key.curve.name}: must be one of {', '.join(_ALGORITHMS)}")
+    return PublicKey(key, digest, algorithm)
+
+
+def ensure(path: pathlib.Path) -> PrivateKey:
+    """The private key in a file, which is made where it does not exist, for its owner's eyes only."""
+    if path.exists():
+        return load_private(path)
+    made = generate()
+    data = made.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    try:
+        kubeconfig.write_private(path, data)
+    except OSError as error:
+        raise errors.RefusedFileError(f"key file {path}: cannot be written: {error.strerror}") from error
+    return made
+
+
+def load_private(path: pathlib.Path) -> PrivateKey:
+    """The private key in a file; RefusedFileError where there is none that can sign."""
+    keys = [key for key in _read(path) if isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey)]
+    if not keys:
+        raise errors.RefusedFileError(f"key file {path}: no private RSA or elliptic curve key in it")
+    return keys[0]
+
+
+def load_public(path: pathlib.Path) -> list[Public]:
+    """All keys in a file, of private ones their public part; RefusedFileError where there are none."""
+    keys = [
+        key.public_key() if isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) else key
+        for key in _read(path)
+    ]
+    if not keys:
+        raise errors.RefusedFileError(f"key file {path}: no RSA or elliptic curve key in it")
+    return keys
+
+
+def _read(path: pathlib.Path) -> list[PrivateKey | Public]:
+    try:
+        blocks = [_LABEL + block for block in path.read_bytes().split(_LABEL)[1:]]
+        return [key for block in blocks for key in _parse(block)]
+    except OSError as error:
+        raise errors.RefusedFileError(f"key file {path}: cannot be read: {error.strerror}") from error
+    except (ValueError, TypeError) as error:
+        raise errors.RefusedFileError(f"key file {path}: cannot be read: {error}") from error
+
+
+def _parse(block: bytes) -> list[PrivateKey | Public]:
+    """The key in a block of PEM; nothing for a block that is something else, such as parameters of a curve."""
+    label = block[len(_LABEL) : block.index(b"-----", len(_LABEL))]
+    key: object = None
+    if label.endswith(b"PRIVATE KEY"):
+        key = serialization.load_pem_private_key(block, password=None)
+    elif label.endswith(b"PUBLIC KEY"):
+        key = serialization.load_pem_public_key(block)
+    if isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPublicKey | ec.EllipticCurvePublicKey):
+        return [key]
+    return []
