@@ -94,8 +94,7 @@ class Registration:
             if sockets.get(path) != failure.socket:
                 del self._failures[path]
         for path, socket in sockets.items():
-            failure = self._failures.get(path)
-            is_due = failure is None or failure.due <= self._clock.monotonic()
+            is_due = path not in self._failures or self._failures[path].due <= self._clock.monotonic()
             if path not in self._registered and path not in self._attempts and is_due:
                 self._attempts[path] = asyncio.create_task(self._attempt(socket), name=f"registration of {path}")
 
