@@ -28,6 +28,8 @@ class LimitRanger:
 
     def admit(self, proposal: Proposal) -> None:
         """Sets the defaults of a pod's containers, and notes in an annotation which."""
+        if not self._store.changed(_RANGES):
+            return
         for each in self._ranges(proposal):
             containers = [item for item in each["spec"].get("limits") or () if item["type"] == limitranges.CONTAINER]
             limits, requests = (_merged(containers, field) for field in ("default", "defaultRequest"))
@@ -40,6 +42,8 @@ class LimitRanger:
 
     def validate(self, proposal: Proposal) -> None:
         """Refuses what is out of bounds."""
+        if not self._store.changed(_RANGES):
+            return
         for each in self._ranges(proposal):
             limits = _read(each, limitrange.LimitRange).spec.limits
             document = proposal.document()
@@ -54,10 +58,9 @@ class LimitRanger:
 
     def _ranges(self, proposal: Proposal) -> Iterator[Mapping[str, Any]]:
         write, stored = proposal.write, proposal.stored
-        if not self._store.changed(_RANGES) or write.subresource not in _SUBRESOURCES:
-            return
         # Whatever goes may be as it is.
-        if stored is None or "deletionTimestamp" not in stored.value["metadata"]:
+        is_going = stored is not None and "deletionTimestamp" in stored.value["metadata"]
+        if not is_going and write.subresource in _SUBRESOURCES:
             for each in self._store.list(_RANGES, write.namespace).records:
                 yield each.value
 
