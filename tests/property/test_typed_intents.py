@@ -41,6 +41,7 @@ STATUSES = st.builds(
 )
 LABELS = st.dictionaries(st.sampled_from(["x", "y", "not a key!"]), st.sampled_from(["1", "2"]), max_size=2)
 FINALIZERS = st.lists(st.sampled_from([FINALIZER, "example.com/keep", "unqualified"]), max_size=2, unique=True)
+GOOD_FINALIZERS = st.lists(st.sampled_from([FINALIZER, "example.com/keep"]), max_size=2, unique=True)
 
 
 class Act(NamedTuple):
@@ -312,6 +313,36 @@ async def _finalizers_and_status(plain: Twin, act: Act, known: Claim) -> None:
         await restate(await finalize(known))
     else:
         await finalize(await restate(known))
+
+
+@SETTINGS
+@hypothesis.given(finalizers=GOOD_FINALIZERS, is_other=st.booleans(), is_kept=st.booleans())
+def test_deletions_together_with_the_last_finalizer(finalizers: list[str], is_other: bool, is_kept: bool) -> None:
+    """What is left of a claim that is let go and deleted at once, and what is told of it in the end."""
+
+    async def run() -> None:
+        typed, plain = await twins()
+        for twin in (typed, plain):
+            await twin.client.create(new(finalizers=tuple(finalizers)))
+        known, ours = await plain.current(), await typed.current()
+        if is_other:
+            ours = msgspec.structs.replace(ours, metadata=msgspec.structs.replace(ours.metadata, uid="other"))
+        kept = tuple(finalizers) if is_kept else ()
+        before = typed.store.revision
+        said = await outcome(typed.client.commit([transactions.Finalizers(ours, kept), transactions.Delete(ours)]))
+        if is_other:
+            assert said != "done"
+            assert typed.store.revision == before
+            return
+        assert said == "done"
+        patch = patches.merge({"metadata": {"finalizers": kept or None}}, patches.unchanged(known))
+        await plain.client.patch(Claim, "c", patch=patch, namespace="default")
+        await plain.client.delete(Claim, "c", namespace="default", preconditions=patches.same(known))
+        assert typed.store.revision == before + 1
+        assert typed.held() == plain.held()
+        assert typed.told()[-1] == plain.told()[-1]
+
+    asyncio.run(run())
 
 
 @SETTINGS

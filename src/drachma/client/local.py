@@ -276,6 +276,8 @@ class LocalClient:
                 return self._binding(bound, node)
             case transactions.Finalizers(known, finalizers):
                 return self._finalizers(known, finalizers)
+            case transactions.Delete(known):
+                return self._deletion(known)
             case transactions.ClaimState(known):
                 return Write("patch", self._status_of(known), change, self._managed)
             case transactions.ClaimNames(known):
@@ -308,6 +310,12 @@ class LocalClient:
         place = self._object(target.of(type(known)), metadata.namespace, name=metadata.name)
         body = {"finalizers": list(finalizers), **patches.unchanged(known).metadata}
         return Write("patch", place, body, self._managed)
+
+    def _deletion(self, known: meta.Object) -> Write:
+        metadata = known.metadata
+        options = bodies.delete_options(patches.same(known), None, propagation=None)
+        place = self._object(target.of(type(known)), metadata.namespace, name=metadata.name)
+        return Write("delete", place, options, {})
 
     def _status_of(self, known: meta.Object) -> Place:
         metadata = known.metadata
@@ -362,7 +370,7 @@ def _read(change: transactions.Change, stored: Stored) -> meta.Object | None:
         case transactions.Patch(kind):
             patched: meta.Object = _reader(target.of(kind))(stored)
             return patched
-        case transactions.Bind():
+        case transactions.Bind() | transactions.Delete():
             return None
 
 

@@ -67,7 +67,13 @@ class ClaimNames(NamedTuple):
     statuses: tuple[pod.PodResourceClaimStatus, ...]
 
 
-Change: TypeAlias = Create | Update | Patch | Bind | Finalizers | ClaimState | ClaimNames
+class Delete(NamedTuple):
+    """The deletion of this very object, as by ``Client.delete`` with its uid for a precondition."""
+
+    known: meta.Object
+
+
+Change: TypeAlias = Delete | Create | Update | Patch | Bind | Finalizers | ClaimState | ClaimNames
 
 
 @runtime_checkable
@@ -75,7 +81,7 @@ class Transactions(Protocol):
     """What a client offers beside ``protocol.Client`` where its server can do it."""
 
     async def commit(self, changes: Sequence[Change]) -> Sequence[Any]:
-        """The objects as they are then, in the order of the changes; None for bindings.
+        """The objects as they are then, in the order of the changes; None for bindings and deletions.
 
         Each change is made as if those before it had happened, and those to the same object become one version of it.
 

@@ -2,7 +2,8 @@
 
 A claim whose last user went is deallocated in the same write, so no scheduler ever sees it allocated and unused. All
 writes ask for the version that was looked at: whoever reserves the claim meanwhile wins, and the claim comes again.
-Where the server makes several changes at once, the finalizer goes in the same version.
+Where the server makes several changes at once, the finalizer goes in the same version. A claim that was made for a pod
+which is certainly gone goes as a whole then, with all that it had: otherwise the garbage collector deletes it later.
 """
 
 from collections import OrderedDict
@@ -105,13 +106,23 @@ class Upkeep:
             if status != claim.status:
                 claim = await self._write_status(claim, status)
             return await self._unprotect(claim) if is_unprotected else claim
-        changed = transactions.Update(structs.replace(claim, status=status), "status")
-        released = transactions.Finalizers(claim, _unprotected(claim))
+        unprotected = _unprotected(claim)
+        changes: list[transactions.Change] = [transactions.ClaimState(claim, status, unprotected)]
+        if self._is_orphan(claim):
+            # It goes with its allocation: whoever counts devices learns from its end that they are free.
+            changes = [transactions.Finalizers(claim, unprotected), transactions.Delete(claim)]
         try:
-            written: Claim = (await self._transactions.commit([changed, released]))[-1]
+            written: Claim = (await self._transactions.commit(changes))[0]
         except errors.CommitRefusedError as error:
             raise error.refusal from error
         return written
+
+    def _is_orphan(self, claim: Claim) -> bool:
+        """Whether a claim is certainly without the pod that it was made for, and nobody else owns it."""
+        if claim.metadata.deletion_timestamp is not None or len(claim.metadata.owner_references) != 1:
+            return False
+        owner = ownership.owning_pod(claim)
+        return owner is not None and owner.uid in self._deleted
 
     async def _write_status(self, claim: Claim, status: resourceclaim.ResourceClaimStatus) -> Claim:
         content: dict[str, object] = {"reservedFor": status.reserved_for or None}

@@ -26,7 +26,6 @@ Document = dict[str, Any]
 
 _decode = msgspec.json.Decoder().decode
 
-_STATUS: Final = ("status",)
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 
 
@@ -131,12 +130,12 @@ class DocumentStrategy:
         content = {field: value for field, value in document.items() if field not in _ENVELOPE}
         return Subject(dict(document["metadata"]), content)
 
-    def restate(self, old: Subject, status: Any) -> Subject:
-        return Subject(dict(old.metadata), {**old.content, "status": status}, touches=_STATUS)
+    def restate(self, old: Subject, status: Any, *, fields: tuple[str, ...] = ()) -> Subject:
+        return Subject(dict(old.metadata), {**old.content, "status": status}, touches={"status": fields})
 
     def amended(self, document: Mapping[str, Any], subject: Subject) -> Document:
         amended = {**document, "metadata": subject.metadata}
-        for field in subject.touches:
+        for field in subject.touches or ():
             amended[field] = subject.content[field]
         emptyfields.fill(amended, self._filled)
         return amended
@@ -188,12 +187,7 @@ class DocumentStrategy:
         if "status" in content:
             content["status"] = dict(content["status"])
         self.prepare_status(content, old.content, subject, write)
-        if subject.touches:
-            # Its metadata was looked at when it was written.
-            subject.checked = objectmeta.decoded(subject.metadata)
-            problems = []
-        else:
-            problems = list(self._check_metadata_update(subject, old))
+        problems = list(self._check_metadata_update(subject, old))
         problems += self.check_status(content, old.content, subject)
         if problems:
             raise self._refusal(problems, subject)

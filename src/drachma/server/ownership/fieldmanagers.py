@@ -5,7 +5,7 @@ the version that the client spoke, so objects are converted to it where it diffe
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
@@ -56,7 +56,7 @@ def updated(
     write: Write,
     *,
     wanted: options.WriteOptions,
-    within: Sequence[str] = (),
+    within: Collection[str] = (),
 ) -> Sequence[dict[str, Any]]:
     """The entries of a changed document: what changes belongs to the writer. It is ``within`` these fields, if any."""
     return managedfields.entries_after_update(

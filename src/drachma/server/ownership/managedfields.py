@@ -8,7 +8,7 @@ Public: ``entries_after_create(document, *, manager, kind, now)`` and ``entries_
 after)``, because time alone is no change.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -40,7 +40,7 @@ def entries_after_update(
     kind: managers.Kind,
     now: datetime,
     interner: parts.Interner,
-    within: Sequence[str] = (),
+    within: Collection[str] = (),
 ) -> Sequence[Document]:
     """The entries that an object has after a write; ``old`` is None for a create. There may be none.
 
@@ -71,7 +71,7 @@ def entries_after_update(
     return encode(_capped(owners))
 
 
-def _only(fields: Sequence[str], document: Document) -> Document:
+def _only(fields: Collection[str], document: Document) -> Document:
     """A document without its other fields, or all of it where none are named."""
     return {field: document[field] for field in fields if field in document} if fields else document
 

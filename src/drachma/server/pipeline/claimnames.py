@@ -34,6 +34,5 @@ class ClaimNames:
             patch = patches.strategic({"status": {_FIELD: wanted.statuses}}, patches.same(wanted.known))
             return self._otherwise(patch.data)(stored)
         strategy = self._write.served.strategy
-        return strategy.restate(
-            strategy.load(stored), {**status, _FIELD: [msgspec.to_builtins(each) for each in wanted.statuses]}
-        )
+        named = {**status, _FIELD: [msgspec.to_builtins(each) for each in wanted.statuses]}
+        return strategy.restate(strategy.load(stored), named, fields=(_FIELD,))

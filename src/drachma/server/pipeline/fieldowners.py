@@ -38,7 +38,7 @@ def own_updated(proposal: Proposal) -> None:
     if not subject.is_owned:
         document = proposal.document()
         entries = fieldmanagers.updated(
-            document, stored.value, proposal.write, wanted=proposal.options, within=subject.touches
+            document, stored.value, proposal.write, wanted=proposal.options, within=subject.touches or ()
         )
         _set(subject.metadata, entries)
 

@@ -6,7 +6,7 @@ names its strategy; most derive from ``server.kinds.document``.
 
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,18 +21,23 @@ from drachma.store import record
 _T = TypeVar("_T")
 
 
+Touches: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Fields that a change touches, each with those in it, or none where that may be any."""
+
+
 class Subject:
     """An object on its way into the store: its metadata as a document, the rest as its strategy likes it.
 
     ``is_owned`` says that its managed fields are up to date already, as those of a server-side apply. ``touches`` are
-    the only fields in which it differs from what is stored, where a typed change names them: then what holds for the
-    rest of it was seen to when that was written. ``checked`` is the metadata as rules look at it, once it is prepared.
+    the only fields in which it differs from what is stored, where a typed change names them, each with those in it that
+    do if not any may: then what holds for the rest of it was seen to when that was written. ``checked`` is the metadata
+    as rules look at it, once it is prepared.
     """
 
     __slots__ = ("checked", "content", "is_owned", "metadata", "touches")
 
     def __init__(
-        self, metadata: Metadata, content: Any, *, is_owned: bool = False, touches: tuple[str, ...] = ()
+        self, metadata: Metadata, content: Any, *, is_owned: bool = False, touches: Touches | None = None
     ) -> None:
         self.metadata = metadata
         self.content = content
@@ -96,8 +101,11 @@ class Strategy(Protocol):
     def load(self, document: Mapping[str, Any]) -> Subject:
         """A stored document."""
 
-    def restate(self, old: Subject, status: Any) -> Subject:
-        """A stored object with another status, which is all that it touches; a struct where the kind has one."""
+    def restate(self, old: Subject, status: Any, *, fields: tuple[str, ...] = ()) -> Subject:
+        """A stored object with another status, a struct where the kind has one.
+
+        That is all that it touches, and of it only these fields where there are any.
+        """
 
     def document(self, subject: Subject) -> dict[str, Any]:
         """The form that is stored: kind, apiVersion, metadata, then the rest."""

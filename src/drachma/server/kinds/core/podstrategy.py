@@ -23,6 +23,8 @@ from drachma.validation.podspec import spec as spec_rules
 from drachma.validation.podspec import status as status_rules
 from drachma.values import names
 
+_CLAIM_NAMES: Final = {"status": ("resourceClaimStatuses",)}
+
 _GATED: Final = {
     "type": "PodScheduled",
     "status": "False",
@@ -109,9 +111,17 @@ class PodStrategy(TemplatedStrategy):
             content.update(podfields.drop_disabled(content, old=dict(old), gates=self._gates))
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
+        if subject.touches == _CLAIM_NAMES and not self._drops_fields:
+            # Nothing is to be prepared or looked at but that.
+            subject.checked = objectmeta.decoded(subject.metadata)
+            problems = list(
+                claim_rules.check_status(self._view(subject.content, subject), self._view(old.content, subject))
+            )
+            if problems:
+                raise self._refusal(problems, subject)
+            return
         # A kubelet cannot change who owns a pod, or whether it is deleted.
-        if not subject.touches:
-            taken(subject.metadata, old.metadata, "ownerReferences", "deletionTimestamp")
+        taken(subject.metadata, old.metadata, "ownerReferences", "deletionTimestamp")
         super().update_status(subject, old, write)
 
     def check(self, content: Document, subject: Subject) -> Errors:

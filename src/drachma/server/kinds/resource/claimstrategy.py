@@ -44,8 +44,8 @@ class ClaimStrategy(DeviceStrategy):
         fields = {field: part(getattr(made, field)).changed(self._defaulted, field).value for field in self._fields}
         return Subject(objectmeta.normalized(made.metadata), self._kind.model(**fields))
 
-    def restate(self, old: Subject, status: Any) -> Subject:
-        return super().restate(old, self._defaulted(status, "status"))
+    def restate(self, old: Subject, status: Any, *, fields: tuple[str, ...] = ()) -> Subject:
+        return super().restate(old, self._defaulted(status, "status"), fields=fields)
 
     def _defaulted(self, value: Any, field: str) -> Any:
         return getattr(defaults.apply(structs.replace(self._blank, **{field: value}), now=_NEVER), field)

@@ -4,7 +4,7 @@ What is right and wrong with an object is decided by :mod:`drachma.validation`; 
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -17,8 +17,6 @@ from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.store import record
 from drachma.validation import context, writes
-
-_STATUS: Final = ("status",)
 
 _decode = msgspec.json.Decoder().decode
 
@@ -55,12 +53,13 @@ class DeviceStrategy:
         except msgspec.ValidationError:
             return codec.decode(document)
 
-    def restate(self, old: Subject, status: Any) -> Subject:
-        return Subject(dict(old.metadata), structs.replace(old.content, status=status), touches=_STATUS)
+    def restate(self, old: Subject, status: Any, *, fields: tuple[str, ...] = ()) -> Subject:
+        content = structs.replace(old.content, status=status)
+        return Subject(dict(old.metadata), content, touches={"status": fields})
 
     def amended(self, document: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
         amended = {**document, "metadata": subject.metadata}
-        for field in subject.touches:
+        for field in subject.touches or ():
             amended[field] = self._stored(getattr(subject.content, field), field)
         return amended
 
