@@ -375,7 +375,8 @@ def _read(change: transactions.Change, stored: Stored) -> meta.Object | None:
 
 
 def _reader(wanted: target.Target[ObjectT]) -> Callable[[Stored], ObjectT]:
-    return cast(Callable[[Stored], ObjectT], _remembering_reader(wanted))
+    # As texts, because subscribing a type costs more than the rest of it.
+    return cast("Callable[[Stored], ObjectT]", _remembering_reader(wanted))
 
 
 @functools.lru_cache(maxsize=256)
@@ -386,4 +387,4 @@ def _remembering_reader(wanted: target.Target[Any]) -> Callable[[Stored], Any]:
     def read(stored: Stored) -> Any:
         return decode(stored.data)
 
-    return cast(Callable[[Stored], Any], read)
+    return cast("Callable[[Stored], Any]", read)

@@ -49,19 +49,17 @@ class Part:
 
         What the function raises is raised, and not remembered.
         """
-        key = (function, *facts)
-        result = self._derived.get(key, _UNKNOWN)
-        if result is _UNKNOWN:
-            result = self._derived[key] = function(self.value, *facts)
-        return result  # type: ignore[no-any-return]
+        key, derived = (function, *facts), self._derived
+        if key not in derived:
+            derived[key] = function(self.value, *facts)
+        return derived[key]  # type: ignore[no-any-return]
 
     def changed(self, function: Callable[..., Any], *facts: Hashable) -> "Part":
         """The part for ``function(value, *facts)``, which is something else or the same."""
-        key = (_CHANGED, function, *facts)
-        result = self._derived.get(key)
-        if result is None:
-            result = self._derived[key] = self._interner.part(function(self.value, *facts))
-        return result
+        key, derived = (_CHANGED, function, *facts), self._derived
+        if key not in derived:
+            derived[key] = self._interner.part(function(self.value, *facts))
+        return derived[key]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"Part({self.value!r})"
@@ -94,17 +92,17 @@ class Interner:
 
     def part(self, value: Any) -> Part:
         """The part for a document or a struct, which nobody changes from now on."""
-        part = self._by_id.get(id(value))
-        if part is not None:
-            return part
+        identity = id(value)
+        if identity in self._by_id:
+            return self._by_id[identity]
         text = _encode(value)
         # Structs of two types may be written alike.
         key = text if value.__class__ is dict else (value.__class__, text)
-        return self._young.get(key) or self._enter(key, text, value)
+        return self._young[key] if key in self._young else self._enter(key, text, value)
 
     def read(self, text: bytes) -> Part:
         """The part for the document that is written so, in the form that documents are encoded in here."""
-        return self._young.get(text) or self._enter(text, text, _UNKNOWN)
+        return self._young[text] if text in self._young else self._enter(text, text, _UNKNOWN)
 
     def _enter(self, key: Hashable, text: bytes, value: Any) -> Part:
         part = self._old.pop(key, None) or Part(self, _decode(text) if value is _UNKNOWN else value)

@@ -38,8 +38,10 @@ class Collection:
         self._events: list[record.Event] = []
 
     def get(self, namespace: str, name: str) -> record.Record | None:
-        found = self._namespaces.get(namespace)
-        return None if found is None else found.records.get(name)
+        if namespace not in self._namespaces:
+            return None
+        records = self._namespaces[namespace].records
+        return records.get(name)
 
     def restore(self, item: record.Record) -> None:
         """Puts in an object whose history is compacted."""

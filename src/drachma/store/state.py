@@ -40,9 +40,9 @@ class State:
         self._log_bytes = 0
 
     def get(self, key: record.Key) -> record.Record | None:
+        # Every write asks several times, so nothing is called for it.
         resource, namespace, name = key
-        found = self._collections.get(resource)
-        return None if found is None else found.get(namespace, name)
+        return self._collections[resource].get(namespace, name) if resource in self._collections else None
 
     def changed(self, resource: str) -> int:
         found = self._collections.get(resource)

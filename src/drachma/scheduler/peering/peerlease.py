@@ -17,7 +17,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import lease
 from drachma.client import patches, protocol
-from drachma.runtime import clock
+from drachma.runtime import clock, resourceversion
 from drachma.scheduler.peering import announcements, membership
 
 _log = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ class PeerLease:
         try:
             patch = patches.merge(content)
             written = await self._client.patch(lease.Lease, self.name, namespace=NAMESPACE, patch=patch)
-            return int(written.metadata.resource_version)
+            return resourceversion.number(written.metadata.resource_version)
         except errors.ObjectNotFoundError:
             # The first time; or others took this scheduler for dead.
             place = {"name": self.name, "namespace": NAMESPACE, "labels": {"drachma/component": "scheduler"}}

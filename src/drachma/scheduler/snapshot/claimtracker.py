@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from drachma.allocator import allocated
 from drachma.api import meta, resourceclaim
 from drachma.claims import identity, wellknown
-from drachma.runtime import cache
+from drachma.runtime import cache, resourceversion
 from drachma.values import forkmap
 
 
@@ -92,7 +92,8 @@ class ClaimTracker:
             if key in self._since:
                 del self._since[key]
         elif stored is None or stored.status.allocation is None:
-            self._since[key] = int(claim.metadata.resource_version or 0) if is_exact and stored is not None else 0
+            version = claim.metadata.resource_version
+            self._since[key] = resourceversion.number(version) if is_exact and stored is not None else 0
         if (
             claim.metadata.annotations
             and claim.metadata.annotations.get(wellknown.EXTENDED_RESOURCE_ANNOTATION) == "true"
@@ -164,6 +165,10 @@ class ClaimTracker:
         before = self._counted.get(key)
         if before is effective or before == effective:
             return
+        if before is not None and effective is not None and before.devices == effective.devices:
+            # The very devices that were in flight, with the time at which that was written.
+            self._counted[key] = effective
+            return
         pools = identity.pools_of(before) | identity.pools_of(effective)
         if effective is None:
             del self._counted[key]
@@ -176,4 +181,4 @@ class ClaimTracker:
 
 def _is_newer(version: str, other: str) -> bool:
     """Whether a resource version is as new as another one or newer; without versions nothing is."""
-    return version == other != "" or int(version or 0) > int(other or 0)
+    return version == other != "" or resourceversion.number(version) > resourceversion.number(other)

@@ -237,8 +237,13 @@ def _ordered(entries: list[Document]) -> list[Document]:
 
 
 def _order(entry: Document) -> tuple[str, ...]:
-    get = entry.get
-    return entry["operation"], get("time") or "", get("manager", ""), entry["apiVersion"], get("subresource", "")
+    return (
+        entry["operation"],
+        (entry["time"] or "") if "time" in entry else "",
+        entry["manager"] if "manager" in entry else "",  # noqa: SIM401 - asked at every write
+        entry["apiVersion"],
+        entry["subresource"] if "subresource" in entry else "",  # noqa: SIM401
+    )
 
 
 def _is_kept(owned: Owned) -> bool:

@@ -110,9 +110,16 @@ def of_change(
     for entry in entries:
         if entry["apiVersion"] != kind.api_version:
             return None
-        get, operation = entry.get, entry["operation"]
-        version = "" if operation == managers.APPLY else kind.api_version
-        owners.append((get("manager", ""), operation, version, get("subresource", ""), get("fieldsV1")))
+        operation = entry["operation"]
+        owners.append(
+            (
+                entry["manager"] if "manager" in entry else "",  # noqa: SIM401 - asked at every write
+                operation,
+                "" if operation == managers.APPLY else kind.api_version,
+                entry["subresource"] if "subresource" in entry else "",  # noqa: SIM401
+                entry["fieldsV1"] if "fieldsV1" in entry else None,  # noqa: SIM401
+            )
+        )
     text = _encode((owners, compared, manager, kind.resets))
     if _BY_UID not in text and _BY_IP not in text:
         return _shares(interner.read(text).derive(_of_change), ())

@@ -83,12 +83,15 @@ def _fill(document: dict[str, Any], plan: _Plan) -> None:
         if name not in document:
             document[name] = value
     below = plan.below
-    for name in below.keys() & document.keys():
+    for name in below:
+        if name not in document:
+            continue
         is_map, inner = below[name]
         value = document[name]
-        if isinstance(value, dict) and not is_map:
+        kind = value.__class__
+        if kind is dict and not is_map:
             _fill(value, inner)
-        elif is_map or isinstance(value, list):
-            for item in value.values() if isinstance(value, dict) else value or ():
-                if isinstance(item, dict):
+        elif is_map or kind is list:
+            for item in value.values() if kind is dict else value or ():
+                if item.__class__ is dict:
                     _fill(item, inner)

@@ -115,12 +115,11 @@ class Object(msgspec.Struct, frozen=True, eq=False, dict=True):
     def plan(self, kind: type[_PlanT]) -> _PlanT:
         """The plan of one kind for this type: made once, and kept as long as the type is."""
         plans = self._plans
-        found = plans.get(kind)
-        if found is None:
+        if kind not in plans:
             # Known before it is complete, because the type may refer to itself.
-            found = plans[kind] = kind()
-            found.complete(self)
-        return found
+            plans[kind] = kind()
+            plans[kind].complete(self)
+        return plans[kind]  # type: ignore[no-any-return]
 
     @functools.cached_property
     def _plans(self) -> dict[type[Any], Any]:

@@ -152,8 +152,7 @@ class Served:
 
     def derive(self, make: Callable[..., _T], *of: Hashable) -> _T:
         """``make(served, *of)``, made once. ``of`` are names that the kind knows, so there are few of them."""
-        key = (make, *of)
-        found = self._derived.get(key)
-        if found is None:
-            found = self._derived[key] = make(self, *of)
-        return found
+        key, derived = (make, *of), self._derived
+        if key not in derived:
+            derived[key] = make(self, *of)
+        return derived[key]  # type: ignore[no-any-return]
