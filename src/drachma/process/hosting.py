@@ -47,6 +47,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
 
     application: asgi.Application
     url: str
+    remote_url: str = ""
     authority: bytes
     token: str
     ready: Callable[[], None]
@@ -88,6 +89,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
             host = Host(
                 application=application,
                 url=bound.url,
+                remote_url=bound.remote_url,
                 authority=files.authority.read_bytes(),
                 token=token,
                 ready=waits.release,
@@ -130,7 +132,8 @@ async def _announce(
         except errors.RefusedFileError:
             server.should_exit = True
             raise
-    options.announce(f"serving on {host.url}")
+    elsewhere = f", for other machines on {host.remote_url}" if host.remote_url else ""
+    options.announce(f"serving on {host.url}{elsewhere}")
 
 
 async def _ended(*tasks: asyncio.Task[None]) -> None:

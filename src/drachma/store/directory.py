@@ -6,10 +6,14 @@ that happens, so a stale lock file is never in the way.
 
 import contextlib
 import fcntl
+import logging
 import os
 import pathlib
+import stat
 
 from drachma import errors
+
+_logger = logging.getLogger(__name__)
 
 
 class Directory:
@@ -44,6 +48,7 @@ def acquire(path: pathlib.Path) -> Directory:
     lock_file = path / "drachma.lock"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _warn_of_others(path)
         lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise errors.RefusedFileError(
@@ -68,3 +73,10 @@ def acquire(path: pathlib.Path) -> Directory:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     return Directory(path, lock=lock)
+
+
+def _warn_of_others(path: pathlib.Path) -> None:
+    """Keys, tokens and secrets are in there. Files have modes of their own, but who may write can exchange them."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+        _logger.warning("data directory %s: others may write to it (mode %04o); it should have mode 0700", path, mode)

@@ -16,7 +16,7 @@ from uvicorn.protocols.http import httptools_impl
 from drachma import errors
 from drachma.server.access import authentication, certificates
 from drachma.server.user import User
-from drachma.server.wire import app
+from drachma.server.wire import app, connections
 
 GRACE_SECONDS: Final = 30
 """How long a server that stops waits for requests under way."""
@@ -27,6 +27,7 @@ GOODBYE_SECONDS: Final = 1.0
 IDLE_SECONDS: Final = 120
 """How long a connection without requests stays open."""
 
+_ALL_ADDRESSES: Final = ("0.0.0.0", "::")
 _BACKLOG: Final = 2048
 _METHODS: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT"})
 _UNKNOWN_METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP/1\.[01]\r\n")
@@ -54,9 +55,14 @@ class Address(NamedTuple):
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 
     @property
+    def remote_url(self) -> str:
+        """How clients elsewhere may reach it, where it listens on all addresses; else empty."""
+        return f"https://{socket.gethostname()}:{self.port}" if self.host in _ALL_ADDRESSES else ""
+
+    @property
     def hosts(self) -> tuple[str, ...]:
         """The names and addresses that the server's certificate must have."""
-        own = () if self.host in ("0.0.0.0", "::") else (self.host,)
+        own = () if self.host in _ALL_ADDRESSES else (self.host,)
         return (*own, "127.0.0.1", "::1", "localhost", socket.gethostname(), "kubernetes", "kubernetes.default.svc")
 
 
@@ -98,10 +104,16 @@ class Server(uvicorn.Server):
     """Serves an application; watches end first when it stops, so that nothing keeps it waiting."""
 
     def __init__(
-        self, application: app.Application, files: certificates.Files, *, client_authority: pathlib.Path | None = None
+        self,
+        application: app.Application,
+        files: certificates.Files,
+        *,
+        client_authority: pathlib.Path | None = None,
+        limits: connections.Limits | None = None,
     ) -> None:
         """``client_authority`` has authorities that clients' certificates may be of, beside the server's own."""
         self._application = application
+        self._limits = limits or connections.limits_of_process()
         super().__init__(
             _Config(
                 application,
@@ -123,6 +135,25 @@ class Server(uvicorn.Server):
                 ssl_cert_reqs=ssl.CERT_OPTIONAL,
             )
         )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens on sockets, within limits that uvicorn does not have."""
+        self.servers = []
+        for opened in sockets or ():
+            opened.listen(_BACKLOG)
+            opened.settimeout(0)
+            listener = connections.Listener(
+                opened,
+                self._make_protocol,
+                context=self.config.ssl,
+                limits=self._limits,
+                connections=lambda: self.server_state.connections,  # type: ignore[arg-type, return-value]
+            )
+            self.servers.append(listener)  # type: ignore[arg-type]
+        self.started = True
+
+    def _make_protocol(self) -> asyncio.Protocol:
+        return _Protocol(config=self.config, server_state=self.server_state, app_state={}, limits=self._limits)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -159,12 +190,20 @@ class Server(uvicorn.Server):
 
 
 class _Protocol(httptools_impl.HttpToolsProtocol):
-    """HTTP with what uvicorn lacks: it tells the application about the client's certificate, and lets it refuse
-    methods that the parser does not know.
+    """HTTP with what uvicorn lacks: it tells the application about the client's certificate, lets it refuse methods
+    that the parser does not know, and gives up clients that do not finish what they begin.
     """
 
-    _user: User | None = None
-    _is_receiving = False
+    def __init__(self, *, limits: connections.Limits | None = None, **of_uvicorn: Any) -> None:
+        super().__init__(**of_uvicorn)
+        self._limits = limits or connections.Limits()
+        self._user: User | None = None
+        self._is_receiving = False
+        self._is_in_head = False
+        self._answering = 0
+        self._head_bytes = 0
+        self._waiting_since = 0.0
+        self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(_Corked(transport))  # type: ignore[arg-type]
@@ -172,18 +211,57 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         certificate = connection.getpeercert() if connection is not None else None
         if certificate:
             self._user = authentication.certificate_user(certificate, connection.getpeercert(binary_form=True))
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def waiting_since(self) -> float | None:
+        """When the connection began to wait for its client; None while requests are answered."""
+        return None if self._answering else self._waiting_since
+
+    def give_up(self) -> None:
+        """Ends the connection without another word: whoever is at the other end does not listen."""
+        self._stop_waiting()
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         method = _UNKNOWN_METHOD.match(data)
-        if method is None or method[1] in _METHODS or self._is_receiving:
-            super().data_received(data)
-            return
-        # The parser takes such a request for broken. Methods that are not served are all answered alike.
-        super().data_received(_UNSERVED_METHOD + data[method.end(1) :])
+        if method is not None and method[1] not in _METHODS and not self._is_receiving:
+            # The parser takes such a request for broken. Methods that are not served are all answered alike.
+            data = _UNSERVED_METHOD + data[method.end(1) :]
+        super().data_received(data)
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > self._limits.head_bytes:
+                self.give_up()
+                return
+        if not self._answering and self._head_timer is None:
+            self._wait_for_head()
+
+    def on_headers_complete(self) -> None:
+        self._answering += 1
+        self._is_in_head = False
+        self._head_bytes = 0
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _wait_for_head(self) -> None:
+        self._waiting_since = self.loop.time()
+        self._head_timer = self.loop.call_later(self._limits.head_seconds, self.give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Says nothing: which streams are served is for the application to answer."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._is_receiving = True
+        self._is_receiving = self._is_in_head = True
         if self._user is not None:
             self.scope["extensions"] = {authentication.EXTENSION: {authentication.USER: self._user}}
 
@@ -194,6 +272,11 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     def on_response_complete(self) -> None:
         # The answer to a HEAD has nothing after its head.
         self.transport.write(b"")
+        self._answering -= 1
+        self._waiting_since = self.loop.time()
+        if self._is_receiving and not self._answering:
+            # The answer did not wait for the rest of the request, which may still come, but not for ever.
+            self._wait_for_head()
         super().on_response_complete()
 
 

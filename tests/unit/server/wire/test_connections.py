@@ -1,0 +1,177 @@
+"""Clients that take their time, on real sockets and with small limits: they are given up, and others are answered."""
+
+import asyncio
+import contextlib
+import pathlib
+import resource
+import ssl
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from drachma.server.access import certificates
+from drachma.server.wire import connections, serving
+from tests.unit.server import client
+
+PATIENT = connections.Limits(handshake_seconds=60, head_seconds=60, count=4)
+IMPATIENT = connections.Limits(handshake_seconds=0.2, head_seconds=0.2, count=100)
+HALF_A_HEAD = b"GET /version HTTP/1.1\r\nhost: x\r\n"
+REQUEST = b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+class Place:
+    """Where the server is."""
+
+    def __init__(self, port: int, trust: ssl.SSLContext) -> None:
+        self._port = port
+        self._trust = trust
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection on which TLS is agreed."""
+        return await self._open(self._trust)
+
+    async def connect_without_tls(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection that says nothing."""
+        return await self._open(None)
+
+    async def _open(self, trust: ssl.SSLContext | None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=trust)
+        self._writers.append(writer)
+        return reader, writer
+
+    async def leave(self) -> None:
+        """Ends all connections."""
+        for writer in self._writers:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+
+class _Server(serving.Server):
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        yield
+
+
+@contextlib.asynccontextmanager
+async def serving_with(limits: connections.Limits, folder: pathlib.Path) -> AsyncIterator[Place]:
+    started = await client.start()
+    opened, bound = serving.bind(serving.Address("127.0.0.1", 0))
+    files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=datetime.now(UTC))
+    server = _Server(started.app, files, limits=limits)
+    task = asyncio.create_task(server.serve(sockets=[opened]))
+    try:
+        async with asyncio.timeout(30):
+            while not server.started:
+                await asyncio.sleep(0)
+            place = Place(bound.port, ssl.create_default_context(cafile=str(files.authority)))
+            yield place
+            await place.leave()
+    finally:
+        server.should_exit = True
+        await task
+        opened.close()
+        await started.store.close()
+
+
+async def ended(reader: asyncio.StreamReader) -> bool:
+    """Returns once the server has ended the connection, whichever way."""
+    with contextlib.suppress(OSError):
+        while await reader.read(1000):
+            pass
+    return True
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    """The first line of an answer."""
+    return await reader.readline()
+
+
+async def test_a_handshake_that_does_not_begin_is_given_up(tmp_path: pathlib.Path) -> None:
+    async with serving_with(IMPATIENT, tmp_path) as place:
+        reader, _ = await place.connect_without_tls()
+        assert await ended(reader)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(HALF_A_HEAD, id="half-a-head"),
+        pytest.param(b"\r\n", id="empty-lines"),
+    ],
+)
+async def test_a_request_that_does_not_become_whole_is_given_up(tmp_path: pathlib.Path, words: bytes) -> None:
+    async with serving_with(IMPATIENT, tmp_path) as place:
+        reader, writer = await place.connect()
+        writer.write(words)
+        assert await ended(reader)
+
+
+async def test_dribbling_buys_no_time(tmp_path: pathlib.Path) -> None:
+    async with serving_with(IMPATIENT, tmp_path) as place:
+        reader, writer = await place.connect()
+        writer.write(HALF_A_HEAD)
+
+        async def dribble() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    writer.write(b"x-more: 1\r\n")
+                    await writer.drain()
+                    await asyncio.sleep(0.05)
+
+        dribbling = asyncio.create_task(dribble())
+        assert await ended(reader)
+        dribbling.cancel()
+
+
+async def test_a_head_too_large_is_given_up(tmp_path: pathlib.Path) -> None:
+    limits = connections.Limits(head_bytes=10_000, count=10)
+    async with serving_with(limits, tmp_path) as place:
+        reader, writer = await place.connect()
+        writer.write(HALF_A_HEAD + b"x: " + b"y" * 20_000)
+        assert await ended(reader)
+
+
+async def test_requests_one_after_the_other_have_their_time_each(tmp_path: pathlib.Path) -> None:
+    async with serving_with(IMPATIENT, tmp_path) as place:
+        reader, writer = await place.connect()
+        for _ in range(3):
+            writer.write(REQUEST[:10])
+            await writer.drain()
+            writer.write(REQUEST[10:])
+            assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+            await reader.readexactly(int(length.partition(b":")[2]))
+
+
+async def test_whoever_waits_longest_makes_room(tmp_path: pathlib.Path) -> None:
+    """Far more clients that say nothing than there is room for, and one that has a question."""
+    async with serving_with(PATIENT, tmp_path) as place:
+        silent = [await place.connect() for _ in range(2)] + [await place.connect_without_tls() for _ in range(10)]
+        reader, writer = await place.connect()
+        writer.write(REQUEST)
+        assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+        assert await ended(silent[0][0])
+
+
+async def test_who_is_being_answered_is_not_given_up(tmp_path: pathlib.Path) -> None:
+    async with serving_with(PATIENT, tmp_path) as place:
+        watches = []
+        for _ in range(PATIENT.count):
+            reader, writer = await place.connect()
+            token = f"authorization: Bearer {client.TOKEN}\r\n"
+            writer.write(f"GET {client.CLAIMS}?watch=1 HTTP/1.1\r\nhost: x\r\n{token}\r\n".encode())
+            assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+            watches.append(reader)
+        refused, _ = await place.connect_without_tls()
+        assert await ended(refused)
+        assert not any(reader.at_eof() for reader in watches)
+
+
+def test_room_is_left_for_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (1024, 4096))
+    assert connections.limits_of_process().count == 1024 - connections.RESERVED_DESCRIPTORS
