@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from drachma.cel import codegen_attributes, codegen_calls, codegen_folds, steps
-from drachma.cel.codegen_writer import Atom, Surprise, Unsuitable, Writer
+from drachma.cel.codegen_writer import Atom, Costly, Surprise, Unsuitable, Writer
 from drachma.cel.runtime import costs, faults, values
 
-__all__ = ["SURPRISES", "Unsuitable", "generate", "source"]
+__all__ = ["SURPRISES", "Costly", "Unsuitable", "generate", "source"]
 
 MAX_NODES: Final = 1000
 MAX_DEPTH: Final = 40

@@ -77,7 +77,7 @@ def _charge(writer: Writer, binding: library.Binding, args: Sequence[Atom], out:
         codes = "".join(f"{arg.code}, " for arg in args)
         writer.count_value(f"{writer.use(binding.charge)}(({codes}), {out.code})")
         # Texts can double with every step, so they must not wait for the end of the function.
-        writer.line(f"if c > {machine.LIMIT}: raise Surprise")
+        writer.line(f"if c > {machine.LIMIT}: raise Costly")
 
 
 def _computed_once(writer: Writer, binding: library.Binding, known: list[Any]) -> Atom:

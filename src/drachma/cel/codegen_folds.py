@@ -139,7 +139,7 @@ def _loop(emitter: codegen.Emitter, node: steps.Fold, scope: codegen_attributes.
         writer.settle()
         if sure is bool and not isinstance(node.step, steps.Logic):
             raise Unsuitable
-        writer.line(f"if c > {machine.LIMIT}: raise Surprise")
+        writer.line(f"if c > {machine.LIMIT}: raise Costly")
         writer.line("n += 1")
         writer.line(f"if not n % {machine.CHECK_EVERY} and I is not None and I(): raise Surprise")
     emitter.loops -= 1

@@ -25,6 +25,10 @@ class Surprise(Exception):  # noqa: N818
     """Raised by generated code where it has no fast answer; the program turns to the stepwise machine."""
 
 
+class Costly(Surprise):
+    """The limit of an evaluation is exceeded, which no other way to evaluate it would change."""
+
+
 class Atom:
     """A value in generated code: how to write it, the class its value surely has, and the value if it is known.
 
@@ -66,6 +70,7 @@ class Writer:
         self.pending = 0
         self.has_loops = False
         self.namespace: dict[str, Any] = {
+            "Costly": Costly,
             "Surprise": Surprise, "Optional": values.Optional, "NONE": values.NONE, "MISSING": values.MISSING,
             "LISTS": kinds.LISTS, "MAPS": kinds.MAPS, "Fault": faults.Fault, "UInt": values.UInt,
         }  # fmt: skip

@@ -177,6 +177,10 @@ class Program:
         if fast is not None:
             try:
                 value, cost = fast(variables, None)
+            except codegen.Costly:
+                # The stepwise machine would get there too, and take a hundred times as long.
+                if limit <= COST_LIMIT:
+                    return stepwise.Result(faults.cost_limit(), limit + 1)
             except codegen.SURPRISES:
                 pass
             else:
