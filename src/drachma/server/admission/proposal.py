@@ -20,11 +20,13 @@ class Proposal:
 
     Steps replace or change ``subject``; its content may be shared, so they replace that as a whole. ``stored`` is the
     version that it changes and ``old`` the same as the kind's strategy has it, once that is known; both are None for a
-    new object.
+    new object. ``name`` is the one that the client gave, empty where the server makes one.
     ``get`` reads other objects as they will be when this one is stored. ``charges`` is what is booked with it.
     """
 
-    __slots__ = ("_content", "_document", "charges", "get", "old", "options", "stored", "strategy", "subject", "write")
+    __slots__ = (
+        "_content", "_document", "charges", "get", "name", "old", "options", "stored", "strategy", "subject", "write",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -38,6 +40,7 @@ class Proposal:
     ) -> None:
         self.subject = subject
         self.write = write
+        self.name: Final[str] = write.name or subject.metadata.get("name") or ""
         self.strategy: Final = write.served.strategy
         self.options = options
         self.get = get

@@ -58,7 +58,7 @@ class Body(msgspec.Struct, frozen=True, eq=False):
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One call. ``warnings`` collects what the client is told beside the answer.
+    """One call. ``warnings`` collects what the client is told beside the answer, ``annotations`` what is audited.
 
     ``surface`` is the API as it was when the call was made, and stays that to its end.
     """
@@ -71,11 +71,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     query: options.Query = {}
     user_agent: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
     def write(self, *, now: datetime, name: str = "") -> Write:
         """What it writes to the object that it is about, or to the one of that name in its collection."""
         target = self.target
         return Write(
+            surface=self.surface,
             served=self.surface.served(target.resource),
             resource=target.resource,
             version=target.version,
@@ -87,4 +89,5 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             user_agent=self.user_agent,
             now=now,
             warnings=self.warnings,
+            annotations=self.annotations,
         )

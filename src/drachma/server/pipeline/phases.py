@@ -42,6 +42,7 @@ from drachma.server.admission import (
     resourcequota,
     runtimeclass,
     serviceaccount,
+    validatingadmissionpolicy,
 )
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call
@@ -204,6 +205,7 @@ def standard(
     features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
     limits = limitranger.LimitRanger(store)
     quotas = resourcequota.ResourceQuota(store)
+    policies = validatingadmissionpolicy.ValidatingAdmissionPolicy(store, authoriser)
     birth = identity.Birth(chance)
     return Phases(
         (
@@ -272,6 +274,8 @@ def standard(
                         of=nodedeclaredfeatures.SLICES,
                         needs_cluster=True,
                     ),
+                    Step("ValidatingAdmissionPolicy", policies.validate, on=_STORES, needs_cluster=True),
+                    RemovalStep("ValidatingAdmissionPolicy", policies.validate_removal),
                 ),
             ),
             Phase(

@@ -50,9 +50,23 @@ class Subject:
         return Subject(dict(self.metadata), self.content, is_owned=self.is_owned, touches=self.touches)
 
 
-class Write(msgspec.Struct, frozen=True, kw_only=True):
-    """The circumstances of a write. ``warnings`` collects what the client is told in Warning headers."""
+class Surface(Protocol):
+    """What is served beside the kind that a write is about."""
 
+    def of_kind(self, api_version: str, kind: str) -> resources.Resource | None:
+        """The resource that objects of this apiVersion and kind belong to, or None."""
+
+    def served(self, resource: resources.Resource) -> "Served":
+        """A resource with its strategy."""
+
+
+class Write(msgspec.Struct, frozen=True, kw_only=True):
+    """The circumstances of a write.
+
+    ``warnings`` collects what the client is told in Warning headers, ``annotations`` what is noted in the audit log.
+    """
+
+    surface: Surface
     served: "Served"
     resource: resources.Resource
     version: str
@@ -64,10 +78,16 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     user_agent: str
     now: datetime
     warnings: list[str]
+    annotations: dict[str, str]
 
     @property
     def api_version(self) -> str:
         return self.resource.api_version(self.version)
+
+    def warn(self, text: str) -> None:
+        """Tells the client something, once, however often the write is decided."""
+        if text not in self.warnings:
+            self.warnings.append(text)
 
 
 class Lookup(Protocol):

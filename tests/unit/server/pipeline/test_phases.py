@@ -60,6 +60,8 @@ check      preconditions                delete
            Priority                     create, update, upsert of scheduling.k8s.io/priorityclasses
            RuntimeClass                 create, upsert of pods
            NodeDeclaredFeatureValidator create, update, upsert of resource.k8s.io/resourceslices
+           ValidatingAdmissionPolicy    create, update, status, upsert, bind, finalizers
+           ValidatingAdmissionPolicy    delete
 quota      ResourceQuota                create, upsert
            ResourceQuota                update, status of persistentvolumeclaims, pods, \
 resource.k8s.io/resourceclaims, services

@@ -1,0 +1,149 @@
+"""Which requests a policy, a binding or a webhook is about: rules, selectors, and versions that are equivalent."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from drachma.server import status
+from drachma.server.admission.request import CREATE, NAMESPACES, UPDATE, Request
+from drachma.server.kinds.core import namespace as namespace_kind
+from drachma.server.reads.reader import Reader
+from drachma.store import record
+from drachma.validation import workload
+from drachma.values import labels
+
+_ANY: Final = "*"
+_EXACT: Final = "Exact"
+
+EXEMPT: Final = frozenset(
+    f"admissionregistration.k8s.io/{plural}"
+    for plural in (
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    )
+)
+"""What policies and webhooks have no say in: whoever locked everybody out must be able to undo it."""
+
+
+class Place(NamedTuple):
+    """What rules look at of a request, apart from its name; there are few different ones."""
+
+    resource: str
+    group: str
+    subresource: str
+    operation: str
+    is_namespaced: bool
+
+    @classmethod
+    def of(cls, request: Request) -> "Place":
+        resource = request.write.resource
+        is_namespaced = bool(request.namespace) and resource.key != NAMESPACES
+        return cls(resource.plural, resource.group, request.subresource, request.operation, is_namespaced)
+
+
+class _Rule:
+    """One resource rule."""
+
+    __slots__ = ("_groups", "_operations", "_resources", "_scope", "_versions", "names")
+
+    def __init__(self, rule: Mapping[str, Any]) -> None:
+        self._operations = frozenset(rule.get("operations") or ())
+        self._groups = frozenset(rule.get("apiGroups") or ())
+        self._versions = frozenset(rule.get("apiVersions") or ())
+        self._resources = [tuple(each.partition("/")[::2]) for each in rule.get("resources") or ()]
+        self._scope = rule.get("scope") or _ANY
+        self.names = frozenset(rule.get("resourceNames") or ())
+
+    def covers(self, place: Place) -> bool:
+        """Whether it can be about the request in some version, of some name."""
+        return (
+            self._in_scope(place)
+            and not self._operations.isdisjoint((_ANY, place.operation))
+            and not self._groups.isdisjoint((_ANY, place.group))
+            and any(
+                resource in (_ANY, place.resource) and below in (_ANY, place.subresource)
+                for resource, below in self._resources
+            )
+        )
+
+    def has_version(self, version: str) -> bool:
+        return not self._versions.isdisjoint((_ANY, version))
+
+    def _in_scope(self, place: Place) -> bool:
+        return self._scope == _ANY or (self._scope == "Namespaced") is place.is_namespaced
+
+
+class Criteria:
+    """Rules and selectors together; without rules, everything that the selectors choose."""
+
+    def __init__(self, document: Mapping[str, Any], *, rules: str) -> None:
+        """``rules`` is the field that has the rules."""
+        self._rules = [_Rule(rule) for rule in document.get(rules) or ()]
+        self._exclusions = [_Rule(rule) for rule in document.get("excludeResourceRules") or ()]
+        self._is_exact = document.get("matchPolicy", _EXACT) == _EXACT
+        self._namespaces = _selector(document.get("namespaceSelector"))
+        self._objects = _selector(document.get("objectSelector"))
+
+    def covers(self, place: Place) -> bool:
+        """Whether requests of a place can match at all."""
+        return not self._rules or any(rule.covers(place) for rule in self._rules)
+
+    def match(self, request: Request, place: Place, *, store: Reader) -> str | None:
+        """The version in which the request matches, or None.
+
+        Raises:
+            status.StatusError: the namespace whose labels are to be looked at does not exist.
+        """
+        if not self._chooses_object(request):
+            return None
+        version = request.write.version
+        if self._exclusions and self._find(self._exclusions, request, place) is not None:
+            return None
+        found = self._find(self._rules, request, place) if self._rules else version
+        if found is None or not self._chooses_namespace(request, store):
+            return None
+        return found
+
+    def _find(self, rules: Sequence[_Rule], request: Request, place: Place) -> str | None:
+        covering = [rule for rule in rules if rule.covers(place) and (not rule.names or request.name in rule.names)]
+        own = request.write.version
+        if any(rule.has_version(own) for rule in covering):
+            return own
+        if self._is_exact:
+            return None
+        others = [version for version in request.write.resource.versions if version != own]
+        return next((version for rule in covering for version in others if rule.has_version(version)), None)
+
+    def _chooses_object(self, request: Request) -> bool:
+        if not self._objects.requirements:
+            return True
+        return any(own is not None and self._objects.matches(own) for own in request.labels())
+
+    def _chooses_namespace(self, request: Request, store: Reader) -> bool:
+        if not self._namespaces.requirements:
+            return True
+        is_namespace = request.write.resource.key == NAMESPACES
+        if not request.namespace and not is_namespace:
+            return True
+        if is_namespace and not request.subresource and request.operation in (CREATE, UPDATE):
+            own = request.labels()[0]
+        else:
+            own = namespace(request.namespace, store).get("metadata", {}).get("labels")
+        return self._namespaces.matches(own or {})
+
+
+def namespace(name: str, store: Reader) -> Mapping[str, Any]:
+    """A namespace; a 404 where there is none."""
+    stored = store.get(record.Key(NAMESPACES, "", name))
+    if stored is None:
+        raise status.not_found(namespace_kind.KIND, name)
+    document: Mapping[str, Any] = stored.value
+    return document
+
+
+def _selector(document: Mapping[str, Any] | None) -> labels.Selector:
+    # What is stored is well formed, and there by default.
+    return workload.matching(document or {}) or labels.NOTHING

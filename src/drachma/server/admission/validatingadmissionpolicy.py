@@ -1,0 +1,279 @@
+"""ValidatingAdmissionPolicy: requests that break a policy are refused, warned about, or noted for the audit.
+
+A policy is evaluated for each binding that matches and each of its parameters. All policies are evaluated, and the
+first refusal is what the client is told.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from drachma.cel import admission, conditions, program, types
+from drachma.server import status
+from drachma.server.access import authorization
+from drachma.server.admission import expressioninputs, matching, policyparameters
+from drachma.server.admission.matching import Criteria, Place
+from drachma.server.admission.policyregistry import Binding, Registry
+from drachma.server.admission.proposal import Proposal, Removal
+from drachma.server.admission.request import RemovalRequest, Request, WriteRequest
+from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
+
+_GROUP: Final = "admissionregistration.k8s.io"
+_CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "Invalid": 422}
+_LONGEST_MESSAGE: Final = 5 * 1024
+_LONGEST_ANNOTATION: Final = 10 * 1024
+_MOST_FAILURES: Final = 50
+_FAILURES_KEY: Final = "validation.policy.admission.k8s.io/validation_failure"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Validation(NamedTuple):
+    expression: conditions.Expression
+    message: str
+    computed: conditions.Expression | None
+    reason: str
+
+
+class Policy:
+    """A policy, compiled."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        spec = document["spec"]
+        self.name: str = document["metadata"]["name"]
+        self.criteria: Final = Criteria(spec["matchConstraints"], rules="resourceRules")
+        self.param_kind: Mapping[str, Any] | None = spec.get("paramKind")
+        self.ignores_failure: bool = spec.get("failurePolicy") == "Ignore"
+        compiler = admission.Compiler(has_params=self.param_kind is not None, composes=True)
+        self.variables: Final = {
+            each["name"]: compiler.declare(each["name"], each["expression"]) for each in spec.get("variables") or ()
+        }
+        self.conditions: Final = [
+            compiled(compiler, each["expression"], types.BOOL) for each in spec.get("matchConditions") or ()
+        ]
+        self.validations: Final = [_validation(compiler, each) for each in spec.get("validations") or ()]
+        self.annotations: Final = [
+            (each["key"], compiled(compiler, each["valueExpression"], types.STRING, types.NULL))
+            for each in spec.get("auditAnnotations") or ()
+        ]
+        self.names: Final = self._names()
+
+    def _names(self) -> frozenset[str]:
+        """The inputs that some expression can read."""
+        expressions = [
+            *self.conditions,
+            *(each.expression for each in self.validations),
+            *(each.computed for each in self.validations if each.computed is not None),
+            *(expression for _, expression in self.annotations),
+            *(conditions.Expression("", variable) for variable in self.variables.values()),
+        ]
+        return frozenset[str]().union(*(each.names for each in expressions))
+
+
+def compiled(
+    compiler: admission.Compiler, text: str, *results: types.Type, authorizer: bool = True
+) -> conditions.Expression:
+    """An expression that was stored; one that does not compile any more fails when it is evaluated."""
+    try:
+        return conditions.Expression(text, compiler.compile(text, *results, authorizer=authorizer))
+    except program.CompilationError as error:
+        return conditions.Expression(text, error)
+
+
+def _validation(compiler: admission.Compiler, document: Mapping[str, Any]) -> _Validation:
+    text = document.get("messageExpression")
+    return _Validation(
+        compiled(compiler, document["expression"], types.BOOL),
+        document.get("message", ""),
+        compiled(compiler, text, types.STRING, authorizer=False) if text else None,
+        document.get("reason") or "Invalid",
+    )
+
+
+class _Denial(NamedTuple):
+    """What speaks against a request; ``position`` is that of the validation."""
+
+    message: str
+    reason: str = "Invalid"
+    position: int = 0
+
+
+class _Verdict(NamedTuple):
+    """What evaluating a policy for one parameter comes to."""
+
+    denials: Sequence[_Denial] = ()
+    annotations: Mapping[str, str] = {}
+    failures: Sequence[str] = ()
+    """What went wrong with annotations; those deny whatever the binding's actions are."""
+
+
+class ValidatingAdmissionPolicy:
+    """Upstream's admission plugin of that name."""
+
+    def __init__(self, store: Reader, authoriser: authorization.Authoriser) -> None:
+        self._store = store
+        self._inputs = expressioninputs.Inputs(store, authoriser)
+        self._registry: Final = Registry(
+            store,
+            policies=f"{_GROUP}/validatingadmissionpolicies",
+            bindings=f"{_GROUP}/validatingadmissionpolicybindings",
+            compile_=Policy,
+        )
+
+    def validate(self, proposal: Proposal) -> None:
+        """Refuses an object that breaks a policy."""
+        if not self._registry.is_empty and proposal.write.resource.key not in matching.EXEMPT:
+            self._validate(WriteRequest(proposal))
+
+    def validate_removal(self, removal: Removal) -> None:
+        """Refuses a deletion that breaks a policy."""
+        if not self._registry.is_empty and removal.write.resource.key not in matching.EXEMPT:
+            self._validate(RemovalRequest(removal))
+
+    def _validate(self, request: Request) -> None:
+        place = Place.of(request)
+        hooks = self._registry.covering(place)
+        if not hooks:
+            return
+        refusals: list[tuple[str, str]] = []
+        failures: list[dict[str, Any]] = []
+        for policy, bindings in hooks:
+            try:
+                version = policy.criteria.match(request, place, store=self._store)
+            except status.StatusError as error:
+                if not policy.ignores_failure:
+                    refusals.append((_denied(policy, None, f"failed to configure policy: {error}"), "Invalid"))
+                continue
+            if version is not None:
+                noted: dict[str, list[str]] = {}
+                for binding in bindings:
+                    refusals += self._enforce(policy, binding, request, version, place, noted, failures)
+                for key, texts in noted.items():
+                    request.write.annotations[f"{policy.name}/{key}"] = ", ".join(dict.fromkeys(texts))
+        if failures:
+            request.write.annotations[_FAILURES_KEY] = _encode(failures[:_MOST_FAILURES]).decode()
+        if refusals:
+            raise _refusal(request, *refusals[0])
+
+    def _enforce(
+        self,
+        policy: Policy,
+        binding: Binding,
+        request: Request,
+        version: str,
+        place: Place,
+        noted: dict[str, list[str]],
+        failures: list[dict[str, Any]],
+    ) -> Iterator[tuple[str, str]]:
+        """The refusals of a policy as one binding has it, with their reasons; adds what is to be noted."""
+        try:
+            criteria = binding.criteria
+            if criteria is not None and criteria.match(request, place, store=self._store) is None:
+                return
+            params = policyparameters.collect(policy.param_kind, binding.param_ref, request, store=self._store)
+        except (status.StatusError, policyparameters.ConfigurationError) as error:
+            if not policy.ignores_failure:
+                yield _denied(policy, binding, f"failed to configure binding: {error}"), "Invalid"
+            return
+        for each in params:
+            inputs = self._inputs.make(policy.names, request, version, params=each)
+            verdict = _evaluate(policy, inputs)
+            for denial in verdict.denials:
+                yield from _act(policy, binding, denial, request.write, failures)
+            for key, text in verdict.annotations.items():
+                noted.setdefault(key, []).append(text[:_LONGEST_ANNOTATION])
+            for failure in verdict.failures:
+                yield _denied(policy, binding, failure), "Invalid"
+
+
+def _act(
+    policy: Policy, binding: Binding, denial: _Denial, write: Write, failures: list[dict[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    for action in binding.actions:
+        if action == "Deny":
+            yield _denied(policy, binding, denial.message), denial.reason
+        elif action == "Warn":
+            title = f"ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}'"
+            write.warn(f"Validation failed for {title}: {denial.message}")
+        elif action == "Audit":
+            failures.append(
+                {
+                    "message": denial.message,
+                    "policy": policy.name,
+                    "binding": binding.name,
+                    "expressionIndex": denial.position,
+                    "validationActions": binding.actions,
+                }
+            )
+
+
+def _denied(policy: Policy, binding: Binding | None, message: str) -> str:
+    by = "" if binding is None else f" with binding '{binding.name}'"
+    return f"ValidatingAdmissionPolicy '{policy.name}'{by} denied request: {message}"
+
+
+def _refusal(request: Request, message: str, reason: str) -> status.StatusError:
+    document = request.forbidden(message).document
+    details = {**document["details"], "causes": [{"message": message}]}
+    return status.StatusError({**document, "reason": reason, "details": details, "code": _CODES[reason]})
+
+
+def _evaluate(policy: Policy, inputs: Mapping[str, Any]) -> _Verdict:
+    try:
+        if policy.conditions:
+            activation = conditions.Activation(inputs, policy.variables, budget=conditions.MATCH_BUDGET)
+            if not conditions.match(policy.conditions, activation):
+                return _Verdict()
+        denials = _denials(policy, inputs)
+        annotations, failures = _annotations(policy, inputs)
+    except (conditions.OutOfBudgetError, conditions.UndecidedError) as error:
+        return _Verdict() if policy.ignores_failure else _Verdict([_Denial(str(error))])
+    return _Verdict(denials, annotations, failures)
+
+
+def _denials(policy: Policy, inputs: Mapping[str, Any]) -> list[_Denial]:
+    activation = conditions.Activation(inputs, policy.variables)
+    outcomes = [activation.evaluate(each.expression) for each in policy.validations]
+    if all(outcome.value is True for outcome in outcomes):
+        return []
+    # Differs from upstream: messages are computed where one is shown, not for every request.
+    messages = conditions.Activation(inputs, policy.variables, budget=activation.budget)
+    denials = []
+    for position, (validation, outcome) in enumerate(zip(policy.validations, outcomes, strict=True)):
+        if outcome.error:
+            if not policy.ignores_failure:
+                denials.append(_Denial(outcome.error, position=position))
+        elif outcome.value is not True:
+            try:
+                denials.append(_Denial(_message(validation, messages), validation.reason, position))
+            except conditions.OutOfBudgetError as error:
+                if not policy.ignores_failure:
+                    denials.append(_Denial(f"failed messageExpression: {error}", position=position))
+    return denials
+
+
+def _message(validation: _Validation, activation: conditions.Activation) -> str:
+    message = ""
+    if validation.computed is not None:
+        computed = activation.evaluate(validation.computed).value
+        if isinstance(computed, str):
+            message = computed.strip()
+            if len(message.encode()) > _LONGEST_MESSAGE or "\n" in message:
+                message = ""
+    return message or validation.message.strip() or f"failed expression: {validation.expression.text.strip()}"
+
+
+def _annotations(policy: Policy, inputs: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    activation = conditions.Activation(inputs, policy.variables)
+    texts: dict[str, str] = {}
+    failures: list[str] = []
+    for key, expression in policy.annotations:
+        outcome = activation.evaluate(expression)
+        if outcome.error:
+            if not policy.ignores_failure:
+                failures.append(outcome.error)
+        elif isinstance(outcome.value, str) and outcome.value.strip():
+            texts[key] = outcome.value.strip()
+    return texts, failures
