@@ -8,7 +8,7 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -41,11 +41,14 @@ class Process:
         return self.process.wait(timeout=60)
 
 
-def start(folder: pathlib.Path, *, listen: str = "127.0.0.1:0", command_name: str = "apiserver") -> Process:
+def start(
+    folder: pathlib.Path, *, listen: str = "127.0.0.1:0", command_name: str = "apiserver", options: Sequence[str] = ()
+) -> Process:
     """Starts a server and waits until it serves; RuntimeError with its output if it does not."""
     kubeconfig = folder / "kubeconfig.yaml"
+    own = ("--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig))
     process = subprocess.Popen(
-        [*_DRACHMA, command_name, "--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig)],
+        [*_DRACHMA, command_name, *own, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -60,9 +63,9 @@ def start(folder: pathlib.Path, *, listen: str = "127.0.0.1:0", command_name: st
 
 
 @contextlib.contextmanager
-def running(folder: pathlib.Path, *, command_name: str = "apiserver") -> Iterator[Process]:
+def running(folder: pathlib.Path, *, command_name: str = "apiserver", options: Sequence[str] = ()) -> Iterator[Process]:
     """A server that is stopped in the end, whatever happens."""
-    server = start(folder, command_name=command_name)
+    server = start(folder, command_name=command_name, options=options)
     try:
         yield server
     finally:
