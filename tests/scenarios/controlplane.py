@@ -48,12 +48,12 @@ class ControlPlane(clusterview.ClusterView):
 
     def launch_scheduler(self, label: str, **settings: Any) -> None:
         """Runs one more scheduler from now on."""
-        self._launch(label, functools.partial(components.scheduler, settings=Settings(**settings)))
+        self.launch(label, functools.partial(components.scheduler, settings=Settings(**settings)))
 
     def launch_controllers(self) -> None:
-        self._launch("controllers", components.controllers)
+        self.launch("controllers", components.controllers)
 
-    def _launch(self, label: str, component: components.Component) -> None:
+    def launch(self, label: str, component: components.Component) -> None:
         chance = random.Random(self._chance.getrandbits(32))
         line = self._lines[label] = lifeline.Lifeline(self._components)
         surroundings = Surroundings(line.client, time=self.clock, chance=chance)

@@ -8,7 +8,7 @@ drivers are idempotent. Texts are the kubelet's.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -16,12 +16,32 @@ from drachma import errors
 from drachma.api import gates as feature
 from drachma.api import pod, resourceclaim
 from drachma.claims import ownership, podclaims, reservation
-from drachma.node import checkpoint, drivers, nodemetrics
-from drachma.node.preparedclaims import PREPARE, UNPREPARE, Device, Key, PreparedClaim, new_record
+from drachma.node import nodemetrics
+from drachma.node.preparedclaims import PREPARE, UNPREPARE, Device, Key, PreparedClaim, PreparedClaims, new_record
 from drachma.runtime import clock
 
 Get: TypeAlias = Callable[[str, str], Awaitable[resourceclaim.ResourceClaim]]
 """The claim of a namespace and name, from the API server; raises what a client raises."""
+
+
+class Instance(Protocol):
+    """A driver that can be asked; see :class:`drachma.node.drivers.Instance`."""
+
+    def request(self, method: str, **fields: Any) -> Any: ...
+    async def call(self, method: str, request: Any) -> Any: ...
+
+
+class Drivers(Protocol):
+    """The drivers of a node; see :class:`drachma.node.drivers.Drivers`."""
+
+    def get(self, driver: str) -> Instance: ...
+
+
+class File(Protocol):
+    """Where prepared claims are remembered; see :class:`drachma.node.checkpoint.Checkpoint`."""
+
+    def load(self) -> tuple[PreparedClaims, str]: ...
+    def save(self, claims: PreparedClaims) -> None: ...
 
 
 class Preparation:
@@ -31,8 +51,8 @@ class Preparation:
         self,
         *,
         get: Get,
-        registered: drivers.Drivers,
-        file: checkpoint.Checkpoint,
+        registered: Drivers,
+        file: File,
         metrics: nodemetrics.NodeMetrics,
         time: clock.Clock,
         gates: feature.Gates,

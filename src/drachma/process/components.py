@@ -3,10 +3,12 @@
 :mod:`drachma.process.embedded` runs several of them in one process, :mod:`drachma.process.standalone` one on its own.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeAlias
 
 from drachma.controllers import descriptors
+from drachma.node import agent
+from drachma.node.runtimes import simulated
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
 
@@ -34,6 +36,12 @@ def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> R
         chance=surroundings.chance,
         registry=surroundings.registry,
     ).run
+
+
+def agents(surroundings: Surroundings, machines: Sequence[agent.Machine]) -> Run:
+    """The agents of simulated machines, with the recorders of their events."""
+    built = agent.Agents(surroundings, machines, simulated.SimulatedRuntime(surroundings.clock))
+    return lambda: controller.run_all(surroundings, [built])
 
 
 ALL: Final[tuple[Component, ...]] = (controllers, scheduler)

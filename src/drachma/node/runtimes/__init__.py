@@ -1,0 +1,1 @@
+"""What runs containers: one Protocol, and the ways there are to fulfil it."""

@@ -1,0 +1,94 @@
+"""Containers that are only imagined: they run, end, fail and take their time to stop as annotations of the pod say.
+
+===================================  ========================================  =====================================
+annotation                           meaning                                   without it
+===================================  ========================================  =====================================
+simulation.drachma.dev/run-seconds   how long a container runs before it ends  ever, if the pod always restarts it, or 1
+simulation.drachma.dev/exit-code     with which code                           0
+simulation.drachma.dev/stop-seconds  how long it takes to stop when asked to   0
+===================================  ========================================  =====================================
+
+With ``.NAME`` behind it an annotation is about the container of that name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Final
+
+from drachma.node.runtimes.protocol import Exit, StartError, Work
+from drachma.runtime import clock
+
+_PREFIX: Final = "simulation.drachma.dev/"
+_SHORT_SECONDS: Final = 1.0
+_TERMINATED: Final = 143
+_KILLED: Final = 137
+
+
+class SimulatedRuntime:
+    """Imagines containers on a clock."""
+
+    name: Final = "simulated://1"
+
+    def __init__(self, time: clock.Clock) -> None:
+        self._clock = time
+        self._started = 0
+
+    async def start(self, work: Work) -> Container:
+        """Never fails but for annotations that cannot be read."""
+        endless = math.inf if work.pod.spec.restart_policy in ("", "Always") else _SHORT_SECONDS
+        seconds = _number(work, "run-seconds", endless)
+        code = int(_number(work, "exit-code", 0))
+        self._started += 1
+        return Container(
+            f"simulated://{work.pod.metadata.uid}/{work.container.name}/{self._started}",
+            seconds=seconds,
+            code=code,
+            stop_seconds=_number(work, "stop-seconds", 0),
+            time=self._clock,
+        )
+
+
+class Container:
+    """A container that is only imagined."""
+
+    def __init__(self, name: str, *, seconds: float, code: int, stop_seconds: float, time: clock.Clock) -> None:
+        self.id: Final = name
+        self._ended: Final[asyncio.Future[Exit]] = asyncio.get_running_loop().create_future()
+        self._stop_seconds = stop_seconds
+        self._clock = time
+        self._life = None if math.isinf(seconds) else asyncio.create_task(self._live(seconds, code), name=name)
+
+    async def wait(self) -> Exit:
+        return await asyncio.shield(self._ended)
+
+    async def stop(self, grace_seconds: float) -> None:
+        if self._ended.done():
+            return
+        if self._stop_seconds:
+            await self._clock.sleep(min(self._stop_seconds, grace_seconds))
+        if self._life is not None:
+            self._life.cancel()
+        if not self._ended.done():
+            is_killed = self._stop_seconds > grace_seconds
+            self._ended.set_result(Exit(_KILLED if is_killed else _TERMINATED))
+
+    async def _live(self, seconds: float, code: int) -> None:
+        await self._clock.sleep(seconds)
+        if not self._ended.done():
+            self._ended.set_result(Exit(code))
+
+
+def _number(work: Work, what: str, default: float) -> float:
+    name = f"{_PREFIX}{what}"
+    text = work.annotations.get(f"{name}.{work.container.name}", work.annotations.get(name))
+    if text is None:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise StartError("CreateContainerConfigError", f"annotation {name}: {text!r}: must be a number, not below zero")
+    return number

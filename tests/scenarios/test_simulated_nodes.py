@@ -1,0 +1,184 @@
+"""Pods that run: simulated machines beside a control plane, from the pod's creation until it is gone."""
+
+import contextlib
+import functools
+from collections.abc import AsyncIterator
+from typing import Any
+
+from drachma.api import deviceclass, node, pod, resourceclaim
+from drachma.node import hardware
+from drachma.process import components
+from tests.scenarios import controlplane
+
+TEMPLATE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.simulation.drachma.dev}}]}}}
+"""
+
+
+def _pod(name: str, *, claim: bool = False, annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": "c", "image": "busybox"}
+    if claim:
+        container["resources"] = {"claims": [{"name": "gpu"}]}
+        spec["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+@contextlib.asynccontextmanager
+async def _cluster(nodes: int = 1, profile: str = "gpu-server") -> AsyncIterator[controlplane.ControlPlane]:
+    async with controlplane.control_plane() as cluster:
+        for document in hardware.classes(profile):
+            await cluster.client.create_document(deviceclass.DeviceClass, document)
+        machines = hardware.machines(profile, nodes)
+        cluster.launch("agents", functools.partial(components.agents, machines=machines))
+        await cluster.settle()
+        await cluster.apply(TEMPLATE)
+        yield cluster
+
+
+async def _status(cluster: controlplane.ControlPlane, name: str) -> dict[str, Any]:
+    document = await cluster.client.get_document(pod.Pod, name, namespace="default")
+    status: dict[str, Any] = document["status"]
+    return status
+
+
+async def test_a_node_is_ready_and_stays_so() -> None:
+    async with _cluster(nodes=3) as cluster:
+        await cluster.advance(300)
+        nodes = await cluster.all_of(node.Node)
+        assert [each.metadata.name for each in nodes] == ["node-0", "node-1", "node-2"]
+        for each in nodes:
+            assert {(one.type, one.status) for one in each.status.conditions} >= {("Ready", "True")}
+            assert not each.spec.taints
+
+
+async def test_a_pod_with_a_template_runs_and_goes() -> None:
+    async with _cluster() as cluster:
+        await cluster.client.create_document(pod.Pod, _pod("train", claim=True))
+        await cluster.settle()
+        status = await _status(cluster, "train")
+        assert status["phase"] == "Running"
+        assert {each["type"]: each["status"] for each in status["conditions"]} == {
+            "PodReadyToStartContainers": "True",
+            "Initialized": "True",
+            "Ready": "True",
+            "ContainersReady": "True",
+            "PodScheduled": "True",
+        }
+        (container,) = status["containerStatuses"]
+        assert container["allocatedResourcesStatus"] == [
+            {
+                "name": "claim:gpu",
+                "resources": [{"resourceID": "gpu.simulation.drachma.dev/device=gpu-0", "health": "Unknown"}],
+            }
+        ]
+        await cluster.client.delete(pod.Pod, "train", namespace="default")
+        await cluster.settle()
+        assert not await cluster.all_of(pod.Pod)
+        assert not await cluster.all_of(resourceclaim.ResourceClaim)
+
+
+async def test_a_pod_that_takes_time_to_stop_is_there_until_it_has() -> None:
+    async with _cluster() as cluster:
+        await cluster.client.create_document(
+            pod.Pod, _pod("slow", annotations={"simulation.drachma.dev/stop-seconds": "5"})
+        )
+        await cluster.settle()
+        await cluster.client.delete(pod.Pod, "slow", namespace="default")
+        await cluster.advance(4)
+        assert [each.metadata.name for each in await cluster.all_of(pod.Pod)] == ["slow"]
+        await cluster.advance(2)
+        assert not await cluster.all_of(pod.Pod)
+
+
+async def test_a_pod_that_ends_gives_its_device_back() -> None:
+    async with _cluster() as cluster:
+        await cluster.client.create_document(pod.Pod, _pod("job", claim=True, restartPolicy="Never"))
+        await cluster.settle()
+        assert (await _status(cluster, "job"))["phase"] == "Running"
+        await cluster.advance(2)
+        status = await _status(cluster, "job")
+        assert status["phase"] == "Succeeded"
+        terminated = status["containerStatuses"][0]["state"]["terminated"]
+        assert (terminated["exitCode"], terminated["reason"]) == (0, "Completed")
+        assert all(each.status.allocation is None for each in await cluster.all_of(resourceclaim.ResourceClaim))
+
+
+async def test_a_container_that_fails_is_restarted_after_pauses_that_grow() -> None:
+    async with _cluster() as cluster:
+        crash = {"simulation.drachma.dev/run-seconds": "1", "simulation.drachma.dev/exit-code": "3"}
+        await cluster.client.create_document(pod.Pod, _pod("crash", annotations=crash))
+        await cluster.advance(2)
+        (container,) = (await _status(cluster, "crash"))["containerStatuses"]
+        assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert container["lastState"]["terminated"]["exitCode"] == 3
+        await cluster.advance(10)
+        (container,) = (await _status(cluster, "crash"))["containerStatuses"]
+        assert container["restartCount"] == 1
+        assert (await _status(cluster, "crash"))["phase"] == "Running"
+        await cluster.advance(15)
+        (container,) = (await _status(cluster, "crash"))["containerStatuses"]
+        assert container["state"]["waiting"]["message"].startswith("back-off 20s")
+
+
+async def test_init_containers_come_first_and_sidecars_stay() -> None:
+    async with _cluster() as cluster:
+        document = _pod("staged", annotations={"simulation.drachma.dev/run-seconds.first": "3"})
+        document["spec"]["initContainers"] = [
+            {"name": "first", "image": "i"},
+            {"name": "proxy", "image": "i", "restartPolicy": "Always"},
+        ]
+        await cluster.client.create_document(pod.Pod, document)
+        await cluster.settle()
+        status = await _status(cluster, "staged")
+        assert status["phase"] == "Pending"
+        assert "running" in status["initContainerStatuses"][0]["state"]
+        await cluster.advance(5)
+        status = await _status(cluster, "staged")
+        assert status["phase"] == "Running"
+        assert ["terminated" in each["state"] for each in status["initContainerStatuses"]] == [True, False]
+
+
+async def test_a_pod_that_was_put_on_a_full_node_is_refused() -> None:
+    async with _cluster() as cluster:
+        document = _pod("huge", nodeName="node-0")
+        document["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "97"}}
+        await cluster.client.create_document(pod.Pod, document)
+        await cluster.settle()
+        status = await _status(cluster, "huge")
+        assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
+        assert "requested: 97000, used: 0, capacity: 96000" in status["message"]
+
+
+async def test_annotations_that_make_no_sense_are_said() -> None:
+    async with _cluster() as cluster:
+        wrong = {"simulation.drachma.dev/run-seconds": "soon"}
+        await cluster.client.create_document(pod.Pod, _pod("wrong", annotations=wrong))
+        await cluster.settle()
+        (container,) = (await _status(cluster, "wrong"))["containerStatuses"]
+        assert container["state"]["waiting"]["reason"] == "CreateContainerConfigError"
+        assert "'soon': must be a number" in container["state"]["waiting"]["message"]
+
+
+async def test_agents_that_come_back_go_on() -> None:
+    async with _cluster() as cluster:
+        await cluster.client.create_document(pod.Pod, _pod("train", claim=True))
+        await cluster.client.create_document(pod.Pod, _pod("job", claim=True, restartPolicy="Never"))
+        await cluster.advance(2)
+        await cluster.kill("agents")
+        machines = hardware.machines("gpu-server", 1)
+        cluster.launch("agents", functools.partial(components.agents, machines=machines))
+        await cluster.advance(2)
+        assert (await _status(cluster, "train"))["phase"] == "Running"
+        assert (await _status(cluster, "job"))["phase"] == "Succeeded"
+        for name in ("train", "job"):
+            await cluster.client.delete(pod.Pod, name, namespace="default")
+        await cluster.settle()
+        assert not await cluster.all_of(pod.Pod)
