@@ -5,7 +5,7 @@ import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
-from drachma.api import deviceclass, node, pod, resourceclaim
+from drachma.api import node, pod, resourceclaim
 from drachma.node import hardware
 from drachma.process import components
 from tests.scenarios import controlplane
@@ -34,10 +34,7 @@ def _pod(name: str, *, claim: bool = False, annotations: dict[str, str] | None =
 @contextlib.asynccontextmanager
 async def _cluster(nodes: int = 1, profile: str = "gpu-server") -> AsyncIterator[controlplane.ControlPlane]:
     async with controlplane.control_plane() as cluster:
-        for document in hardware.classes(profile):
-            await cluster.client.create_document(deviceclass.DeviceClass, document)
-        machines = hardware.machines(profile, nodes)
-        cluster.launch("agents", functools.partial(components.agents, machines=machines))
+        cluster.launch("agents", functools.partial(components.agents, simulated=hardware.build(profile, nodes)))
         await cluster.settle()
         await cluster.apply(TEMPLATE)
         yield cluster
@@ -173,8 +170,7 @@ async def test_agents_that_come_back_go_on() -> None:
         await cluster.client.create_document(pod.Pod, _pod("job", claim=True, restartPolicy="Never"))
         await cluster.advance(2)
         await cluster.kill("agents")
-        machines = hardware.machines("gpu-server", 1)
-        cluster.launch("agents", functools.partial(components.agents, machines=machines))
+        cluster.launch("agents", functools.partial(components.agents, simulated=hardware.build("gpu-server", 1)))
         await cluster.advance(2)
         assert (await _status(cluster, "train"))["phase"] == "Running"
         assert (await _status(cluster, "job"))["phase"] == "Succeeded"

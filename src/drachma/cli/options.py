@@ -55,6 +55,9 @@ AuthorizationMode: TypeAlias = Annotated[
     str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow.")
 ]
 
+Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
+Profile: TypeAlias = Annotated[str, typer.Option(help="What each of them has: cpu or gpu-server.")]
+
 # Commands that work on an API server
 
 Kubeconfig: TypeAlias = Annotated[

@@ -6,6 +6,7 @@ import typer
 
 from drachma.api import gates
 from drachma.cli import options
+from drachma.node import hardware
 from drachma.process import accessfiles, embedded, hosting, logs
 from drachma.server.wire import serving
 
@@ -22,12 +23,16 @@ def up(
     service_account_issuer: options.ServiceAccountIssuer = None,
     api_audiences: options.ApiAudiences = "",
     authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE,
+    nodes: options.Nodes = 0,
+    profile: options.Profile = "gpu-server",
 ) -> None:
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 
-    Nodes and pods are objects: nothing is started on any machine.
+    With --nodes there are simulated machines too: pods run on them as their annotations say, without any process.
+    Nodes that somebody else creates are objects only.
     """
     logs.to_stderr()
+    simulated = hardware.build(profile, nodes) if nodes else None
     hosted = hosting.Options(
         data=data,
         address=serving.Address.parse(listen),
@@ -44,4 +49,4 @@ def up(
         ),
         announce=typer.echo,
     )
-    hosting.run(hosted, functools.partial(embedded.beside, gates=hosted.gates))
+    hosting.run(hosted, functools.partial(embedded.beside, gates=hosted.gates, simulated=simulated))

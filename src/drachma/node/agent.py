@@ -11,13 +11,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from drachma import errors
-from drachma.api import codec, lease, meta, node, pod, resourceclaim, resourceslice
+from drachma.api import codec, deviceclass, lease, meta, node, pod, resourceclaim, resourceslice
 from drachma.api import gates as feature
 from drachma.client import patches
-from drachma.node import admission, containerdevices, health, nodemetrics, simulateddrivers
+from drachma.node import admission, containerdevices, hardware, health, nodemetrics, simulateddrivers
 from drachma.node.podworker import PodWorker
 from drachma.node.preparation import Preparation
 from drachma.node.runtimes import protocol as runtimes
@@ -32,35 +30,21 @@ _RENEW_SECONDS: Final = 10.0
 _COMPONENT: Final = "kubelet"
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """A simulated machine: its Node as a document, and the slices that its drivers publish."""
-
-    node: dict[str, Any]
-    slices: tuple[dict[str, Any], ...] = ()
-
-    @property
-    def name(self) -> str:
-        return str(self.node["metadata"]["name"])
-
-    @property
-    def drivers(self) -> frozenset[str]:
-        return frozenset(str(each["spec"]["driver"]) for each in self.slices)
-
-
 class Agents:
     """All agents of a process, as one component of it."""
 
     name: Final = "node agents"
 
-    def __init__(self, around: Surroundings, machines: Sequence[Machine], runtime: runtimes.Runtime) -> None:
+    def __init__(self, around: Surroundings, simulated: hardware.Hardware, runtime: runtimes.Runtime) -> None:
         self._around = around
+        self._classes = simulated.classes
         self._pods = around.informers.of(pod.Pod)
         self._pods.cache.add_index(_INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
         metrics = nodemetrics.NodeMetrics(around.registry)
         recorder = around.recorder(_COMPONENT)
         self._agents: Final = {
             each.name: Agent(around, each, runtime=runtime, metrics=metrics, recorder=recorder, pods=self._pods)
-            for each in machines
+            for each in simulated.machines
         }
         self._pods.add_handler(
             informer.Handler(added=self._heard, updated=lambda _old, new: self._heard(new), deleted=self._removed)
@@ -68,6 +52,9 @@ class Agents:
 
     async def run(self) -> None:
         """Registers all nodes and runs their pods until cancelled."""
+        for document in self._classes:
+            with contextlib.suppress(errors.ObjectExistsError):
+                await self._around.client.create_document(deviceclass.DeviceClass, document)
         await controller.side_by_side([agent.register for agent in self._agents.values()])
         async with asyncio.TaskGroup() as group:
             for agent in self._agents.values():
@@ -90,7 +77,7 @@ class Agent:
     def __init__(
         self,
         around: Surroundings,
-        machine: Machine,
+        machine: hardware.Machine,
         *,
         runtime: runtimes.Runtime,
         metrics: nodemetrics.NodeMetrics,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from drachma import errors
-from drachma.node.agent import Machine
 
 GPU_DRIVER: Final = "gpu.simulation.drachma.dev"
 NIC_DRIVER: Final = "nic.simulation.drachma.dev"
@@ -16,17 +17,43 @@ _NICS: Final = 4
 _GPUS_PER_ROOT: Final = 2
 
 
-def machines(profile: str, count: int) -> list[Machine]:
-    """So many machines of a profile, ``node-0`` and so on; InvalidValueError for a profile that does not exist."""
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine: its Node as a document, and the slices that its drivers publish."""
+
+    node: dict[str, Any]
+    slices: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.node["metadata"]["name"])
+
+    @property
+    def drivers(self) -> frozenset[str]:
+        return frozenset(str(each["spec"]["driver"]) for each in self.slices)
+
+
+class Hardware(msgspec.Struct, frozen=True):
+    """Machines, and the device classes that go with what they have."""
+
+    machines: tuple[Machine, ...]
+    classes: tuple[dict[str, Any], ...]
+
+
+def build(profile: str, count: int) -> Hardware:
+    """So many machines of a profile, ``node-0`` and so on.
+
+    Raises:
+        errors.InvalidValueError: there is no such profile.
+    """
     if profile not in PROFILES:
         raise errors.InvalidValueError(f"profile {profile!r}: there are {', '.join(sorted(PROFILES))}")
-    return [PROFILES[profile](f"node-{number}") for number in range(count)]
+    machines = tuple(PROFILES[profile](f"node-{number}") for number in range(count))
+    return Hardware(machines, _classes(machines))
 
 
-def classes(profile: str) -> list[dict[str, Any]]:
-    """The device classes that go with a profile."""
-    drivers = sorted({driver for machine in machines(profile, 1) for driver in machine.drivers})
-    return [
+def _classes(machines: Iterable[Machine]) -> tuple[dict[str, Any], ...]:
+    drivers = sorted({driver for machine in machines for driver in machine.drivers})
+    return tuple(
         {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "DeviceClass",
@@ -34,7 +61,7 @@ def classes(profile: str) -> list[dict[str, Any]]:
             "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{driver}"'}}]},
         }
         for driver in drivers
-    ]
+    )
 
 
 def _node(name: str, *, cpu: int, memory: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 :mod:`drachma.process.embedded` runs several of them in one process, :mod:`drachma.process.standalone` one on its own.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeAlias
 
 from drachma.controllers import descriptors
-from drachma.node import agent
-from drachma.node.runtimes import simulated
+from drachma.node import agent, hardware
+from drachma.node.runtimes import simulated as runtime
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
 
@@ -38,9 +38,9 @@ def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> R
     ).run
 
 
-def agents(surroundings: Surroundings, machines: Sequence[agent.Machine]) -> Run:
+def agents(surroundings: Surroundings, simulated: hardware.Hardware) -> Run:
     """The agents of simulated machines, with the recorders of their events."""
-    built = agent.Agents(surroundings, machines, simulated.SimulatedRuntime(surroundings.clock))
+    built = agent.Agents(surroundings, simulated, runtime.SimulatedRuntime(surroundings.clock))
     return lambda: controller.run_all(surroundings, [built])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import random
 from collections.abc import AsyncIterator, Callable
 
@@ -16,6 +17,7 @@ import prometheus_client
 
 from drachma.api import gates as features
 from drachma.client import Client, local
+from drachma.node import hardware
 from drachma.process import apiserver, components, hosting, mergedmetrics
 from drachma.runtime import Surroundings, clock
 from drachma.server import inprocess
@@ -43,11 +45,16 @@ async def run(
         surroundings.registry.unregister(metrics)
 
 
-async def beside(host: hosting.Host, *, gates: features.Gates = features.ALL) -> None:
-    """Controllers and scheduler in the process of a server: what :func:`hosting.run` runs beside it."""
+async def beside(
+    host: hosting.Host, *, gates: features.Gates = features.ALL, simulated: hardware.Hardware | None = None
+) -> None:
+    """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it."""
     async with local.LocalClient(inprocess.InProcess(host.application.dispatcher)) as client:
         surroundings = Surroundings(client, gates=gates, registry=host.application.metrics.registry)
-        await run(surroundings, ready=host.ready)
+        parts = components.ALL
+        if simulated is not None:
+            parts = (*parts, functools.partial(components.agents, simulated=simulated))
+        await run(surroundings, parts=parts, ready=host.ready)
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
