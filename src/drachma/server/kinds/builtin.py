@@ -24,6 +24,7 @@ from drachma.server.kinds.core import (
     secret,
     serviceaccount,
 )
+from drachma.server.kinds.events import event as newer_event
 from drachma.server.kinds.policy import poddisruptionbudget
 from drachma.server.kinds.rbac import clusterrole, clusterrolebinding, role, rolebinding
 from drachma.server.kinds.resource import (
@@ -44,6 +45,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     deviceclass.KIND,
     devicetaintrule.KIND,
     event.KIND,
+    newer_event.KIND,
     job.KIND,
     lease.KIND,
     limitrange.KIND,

@@ -47,14 +47,19 @@ class DocumentStrategy:
         self._gates = environment.gates
         self._store = environment.store
         self._api_versions = dict(zip(resource.versions, resource.api_versions, strict=True))
-        self._api_version = resource.api_versions[0]
-        self._schema = resource.schema(resource.versions[0])
+        form = self.stored_form(resource)
+        self._api_version = form.api_versions[0]
+        self._schema = form.schema(form.versions[0])
         self._filled = self._schema.replaced(
             {name: field for name, field in self._schema.fields.items() if name not in self.settled_before}
         )
         self._has_status = resource.subresource("status") is not None
 
     # What kinds say about themselves
+
+    def stored_form(self, resource: resources.Resource) -> resources.Resource:
+        """The resource whose preferred version objects are stored in."""
+        return resource
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         """Fills in defaults, in place."""

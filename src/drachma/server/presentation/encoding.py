@@ -34,7 +34,7 @@ class Encoder:
         self._stored = _head(resource, resource.versions[0])
         self._heads = {version: _head(resource, version) for version in resource.versions}
         shapes = resource.model.shapes if resource.model is not None else {}
-        self._reshaped = frozenset(shapes)
+        self._reshaped = frozenset(resource.versions if resource.stored_as else shapes)
         self.shared: Final[dict[tuple[str, int, int, int], bytes]] = {}
         """What several watches are sent; theirs to fill and to empty."""
         self._conversions: Final[dict[tuple[record.Record, str], bytes]] = {}

@@ -67,8 +67,9 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
 class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """One served resource. ``versions`` has the preferred one first, which is the stored one.
 
-    ``schemas`` has the type of each version; ``storage_version`` only shows in discovery. There is one of each, so it
-    is equal to itself only, and what follows from its fields is worked out once.
+    ``schemas`` has the type of each version; ``storage_version`` only shows in discovery. ``stored_as`` is the key of
+    another resource whose objects it shows in another shape. There is one of each, so it is equal to itself only, and
+    what follows from its fields is worked out once.
     """
 
     group: str
@@ -83,6 +84,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     subresources: tuple[Subresource, ...] = ()
     model: scheme.Kind | None = None
     storage_version: str = "v1"
+    stored_as: str = ""
     deprecations: Mapping[str, Deprecation] = {}
     traits: Traits = Traits()
     layout: layouts.Layout = layouts.PLAIN
@@ -99,7 +101,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     @functools.cached_property
     def key(self) -> str:
         """The resource's name in the store and in error messages of the store: ``resource.k8s.io/resourceclaims``."""
-        return f"{self.group}/{self.plural}" if self.group else self.plural
+        return self.stored_as or (f"{self.group}/{self.plural}" if self.group else self.plural)
 
     @property
     def qualified(self) -> str:

@@ -33,7 +33,7 @@ Event: Something that happened to an object.
 Event.involvedObject: The object that it happened to.
 Event.related: Another object that has to do with it.
 """
-_PACKAGE: Final = notation.Types(
+TYPES: Final = notation.Types(
     "io.k8s.api.core.v1",
     _TYPES,
     numbers=_NUMBERS,
@@ -109,7 +109,7 @@ KIND: Final = Kind(
     kind="Event",
     namespaced=True,
     short_names=("ev",),
-    schemas={"v1": _PACKAGE.object("Event")},
+    schemas={"v1": TYPES.object("Event")},
     traits=resources.Traits(creates_on_update=True, has_dependents=False),
     layout=layout.Layout(
         (

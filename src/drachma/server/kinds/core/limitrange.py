@@ -6,7 +6,7 @@ from typing import Any, Final
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.schema import metatypes, notation
-from drachma.server.surface import resources
+from drachma.server.surface import layout, resources
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import limitrange as rules
@@ -74,5 +74,6 @@ KIND: Final = Kind(
     short_names=("limits",),
     schemas={"v1": _PACKAGE.object("LimitRange")},
     traits=resources.Traits(creates_on_update=True),
+    layout=layout.CREATED,
     strategy=LimitRangeStrategy,
 )
