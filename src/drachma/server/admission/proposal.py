@@ -55,7 +55,7 @@ class Proposal:
         subject = self.subject
         if self._content is not subject.content:
             self._content = subject.content
-            if subject.touches and self.stored is not None:
+            if subject.touches is not None and self.stored is not None:
                 self._document = self.strategy.amended(self.stored.value, subject)
             else:
                 self._document = self.strategy.document(subject)

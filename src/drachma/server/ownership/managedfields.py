@@ -55,25 +55,27 @@ def entries_after_update(
     if old is not None and not (stored if owners is None else owners):
         return []
     writer = kind.manager(manager, managers.UPDATE)
-    live = without_owners(old) if old is not None else schema.empty(kind.schema)
-    clean = without_owners(new)
     try:
-        compared = comparison.compare(_only(within, live), _only(within, clean), schema=kind.schema)
+        if old is not None and within:
+            # Entries that are the very same make no difference, so they need not be taken out.
+            before = {field: old[field] for field in within if field in old}
+            after = {field: new[field] for field in within if field in new}
+        else:
+            before = without_owners(old) if old is not None else schema.empty(kind.schema)
+            after = without_owners(new)
+        compared = comparison.compare(before, after, schema=kind.schema)
         if owners is None:
             shares = transitions.of_change(stored, compared, manager=writer, kind=kind, interner=interner)
             if shares is not None:
                 return _ordered([_share_entry(share, stored, writer, now=now) for share in shares])
             owners = _stored_owners(stored)
-        change = managers.weigh(owners, live, clean, kind=kind, current=None, compared=compared)
+        if old is not None and within:
+            before, after = without_owners(old), without_owners(new)
+        change = managers.weigh(owners, before, after, kind=kind, current=None, compared=compared)
     except comparison.UnidentifiedError:
         return stored
     _settle(owners, change, manager=writer, kind=kind, now=now)
     return encode(_capped(owners))
-
-
-def _only(fields: Collection[str], document: Document) -> Document:
-    """A document without its other fields, or all of it where none are named."""
-    return {field: document[field] for field in fields if field in document} if fields else document
 
 
 def entries_after_taking(

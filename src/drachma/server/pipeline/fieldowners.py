@@ -13,6 +13,7 @@ from drachma.server.objectmeta import Metadata
 from drachma.server.ownership import fieldmanagers, managedfields
 
 _FIELD: Final = "managedFields"
+_METADATA: Final = ("metadata",)
 
 
 def drop_unreadable(proposal: Proposal) -> None:
@@ -37,9 +38,8 @@ def own_updated(proposal: Proposal) -> None:
     assert stored is not None, "an update is one of something"
     if not subject.is_owned:
         document = proposal.document()
-        entries = fieldmanagers.updated(
-            document, stored.value, proposal.write, wanted=proposal.options, within=subject.touches or ()
-        )
+        within = () if subject.touches is None else subject.touches or _METADATA
+        entries = fieldmanagers.updated(document, stored.value, proposal.write, wanted=proposal.options, within=within)
         _set(subject.metadata, entries)
 
 

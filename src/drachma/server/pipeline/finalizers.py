@@ -65,7 +65,9 @@ class Finalizing:
             subject.metadata.pop("finalizers", None)
         # An update may not name another object, and has words for it.
         is_simple = self._wanted["uid"] == stored.uid and are_simple(finalizers, before)
-        operation = Operation.FINALIZERS if is_simple else Operation.UPDATE
+        operation = Operation.UPDATE
+        if is_simple:
+            operation, subject.touches = Operation.FINALIZERS, {}
         proposal = Proposal(subject, write, options=self._options, get=get, stored=stored)
         self._phases.run(operation, proposal)
         return update.replace(stored, proposal.document())

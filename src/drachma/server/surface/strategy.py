@@ -29,9 +29,9 @@ class Subject:
     """An object on its way into the store: its metadata as a document, the rest as its strategy likes it.
 
     ``is_owned`` says that its managed fields are up to date already, as those of a server-side apply. ``touches`` are
-    the only fields in which it differs from what is stored, where a typed change names them, each with those in it that
-    do if not any may: then what holds for the rest of it was seen to when that was written. ``checked`` is the metadata
-    as rules look at it, once it is prepared.
+    the only fields in which it differs from what is stored beside its metadata, where a typed change names them, each
+    with those in it that do if not any may: then what holds for the rest of it was seen to when that was written.
+    ``checked`` is the metadata as rules look at it, once it is prepared.
     """
 
     __slots__ = ("checked", "content", "is_owned", "metadata", "touches")
