@@ -13,7 +13,7 @@ from drachma.api import pod, struct
 from drachma.client import Client, target
 from drachma.controllers import garbagecollector
 from drachma.controllers import resourceclaim as claimcontroller
-from drachma.runtime import Informers
+from drachma.runtime import Informers, Surroundings
 from drachma.scheduler import Scheduler, Settings
 from drachma.scheduler.framework.profile import Profile
 from tests import clusterview
@@ -46,15 +46,14 @@ class SchedulerWorld(clusterview.ClusterView):
         registry = prometheus_client.CollectorRegistry()
         self.registries[label] = registry
         line = self._lines[label] = lifeline.Lifeline(client or self.world.surroundings.client)
-        scheduler = Scheduler(
+        surroundings = Surroundings(
             line.client,
-            informers or self.world.surroundings.informers,
-            chosen=Settings(**settings),
-            plugins=plugins,
+            shared=informers or self.world.surroundings.informers,
             time=self.clock,
             chance=random.Random(seed),
             registry=registry,
         )
+        scheduler = Scheduler(surroundings, chosen=Settings(**settings), plugins=plugins)
         self._running[label] = (scheduler, asyncio.create_task(scheduler.run()))
         await self.settle()
         return scheduler

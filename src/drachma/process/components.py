@@ -28,14 +28,7 @@ def controllers(surroundings: Surroundings, chosen: tuple[descriptors.Descriptor
 
 def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> Run:
     """A scheduler, for the pods that name none unless settings say otherwise."""
-    return Scheduler(
-        surroundings.client,
-        surroundings.informers,
-        chosen=settings or Settings(gates=surroundings.gates),
-        time=surroundings.clock,
-        chance=surroundings.chance,
-        registry=surroundings.registry,
-    ).run
+    return Scheduler(surroundings, chosen=settings).run
 
 
 def agents(surroundings: Surroundings, simulated: hardware.Hardware) -> Run:

@@ -31,9 +31,7 @@ class Metrics:
         where: prometheus_client.CollectorRegistry,
         *,
         profile: str,
-        claim_creates: prometheus_client.Counter | None = None,
     ) -> None:
-        """``claim_creates`` is the counter of created claims, where a process has it already."""
         self._profile: Final = profile
         self._registry: Final = where
         attempts = measures.Counters(
@@ -111,7 +109,7 @@ class Metrics:
             bounds=_exponential(0.1, 2, count=14),
             into=where,
         )
-        self.claim_creates: Final = claim_creates or prometheus_client.Counter(
+        self.claim_creates: Final = prometheus_client.Counter(
             "dynamic_resource_allocation_resourceclaim_creates_total",
             "Number of ResourceClaims creation requests, by status, admin access and owner.",
             ("status", "admin_access", "owner_api_group", "owner_api_kind"),

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from collections.abc import Coroutine
 from typing import Any, Final
 
 import msgspec
-import prometheus_client
 
 from drachma.api import pod
 from drachma.client import protocol
-from drachma.runtime import clock, events, informers
+from drachma.runtime import Surroundings, events
 from drachma.scheduler import (
     binder,
     bindings,
@@ -51,30 +49,24 @@ class Scheduler:
 
     def __init__(
         self,
-        client: protocol.Client,
-        shared: informers.Informers,
+        surroundings: Surroundings,
         *,
         chosen: settings.Settings | None = None,
         plugins: profile.Profile | None = None,
-        time: clock.Clock | None = None,
-        chance: random.Random | None = None,
-        registry: prometheus_client.CollectorRegistry | None = None,
-        claim_creates: prometheus_client.Counter | None = None,
-        recorder: events.Recorder | None = None,
     ) -> None:
         """``plugins`` take the place of the default profile."""
-        self._settings: Final = chosen or settings.Settings()
-        self._clock: Final = time or clock.SystemClock()
-        self._chance: Final = chance or random.Random()
+        client, shared = surroundings.client, surroundings.informers
+        self._settings: Final = chosen or settings.Settings(gates=surroundings.gates)
+        self._clock: Final = surroundings.clock
+        self._chance: Final = surroundings.chance
         self._informers: Final = shared
         self._pods: Final = shared.of(pod.Pod)
         self._ready: Final = asyncio.Event()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         enabled = self._settings.gates
         self.metrics: Final = metrics.Metrics(
-            registry or prometheus_client.CollectorRegistry(),
+            surroundings.registry,
             profile=self._settings.name,
-            claim_creates=claim_creates,
         )
         self.snapshot: Final = Snapshot(enabled)
         self._profile: Final = plugins or profiles.default(self._settings, time=self._clock, chance=self._chance)
@@ -94,8 +86,8 @@ class Scheduler:
             wakened=self._ready.set,
         )
         self.metrics.watch(self.queue, self.snapshot)
-        self._owns_recorder: Final = recorder is None
-        self._recorder: Final = recorder or events.Recorder(
+        # Not that of its surroundings: several schedulers of one name may be in the same.
+        self._recorder: Final = events.Recorder(
             client, component=self._settings.name, time=self._clock, chance=self._chance
         )
         self._statuses: Final = podstatus.PodStatusWriter(client, time=self._clock)
@@ -149,8 +141,7 @@ class Scheduler:
         _log.info("scheduler %s: %d nodes, %d pods wait", self._settings.name, count, len(self.queue))
         try:
             async with asyncio.TaskGroup() as group:
-                if self._owns_recorder:
-                    group.create_task(self._recorder.run(), name="events of the scheduler")
+                group.create_task(self._recorder.run(), name="events of the scheduler")
                 if self._peers is not None:
                     group.create_task(self._peers.run(), name="other schedulers")
                 group.create_task(self._schedule(), name="scheduling")
