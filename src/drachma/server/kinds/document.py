@@ -122,8 +122,8 @@ class DocumentStrategy:
         return Subject(own, content)
 
     def take(self, made: meta.Object, write: Write) -> Subject:
-        # Kinds that are kept as documents are read from documents.
-        return self.read(_decode(codec.encode_json(made, api_version=write.api_version)), write)
+        # Kinds that are kept as documents are read from documents; all their versions have one shape.
+        return self.read(_decode(codec.encode_part(made)), write)
 
     def settled(self, fields: Document, write: Write) -> Document:
         """Fields that a client sent, in normal form and in their order; raises as ``read`` does."""
