@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
+
+from drachma import errors
 from drachma.server import status
 from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.calls import options
@@ -62,6 +65,21 @@ class Proposal:
         elif self._document["metadata"] is not subject.metadata:
             self._document = {**self._document, "metadata": subject.metadata}
         return self._document
+
+    def replace(self, document: dict[str, Any], version: str) -> None:
+        """Puts another object in place of this one, in a version that is served; a 500 where it is none of its kind."""
+        write = self.write
+        if version != write.version:
+            write = msgspec.structs.replace(write, version=version)
+        api_version, kind = write.api_version, write.resource.kind
+        if (document.get("apiVersion"), document.get("kind")) != (api_version, kind):
+            raise status.internal(f"the changed object is no {kind} of {api_version} any more")
+        try:
+            subject = self.strategy.read(document, write)
+        except errors.DecodeError as error:
+            raise status.internal(str(error)) from None
+        subject.is_owned = self.subject.is_owned
+        self.subject = subject
 
     def forbidden(self, detail: str) -> status.StatusError:
         """What a step says that does not admit the object, which may still be without a name."""

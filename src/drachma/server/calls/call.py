@@ -14,6 +14,7 @@ from drachma.api import meta
 from drachma.client import transactions
 from drachma.server.calls import options
 from drachma.server.surface import apisurface, resources
+from drachma.server.surface.consultation import Consultation
 from drachma.server.surface.strategy import Write
 from drachma.server.user import User
 
@@ -90,4 +91,5 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             now=now,
             warnings=self.warnings,
             annotations=self.annotations,
+            consultation=Consultation(),
         )

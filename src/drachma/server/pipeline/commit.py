@@ -3,10 +3,14 @@
 Every write of every verb ends here as an intent, whichever way it came. A client only hears of a conflict when it
 named the version that it wants to change; other writes that come first just make the intent decide anew. Intents that
 belong together are decided together, on the same state, and are one commit: all of them happen, or none.
+
+Deciding reads nothing but what is committed. Where it takes an answer from outside, such as a webhook's, it stops and
+says what is to be asked; the answers are awaited here, and it is decided anew with them at hand.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, assert_never
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, assert_never
 
 import msgspec
 
@@ -16,27 +20,40 @@ from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.calls.call import BODY_LIMIT
 from drachma.server.pipeline import group
 from drachma.server.pipeline import intent as intents
+from drachma.server.surface.consultation import PendingError
 from drachma.store import protocol, record, write
 
 ATTEMPTS: Final = 100
-"""How often intents are decided anew because another write came first; each time one of them succeeds."""
+"""How often intents are decided anew: because another write came first, or to hear what others say."""
 
 OBJECT_LIMIT: Final = 2 * BODY_LIMIT
 """Bytes of a stored object, so that patches cannot make one of any size. Upstream's store takes 1.5 MiB of protobuf."""
 
+Ask: TypeAlias = Callable[[Hashable], Awaitable[object]]
+"""Answers a question that deciding has to wait for; whatever goes wrong is an answer, too."""
+
 _encode = msgspec.json.Encoder().encode
+
+
+async def _nobody(question: Hashable) -> object:
+    raise AssertionError(f"nobody is there to ask {question!r}")
 
 
 class Committer:
     """Carries intents out on a store."""
 
-    def __init__(self, store: protocol.Store) -> None:
+    def __init__(self, store: protocol.Store, ask: Ask = _nobody) -> None:
         self._store = store
+        self._ask = ask
 
     async def commit(self, intent: intents.Intent) -> intents.Outcome:
         """What the intent left behind. If it is refused, at whatever point, nothing has been written."""
         for _ in range(ATTEMPTS):
-            decision = intent.decide(self._store.get)
+            try:
+                decision = intent.decide(self._store.get)
+            except PendingError as pending:
+                await self._consult(pending)
+                continue
             if isinstance(decision, intents.Leave):
                 return intents.Outcome(decision.stored.value, decision.stored)
             if intent.is_dry_run:
@@ -64,7 +81,11 @@ class Committer:
         assert all(each.is_dry_run is is_dry_run for each in several), "one cannot happen without the others"
         for _ in range(ATTEMPTS):
             together = group.Group(self._store.get)
-            decisions = together.decide(several)
+            try:
+                decisions = together.decide(several)
+            except PendingError as pending:
+                await self._consult(pending)
+                continue
             changes = together.changes
             if is_dry_run or not changes:
                 return _outcomes(decisions, {})
@@ -77,6 +98,12 @@ class Committer:
                 pass
         first = several[0].write
         raise status.conflict(first.resource, first.name, detail=status.MODIFIED)
+
+    async def _consult(self, pending: PendingError) -> None:
+        """Has all questions answered, at the same time."""
+        answers = await asyncio.gather(*(self._ask(question) for question in pending.questions))
+        for question, answer in zip(pending.questions, answers, strict=True):
+            pending.consultation.hear(question, answer)
 
 
 def _writes(change: group.Change) -> tuple[write.Write, ...]:

@@ -81,6 +81,7 @@ class Creation:
             if taken is None:
                 return intent.Make(key, document, metadata["uid"], proposal.charges)
             attempts -= 1
+            self.write.consultation.redraw()
             if not attempts:
                 raise status.already_exists(
                     self.write.resource,

@@ -57,9 +57,10 @@ class Birth:
         """A name for an object that leaves it to the server."""
         metadata = proposal.subject.metadata
         if "generateName" in metadata and metadata["generateName"] and not metadata.get("name"):
-            metadata["name"] = generatedname.draw(metadata["generateName"], chance=self._chance)
+            prefix, consultation = metadata["generateName"], proposal.write.consultation
+            metadata["name"] = consultation.draw("name", lambda: generatedname.draw(prefix, chance=self._chance))
 
     def identify(self, proposal: Proposal) -> None:
         """Its uid, and the time of its creation."""
-        uid = objectmeta.generate_uid(self._chance)
+        uid = proposal.write.consultation.draw("uid", lambda: objectmeta.generate_uid(self._chance))
         objectmeta.fill_system_fields(proposal.subject.metadata, uid=uid, now=proposal.write.now)

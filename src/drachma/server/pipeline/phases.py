@@ -35,6 +35,9 @@ from drachma.server.access import authorization
 from drachma.server.admission import (
     defaulttolerationseconds,
     limitranger,
+    mutatingadmissionpolicy,
+    mutatingadmissionwebhook,
+    mutationchain,
     namespacelifecycle,
     nodedeclaredfeatures,
     podspecs,
@@ -43,6 +46,7 @@ from drachma.server.admission import (
     runtimeclass,
     serviceaccount,
     validatingadmissionpolicy,
+    validatingadmissionwebhook,
 )
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call
@@ -205,7 +209,20 @@ def standard(
     features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
     limits = limitranger.LimitRanger(store)
     quotas = resourcequota.ResourceQuota(store)
+    mutating_webhooks = mutatingadmissionwebhook.MutatingAdmissionWebhook(store, authoriser)
+    webhooks = validatingadmissionwebhook.ValidatingAdmissionWebhook(store, authoriser)
     policies = validatingadmissionpolicy.ValidatingAdmissionPolicy(store, authoriser)
+
+    def look_again(proposal: Proposal) -> None:
+        """What is done to pods that were changed on their way, as to new ones."""
+        if proposal.stored is None and proposal.write.resource.key in podspecs.PODS:
+            serviceaccount.admit(proposal)
+            priorities.admit(proposal)
+            defaulttolerationseconds.admit(proposal)
+
+    mutations = mutationchain.MutationChain(
+        mutatingadmissionpolicy.MutatingAdmissionPolicy(store, authoriser), mutating_webhooks, again=look_again
+    )
     birth = identity.Birth(chance)
     return Phases(
         (
@@ -240,6 +257,8 @@ def standard(
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
                     Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
                     Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
+                    Step("MutationChain", mutations.admit, on=_STORES, needs_cluster=True),
+                    RemovalStep("MutatingAdmissionWebhook", mutating_webhooks.admit_removal),
                     Step("times of owners", fieldowners.keep_times, on=_CHANGES),
                 ),
             ),
@@ -276,6 +295,8 @@ def standard(
                     ),
                     Step("ValidatingAdmissionPolicy", policies.validate, on=_STORES, needs_cluster=True),
                     RemovalStep("ValidatingAdmissionPolicy", policies.validate_removal),
+                    Step("ValidatingAdmissionWebhook", webhooks.validate, on=_STORES, needs_cluster=True),
+                    RemovalStep("ValidatingAdmissionWebhook", webhooks.validate_removal),
                 ),
             ),
             Phase(

@@ -1,16 +1,17 @@
 """What the operations work with: objects to read, a committer to write, and the phases in between."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import datetime
 
 import msgspec
 
 from drachma.api import gates as feature
-from drachma.server import status
+from drachma.server import objectmeta, status
 from drachma.server.access import accounttokens, authentication
 from drachma.server.access.access import Access
 from drachma.server.access.authorization import Authoriser
+from drachma.server.admission import webhookreview
 from drachma.server.calls.call import Call, Target
 from drachma.server.pipeline import commit, phases
 from drachma.server.pipeline.answer import Answer, Unstored
@@ -71,7 +72,7 @@ def standard(
     """The services of drachma's API server on a store."""
     return Services(
         store=store,
-        committer=commit.Committer(store),
+        committer=commit.Committer(store, _asking(chance)),
         phases=phases.standard(store, authoriser=access.authoriser, gates=gates, chance=chance),
         authenticator=access.authenticator,
         issuer=access.issuer,
@@ -79,6 +80,14 @@ def standard(
         clock=clock,
         chance=chance,
     )
+
+
+def _asking(chance: random.Random) -> commit.Ask:
+    async def ask(question: Hashable) -> object:
+        assert isinstance(question, webhookreview.Question), "nobody else is asked"
+        return await webhookreview.ask(question, objectmeta.generate_uid(chance))
+
+    return ask
 
 
 def check_name(target: Target) -> None:

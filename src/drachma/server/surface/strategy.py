@@ -15,6 +15,7 @@ from drachma.api import meta
 from drachma.server import parts
 from drachma.server.objectmeta import Metadata
 from drachma.server.surface import resources
+from drachma.server.surface.consultation import Consultation
 from drachma.server.user import User
 from drachma.store import record
 
@@ -63,7 +64,8 @@ class Surface(Protocol):
 class Write(msgspec.Struct, frozen=True, kw_only=True):
     """The circumstances of a write.
 
-    ``warnings`` collects what the client is told in Warning headers, ``annotations`` what is noted in the audit log.
+    ``warnings`` collects what the client is told in Warning headers, ``annotations`` what is noted in the audit log,
+    and ``consultation`` what was found out for it.
     """
 
     surface: Surface
@@ -79,6 +81,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime
     warnings: list[str]
     annotations: dict[str, str]
+    consultation: Consultation
 
     @property
     def api_version(self) -> str:

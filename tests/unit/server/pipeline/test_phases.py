@@ -47,6 +47,8 @@ mutate     NamespaceLifecycle           create, upsert
            Priority                     update of pods
            DefaultTolerationSeconds     create, update, upsert of pods
            RuntimeClass                 create, upsert of pods
+           MutationChain                create, update, status, upsert, bind, finalizers
+           MutatingAdmissionWebhook     delete
            times of owners              update, status
 prepare    generated name               create
            uid and time                 create, upsert
@@ -62,6 +64,8 @@ check      preconditions                delete
            NodeDeclaredFeatureValidator create, update, upsert of resource.k8s.io/resourceslices
            ValidatingAdmissionPolicy    create, update, status, upsert, bind, finalizers
            ValidatingAdmissionPolicy    delete
+           ValidatingAdmissionWebhook   create, update, status, upsert, bind, finalizers
+           ValidatingAdmissionWebhook   delete
 quota      ResourceQuota                create, upsert
            ResourceQuota                update, status of persistentvolumeclaims, pods, \
 resource.k8s.io/resourceclaims, services

@@ -1,0 +1,59 @@
+"""The order in which an object is changed by those whom others registered: policies, then webhooks, and once more.
+
+Where one of them changed something, the server's own plugins look at the object again, and so do policies and webhooks
+that asked for it.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from drachma.server import documents
+from drachma.server.admission.mutatingadmissionpolicy import MutatingAdmissionPolicy
+from drachma.server.admission.mutatingadmissionwebhook import MutatingAdmissionWebhook
+from drachma.server.admission.proposal import Proposal
+from drachma.server.admission.reinvocation import Rounds
+
+
+class MutationChain:
+    """``again`` is what the server's own plugins do to an object that was changed."""
+
+    def __init__(
+        self,
+        policies: MutatingAdmissionPolicy,
+        webhooks: MutatingAdmissionWebhook,
+        *,
+        again: Callable[[Proposal], None],
+    ) -> None:
+        self._policies: Final = policies
+        self._webhooks: Final = webhooks
+        self._again: Final = again
+
+    def admit(self, proposal: Proposal) -> None:
+        """Has an object changed by all who are registered for it."""
+        has_policies, has_webhooks = self._policies.concerns(proposal), self._webhooks.concerns(proposal)
+        if not has_policies and not has_webhooks:
+            return
+        for_policies, for_webhooks = Rounds(), Rounds()
+        if has_policies:
+            self._policies.admit(proposal, for_policies)
+        after_policies = _snapshot(proposal)
+        if has_webhooks:
+            self._webhooks.admit(proposal, for_webhooks)
+        if not for_policies.is_changed and not for_webhooks.is_changed:
+            return
+        after_webhooks = _snapshot(proposal)
+        self._again(proposal)
+        for_policies.number = for_webhooks.number = 1
+        if has_policies:
+            if not documents.same(_snapshot(proposal), after_policies):
+                for_policies.require()
+            self._policies.admit(proposal, for_policies)
+        if has_webhooks:
+            if not documents.same(_snapshot(proposal), after_webhooks):
+                for_webhooks.require()
+            self._webhooks.admit(proposal, for_webhooks)
+
+
+def _snapshot(proposal: Proposal) -> dict[str, Any]:
+    document = proposal.document()
+    return {**document, "metadata": dict(document["metadata"])}

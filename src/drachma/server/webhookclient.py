@@ -1,0 +1,142 @@
+"""Calls to webhooks: one POST of JSON over TLS, bounded in time and in the size of the answer.
+
+Admission asks webhooks about objects, and custom resources have objects converted by them. What goes wrong is said in
+the words of Go's client, which administrators search for. A webhook is called on a connection of its own, and nothing
+of a call is left once it has ended.
+"""
+
+import asyncio
+import base64
+import binascii
+import errno
+import ssl
+from typing import Final
+from urllib import parse
+
+import aiohttp
+import msgspec
+
+from drachma import errors
+from drachma.server import mediatypes
+from drachma.values import quotation
+
+LARGEST: Final = 10 * 1024 * 1024
+"""Bytes of an answer that are read: three times what a body of a request may have."""
+
+_RESPONSES: Final = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    403: "unknown",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+
+
+class CallError(errors.RequestError):
+    """A webhook could not be called, or did not answer as it should; the message says why."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where a webhook is, and by which authority it is known: a bundle of certificates, or the system's where empty."""
+
+    url: str
+    authority: str = ""
+
+
+async def post(target: Target, body: bytes, *, seconds: int) -> bytes:
+    """The body of the answer to a POST.
+
+    Raises:
+        CallError: there is none, it is too long, or it is not a success.
+    """
+    url = f"{target.url}?{parse.urlencode({'timeout': f'{seconds}s'})}"
+    title = f"Post {quotation.quote(url)}"
+    try:
+        async with asyncio.timeout(seconds):
+            return await _post(url, body, context=_context(target.authority), title=title)
+    except TimeoutError:
+        raise CallError(f"{title}: context deadline exceeded") from None
+    except aiohttp.ClientConnectorCertificateError as error:
+        raise CallError(f"{title}: tls: failed to verify certificate: {_certificate_problem(error)}") from None
+    except aiohttp.ClientConnectorDNSError as error:
+        raise CallError(f"{title}: dial tcp: lookup {error.host}: no such host") from None
+    except aiohttp.ClientConnectorError as error:
+        raise CallError(f"{title}: {_connection_problem(error)}") from None
+    except aiohttp.ClientPayloadError:
+        raise CallError(f"{title}: unexpected EOF") from None
+    except aiohttp.ServerDisconnectedError:
+        raise CallError(f"{title}: EOF") from None
+    except (aiohttp.ClientError, ValueError, OSError) as error:
+        raise CallError(f"{title}: {str(error) or type(error).__name__}") from None
+
+
+async def _post(url: str, body: bytes, *, context: ssl.SSLContext, title: str) -> bytes:
+    connector = aiohttp.TCPConnector(ssl=context, force_close=True)
+    headers = {"Content-Type": mediatypes.JSON, "Accept": f"{mediatypes.JSON}, */*", "Accept-Encoding": "identity"}
+    # Proxies and redirects are not followed: they would lead where nobody registered a webhook.
+    async with (
+        aiohttp.ClientSession(connector=connector, trust_env=False, auto_decompress=False) as session,
+        session.post(url, data=body, headers=headers, allow_redirects=False) as response,
+    ):
+        data = await _read(response, title)
+        if response.status not in range(200, 207):
+            raise CallError(_refusal(response, data))
+        return data
+
+
+async def _read(response: aiohttp.ClientResponse, title: str) -> bytes:
+    parts = bytearray()
+    async for chunk in response.content.iter_any():
+        parts += chunk
+        if len(parts) > LARGEST:
+            raise CallError(f"{title}: the answer has more than {LARGEST} bytes")
+    return bytes(parts)
+
+
+def _refusal(response: aiohttp.ClientResponse, data: bytes) -> str:
+    """What Go's client makes of an answer that is no success and no Status."""
+    code = response.status
+    if code in _RESPONSES:
+        return _RESPONSES[code]
+    is_text = response.content_type.startswith("text/")
+    message = data[:2048].decode("utf-8", "replace").strip() if is_text else "unknown"
+    if code >= 500:
+        return f"an error on the server ({quotation.quote(message)}) has prevented the request from succeeding"
+    return f"the server responded with the status code {code} but did not return more information"
+
+
+def _context(authority: str) -> ssl.SSLContext:
+    if not authority:
+        return ssl.create_default_context()
+    try:
+        bundle = base64.b64decode(authority, validate=True).decode("ascii")
+        return ssl.create_default_context(cadata=bundle)
+    except (binascii.Error, UnicodeDecodeError, ssl.SSLError, ValueError):
+        raise CallError("unable to load root certificates: unable to parse bytes as PEM block") from None
+
+
+def _certificate_problem(error: aiohttp.ClientConnectorCertificateError) -> str:
+    cause = error.certificate_error
+    text = getattr(cause, "verify_message", "") or str(cause)
+    if "expired" in text:
+        return f"x509: certificate has expired or is not yet valid: {text}"
+    if "mismatch" in text or "match" in text:
+        return f"x509: certificate is not valid for {error.host}: {text}"
+    return "x509: certificate signed by unknown authority"
+
+
+def _connection_problem(error: aiohttp.ClientConnectorError) -> str:
+    address = f"{error.host}:{error.port}"
+    reasons = {
+        errno.ECONNREFUSED: "connection refused",
+        errno.EHOSTUNREACH: "no route to host",
+        errno.ENETUNREACH: "network is unreachable",
+        errno.ECONNRESET: "connection reset by peer",
+    }
+    reason = reasons.get(error.os_error.errno or 0)
+    return f"dial tcp {address}: connect: {reason}" if reason else f"dial tcp {address}: {error.os_error}"
