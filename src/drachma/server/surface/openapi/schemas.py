@@ -39,6 +39,8 @@ _SCALARS: Final[Mapping[str, Document]] = {
 }
 _FREE: Final = {True: "io.k8s.apimachinery.pkg.runtime.RawExtension", False: f"{_META}.FieldsV1"}
 
+_LIST_TYPE: Final = "x-kubernetes-list-type"
+
 
 class Dialect(msgspec.Struct, frozen=True):
     """How a version of OpenAPI refers to definitions; version 2 has no ``oneOf``, and references stand alone."""
@@ -77,7 +79,7 @@ class Definitions:
         self._object(listing)
         definition = self.made[listing.definition]
         definition["description"] = f"A list of objects of kind {schema.name}."
-        del definition["properties"]["items"]["x-kubernetes-list-type"]
+        del definition["properties"]["items"][_LIST_TYPE]
         self._mark(listing.definition, group=group, version=version, kind=kind)
         return listing.definition
 
@@ -135,7 +137,9 @@ class Definitions:
             case model.Object():
                 return self._wrapped(self.reference(kind))
             case model.MapOf():
-                entry: Document = {"type": "object", "additionalProperties": self._type(kind.element)}
+                # Only lists in fields say how they merge: those in maps cannot, in Go's comments.
+                element = {key: part for key, part in self._type(kind.element).items() if key != _LIST_TYPE}
+                entry: Document = {"type": "object", "additionalProperties": element}
                 return {**entry, "x-kubernetes-map-type": "atomic"} if kind.atomic else entry
             case model.ListOf():
                 return {"type": "array", "items": self._type(kind.element), **_list_type(kind)}
@@ -164,7 +168,7 @@ class Definitions:
 
 def _list_type(kind: model.ListOf) -> Document:
     if kind.keys is None:
-        return {"x-kubernetes-list-type": "atomic"}
+        return {_LIST_TYPE: "atomic"}
     if not kind.keys:
-        return {"x-kubernetes-list-type": "set"}
-    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(kind.keys)}
+        return {_LIST_TYPE: "set"}
+    return {_LIST_TYPE: "map", "x-kubernetes-list-map-keys": list(kind.keys)}
