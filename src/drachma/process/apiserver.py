@@ -34,4 +34,5 @@ async def build(
         gates=gates,
     )
     await bootstrap.populate(made.dispatcher)
+    await made.definitions.settle()
     return made

@@ -8,6 +8,7 @@ from drachma.server.kinds.admissionregistration import (
     validatingadmissionpolicy,
     webhookconfiguration,
 )
+from drachma.server.kinds.apiextensions import customresourcedefinition
 from drachma.server.kinds.apps import deployment, replicaset
 from drachma.server.kinds.authentication import selfsubjectreview, tokenreview
 from drachma.server.kinds.authorization import reviewtypes
@@ -41,6 +42,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     clusterrole.KIND,
     clusterrolebinding.KIND,
     configmap.KIND,
+    customresourcedefinition.KIND,
     deployment.KIND,
     deviceclass.KIND,
     devicetaintrule.KIND,

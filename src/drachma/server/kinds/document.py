@@ -16,7 +16,7 @@ import msgspec
 from drachma import errors
 from drachma.api import codec, meta
 from drachma.server import documents, objectmeta, status
-from drachma.server.schema import decodeerrors, emptyfields, model, normalform
+from drachma.server.schema import decodeerrors, emptyfields, metatypes, model, normalform
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.validation import metadata
@@ -27,6 +27,9 @@ Document = dict[str, Any]
 _decode = msgspec.json.Decoder().decode
 
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
+_WITH_METADATA: Final = model.Object(
+    "", "ObjectMeta", {"metadata": model.Field(name="metadata", type=metatypes.META.object("ObjectMeta"))}
+)
 
 
 class DocumentStrategy:
@@ -225,6 +228,16 @@ def check_types(fields: Document, schema: model.Object) -> None:
     problem = decodeerrors.explain(fields, schema)
     if problem:
         raise errors.DecodeError(problem)
+
+
+def read_metadata(given: Any) -> objectmeta.Metadata:
+    """Metadata that a client wrote, of whatever kind; a DecodeError in Go's words where a value has the wrong type."""
+    try:
+        return objectmeta.read({} if given is None else given)
+    except msgspec.ValidationError:
+        document = {"metadata": given}
+        check_types(document, _WITH_METADATA)
+        return _read_metadata(normalform.settled(document, _WITH_METADATA)["metadata"])
 
 
 def _read_metadata(given: Document) -> objectmeta.Metadata:

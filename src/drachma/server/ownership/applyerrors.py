@@ -42,7 +42,7 @@ def _check(value: Any, kind: model.Type, path: str) -> Iterator[tuple[str, str]]
 def _check_fields(value: dict[str, Any], kind: model.Object | model.MapOf, path: str) -> Iterator[tuple[str, str]]:
     for name, part in value.items():
         where = f"{path}.{name}"
-        if isinstance(kind, model.Object) and name not in kind.fields:
+        if isinstance(kind, model.Object) and name not in kind.fields and not kind.is_open:
             yield where, "field not declared in schema"
             return
         yield from _check(part, comparison.part_of(kind, name), where)

@@ -17,6 +17,8 @@ def decide(removal: Removal) -> intent.Decision:
     """What is to be done to the object."""
     if removal.write.resource.key == NAMESPACES:
         return _decide_namespace(removal)
+    if removal.write.resource.traits.finalizer and "deletionTimestamp" not in removal.stored.value["metadata"]:
+        return _hold(removal, removal.write.resource.traits.finalizer)
     return _decide(removal)
 
 
@@ -59,6 +61,14 @@ def _decide_namespace(removal: Removal) -> intent.Decision:
     if (namespace.get("spec") or {}).get("finalizers"):
         return intent.Leave(removal.stored)
     return _decide(removal)
+
+
+def _hold(removal: Removal, finalizer: str) -> intent.Decision:
+    """The first request only starts the end of an object that somebody has to clean up after."""
+    document = removal.stored.value
+    metadata = {**document["metadata"], "deletionTimestamp": objectmeta.time_text(removal.write.now)}
+    metadata["finalizers"] = [*(name for name in metadata.get("finalizers", ()) if name != finalizer), finalizer]
+    return intent.Replace(removal.stored, {**document, "metadata": metadata})
 
 
 def _start(metadata: objectmeta.Metadata, grace: int, *, now: datetime) -> None:

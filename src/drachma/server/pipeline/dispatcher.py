@@ -63,6 +63,8 @@ BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
 }
 """What else is done through subresources that have a kind of their own."""
 
+_READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
+
 QUESTIONS: Final[Mapping[str, Operation]] = {
     "authentication.k8s.io/selfsubjectreviews": selfsubjectreview.answer,
     "authentication.k8s.io/tokenreviews": tokenreview.answer,
@@ -78,12 +80,29 @@ class Dispatcher:
     """The API on one store, without any form of access to it.
 
     ``surface`` is what is served from now on: calls are made on it, and whoever gives it another one changes what the
-    next calls find. Those that are under way stay on theirs.
+    next calls find. Those that are under way stay on theirs. ``extend`` adds what users have defined. ``after`` has
+    what is done after every write to a resource, before whoever wrote is answered.
     """
 
-    def __init__(self, services: Services, surface: apisurface.ApiSurface) -> None:
+    def __init__(
+        self,
+        services: Services,
+        surface: apisurface.ApiSurface,
+        *,
+        extend: Callable[[apisurface.ApiSurface], apisurface.ApiSurface] | None = None,
+    ) -> None:
         self.services: Final = services
-        self.surface = surface
+        self.after: Final[dict[str, Callable[[], Awaitable[None]]]] = {}
+        self._surface = surface
+        self._extend = extend
+
+    @property
+    def surface(self) -> apisurface.ApiSurface:
+        return self._surface if self._extend is None else self._extend(self._surface)
+
+    @surface.setter
+    def surface(self, surface: apisurface.ApiSurface) -> None:
+        self._surface = surface
 
     async def dispatch(self, call: Call) -> Answer:
         """The answer to a call.
@@ -108,6 +127,9 @@ class Dispatcher:
             raise refusal from error
         if services.phases.audit:
             self._audit((call,), (answer,))
+        follow = self.after.get(call.target.resource.key)
+        if follow is not None and call.verb not in _READS:
+            await follow()
         return answer
 
     async def dispatch_all(self, calls: Sequence[Call]) -> Sequence[Answer]:
@@ -135,6 +157,10 @@ class Dispatcher:
             raise group.RefusedIntentError(refusal.document, position) from error
         answers = [plan.answer(outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
         self._audit(calls, answers)
+        for follow in {
+            self.after[call.target.resource.key] for call in calls if call.target.resource.key in self.after
+        }:
+            await follow()
         return answers
 
     def _admit(self, call: Call) -> None:

@@ -34,7 +34,7 @@ def plan(services: Services, call: Call) -> Plan:
             return _plan_names(services, call, names)
         case dict() as content:
             return finalizers.plan(services, call, content)
-    patch_type = negotiation.patch_type(call.body.media_type)
+    patch_type = negotiation.patch_type(call.body.media_type, call.target.resource.patch_types)
     wanted = options.for_write(call.query, "PatchOptions", patch_type=patch_type)
     write = services.write(call)
     is_apply = patch_type == mediatypes.APPLY_PATCH

@@ -3,7 +3,8 @@
 A Scale is not stored. It is made from the workload, and a change of it is an update of the workload's spec.
 """
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.pipeline.update import Update
 from drachma.server.presentation import negotiation
+from drachma.server.surface import resources, selectable
 from drachma.server.surface.strategy import Subject
 from drachma.validation import fielderror, metadata
 from drachma.validation.path import SPEC
@@ -27,6 +29,9 @@ from drachma.values import labels
 
 _KIND: Final = "Scale"
 _API_VERSION: Final = "autoscaling/v1"
+_WORKLOAD: Final = resources.ScalePaths(replicas=("spec", "replicas"), status_replicas=("status", "replicas"))
+"""Where kinds that say nothing about it have their scale; their selectors are structured."""
+
 _CARRIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -40,7 +45,7 @@ class _Size(NamedTuple):
 async def get(services: Services, call: Call) -> Answer:
     """The scale of a workload."""
     check_name(call.target)
-    return Answer(200, Verbatim(_scale(services.get(call.target).value)))
+    return Answer(200, Verbatim(_scale(services.get(call.target).value, call)))
 
 
 def plan_update(services: Services, call: Call) -> Plan:
@@ -64,7 +69,7 @@ def plan_patch(services: Services, call: Call) -> Plan:
         raise status.unsupported_media_type(mediatypes.PATCH_TYPES[:3])
 
     def size(workload: Mapping[str, Any]) -> _Size:
-        current = _scale(workload)
+        current = _scale(workload, call)
         del current["metadata"]["resourceVersion"]
         patched = patching.apply(
             current,
@@ -90,15 +95,31 @@ def _resize(
         assert stored is not None, "no workload is made by its scale"
         asked = size(stored)
         subject = write.served.strategy.load(stored)
-        subject.content = {**subject.content, "spec": {**subject.content["spec"], "replicas": asked.replicas}}
-        subject.metadata["resourceVersion"] = asked.resource_version
+        subject.content = _with(subject.content, _paths(call).replicas, asked.replicas)
+        if asked.resource_version:
+            subject.metadata["resourceVersion"] = asked.resource_version
         return subject
 
     def answer(outcome: Outcome) -> Answer:
         workload = outcome.stored.value if outcome.stored is not None else outcome.document
-        return Answer(200, Verbatim(_scale(workload)))
+        return Answer(200, Verbatim(_scale(workload, call)))
 
     return Plan(Update(services, resized, write, wanted=wanted), answer)
+
+
+def _paths(call: Call) -> resources.ScalePaths:
+    return call.target.resource.scales.get(call.target.version, _WORKLOAD)
+
+
+def _with(content: Any, path: Sequence[str], value: int) -> Any:
+    """Content with another value under a path; its own type stays."""
+    changed = copy.copy(content)
+    inner = changed
+    for name in path[:-1]:
+        inner[name] = dict(inner.get(name) or {})
+        inner = inner[name]
+    inner[path[-1]] = value
+    return changed
 
 
 def _target(call: Call) -> bodies.Target:
@@ -114,25 +135,33 @@ def _size(scale: dict[str, Any], call: Call) -> _Size:
     except errors.DecodeError as error:
         raise bodies.unfit(target, str(error)) from None
     replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if replicas < 0:
+    if replicas < 0 and _paths(call) is _WORKLOAD:
         causes = [fielderror.invalid(SPEC.child("replicas"), replicas, metadata.MUST_NOT_BE_NEGATIVE)]
         raise status.invalid(_KIND, call.target.name, group="autoscaling", causes=causes)
     return _Size(replicas, (scale.get("metadata") or {}).get("resourceVersion", ""))
 
 
-def _scale(workload: Mapping[str, Any]) -> dict[str, Any]:
-    spec, current = workload.get("spec") or {}, workload.get("status") or {}
+def _scale(stored: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    workload = call.surface.strategy(call.target.resource).serve(stored, call.target.version)
+    paths = _paths(call)
     own = workload["metadata"]
-    chosen = spec.get("selector") or {}
-    expressions = [
-        (each.get("key", ""), each.get("operator", ""), each.get("values") or [])
-        for each in chosen.get("matchExpressions") or ()
-    ]
-    selector = labels.Selector.from_parts(chosen.get("matchLabels") or {}, expressions)
+    selector = _selector(workload) if paths is _WORKLOAD else selectable.dig(workload, paths.selector)
+    current: dict[str, Any] = {"replicas": selectable.dig(workload, paths.status_replicas) or 0}
+    if selector or paths is _WORKLOAD:
+        current["selector"] = selector
     return {
         "kind": _KIND,
         "apiVersion": _API_VERSION,
         "metadata": {field: own[field] for field in _CARRIED if field in own},
-        "spec": {"replicas": spec.get("replicas", 0)},
-        "status": {"replicas": current.get("replicas", 0), "selector": str(selector)},
+        "spec": {"replicas": selectable.dig(workload, paths.replicas) or 0},
+        "status": current,
     }
+
+
+def _selector(workload: Mapping[str, Any]) -> str:
+    chosen = (workload.get("spec") or {}).get("selector") or {}
+    expressions = [
+        (each.get("key", ""), each.get("operator", ""), each.get("values") or [])
+        for each in chosen.get("matchExpressions") or ()
+    ]
+    return str(labels.Selector.from_parts(chosen.get("matchLabels") or {}, expressions))

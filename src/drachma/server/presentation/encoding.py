@@ -34,20 +34,24 @@ class Encoder:
         self._stored = _head(resource, resource.versions[0])
         self._heads = {version: _head(resource, version) for version in resource.versions}
         shapes = resource.model.shapes if resource.model is not None else {}
-        self._reshaped = frozenset(resource.versions if resource.stored_as else shapes)
+        self._reshaped = frozenset(resource.versions if resource.stored_as else shapes) | resource.reshaped
+        self._since = resource.settled_since
+        self._are_whole = resource.traits.is_custom
         self.shared: Final[dict[tuple[str, int, int, int], bytes]] = {}
         """What several watches are sent; theirs to fill and to empty."""
         self._conversions: Final[dict[tuple[record.Record, str], bytes]] = {}
 
     def object(self, stored: record.Record, version: str) -> bytes:
         """A whole object."""
-        if version in self._reshaped:
+        if version in self._reshaped or stored.revision <= self._since:
             return self._converted(stored, version)
         head = self._heads[version]
         return stored.data if head == self._stored else head + stored.data[len(self._stored) :]
 
     def item(self, stored: record.Record, version: str) -> bytes:
         """An object as an item of a list."""
+        if self._are_whole:
+            return self.object(stored, version)
         if version in self._reshaped:
             return b"{" + self._converted(stored, version)[len(self._heads[version]) :]
         return b"{" + stored.data[len(self._stored) :]

@@ -84,6 +84,8 @@ def present_list(
     whole = {"kind": resource.list_kind, "apiVersion": api_version, "metadata": head, "items": list(items)}
     match output.form:
         case negotiation.Form.OBJECT:
+            if resource.traits.is_custom:
+                return whole
             bare = [{name: part for name, part in item.items() if name not in ("kind", "apiVersion")} for item in items]
             return {**whole, "items": bare}
         case negotiation.Form.METADATA:

@@ -113,11 +113,11 @@ def body_type(content_type: str) -> str:
     return media_type
 
 
-def patch_type(content_type: str) -> str:
+def patch_type(content_type: str, served: tuple[str, ...] = mediatypes.PATCH_TYPES) -> str:
     """The media type of a patch; a 415 where it is not one that is served."""
     media_type = content_type.partition(";")[0] if content_type.find(";") > 0 else content_type
-    if media_type not in mediatypes.PATCH_TYPES:
-        raise status.unsupported_media_type(mediatypes.PATCH_TYPES)
+    if media_type not in served:
+        raise status.unsupported_media_type(served)
     return media_type
 
 

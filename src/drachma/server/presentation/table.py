@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from drachma.server.surface import layout as layouts
 from drachma.server.surface import resources
 
 Document: TypeAlias = dict[str, Any]
@@ -33,8 +34,9 @@ def of_list(
 ) -> Document:
     """The Table of a list."""
     metadata = {key: value for key, value in listing.get("metadata", {}).items() if key != "selfLink"}
-    rows = _rows(listing.get("items") or [], resource, now=now, include=include, meta_version=meta_version)
-    return _table(rows, resource, metadata=metadata, meta_version=meta_version, is_headless=is_headless)
+    layout = resource.layout_in(listing.get("apiVersion", ""))
+    rows = _rows(listing.get("items") or [], layout, now=now, include=include, meta_version=meta_version)
+    return _table(rows, layout, metadata=metadata, meta_version=meta_version, is_headless=is_headless)
 
 
 def of_object(
@@ -48,9 +50,10 @@ def of_object(
 ) -> Document:
     """The Table of a single object, also for watches; those have their columns only in the first event."""
     version = document.get("metadata", {}).get("resourceVersion")
-    rows = _rows([document], resource, now=now, include=include, meta_version=meta_version)
+    layout = resource.layout_in(document.get("apiVersion", ""))
+    rows = _rows([document], layout, now=now, include=include, meta_version=meta_version)
     metadata = {"resourceVersion": version} if version else {}
-    return _table(rows, resource, metadata=metadata, meta_version=meta_version, is_headless=is_headless)
+    return _table(rows, layout, metadata=metadata, meta_version=meta_version, is_headless=is_headless)
 
 
 def metadata_of(document: Document, *, meta_version: str = "v1") -> Document:
@@ -73,9 +76,9 @@ def metadata_of_list(listing: Document, *, meta_version: str = "v1") -> Document
 
 
 def _table(
-    rows: list[Document], resource: resources.Resource, *, metadata: Document, meta_version: str, is_headless: bool
+    rows: list[Document], layout: layouts.Layout, *, metadata: Document, meta_version: str, is_headless: bool
 ) -> Document:
-    shown = None if is_headless else [msgspec.to_builtins(column) for column in resource.layout.columns]
+    shown = None if is_headless else [msgspec.to_builtins(column) for column in layout.columns]
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{meta_version}",
@@ -86,9 +89,8 @@ def _table(
 
 
 def _rows(
-    items: Iterable[Document], resource: resources.Resource, *, now: datetime, include: str, meta_version: str
+    items: Iterable[Document], layout: layouts.Layout, *, now: datetime, include: str, meta_version: str
 ) -> list[Document]:
-    layout = resource.layout
     rows = []
     for item in items:
         row: Document = {"cells": layout.cells(item, now)}

@@ -160,6 +160,9 @@ def _scalar(value: Any, wanted: model.Scalar, *, path: str, owner: Owner) -> Non
             limit = _LIMITS[wanted.name]
             if not isinstance(value, int) or isinstance(value, bool) or not -limit <= value < limit:
                 _refuse(value, wanted, path=path, owner=owner)
+        case "float64":
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                _refuse(value, wanted, path=path, owner=owner)
         case "bytes":
             if not isinstance(value, str):
                 _refuse(value, wanted, path=path, owner=owner)

@@ -8,7 +8,7 @@ through types, and not through a document, must expect to come back; :meth:`Obje
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import msgspec
@@ -94,12 +94,28 @@ class Numbered(NamedTuple):
 Message: TypeAlias = Mapping[int, Numbered]
 """Field numbers of a type."""
 
-ZEROS: Mapping[str, Any] = {"str": "", "bool": False, "int32": 0, "int64": 0, "bytes": "", "Quantity": "0"}
+ZEROS: Mapping[str, Any] = {
+    "str": "",
+    "bool": False,
+    "int32": 0,
+    "int64": 0,
+    "float64": 0.0,
+    "bytes": "",
+    "Quantity": "0",
+}
 """What Go has where a scalar is missing, and writes unless it leaves it out; times are null."""
 
 
+FindUnknown: TypeAlias = Callable[[Mapping[str, Any]], Sequence[str]]
+"""Finds the paths of fields in a document that a type does not have."""
+
+
 class Object(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """An object with named fields and no others. ``package`` and ``name`` make its name in OpenAPI documents."""
+    """An object with named fields. ``package`` and ``name`` make its name in OpenAPI documents.
+
+    There are no other fields, unless it ``is_open``. Where the type comes from a schema that users have ``written``,
+    that is what OpenAPI documents show, and ``find_unknown`` goes by it.
+    """
 
     package: str
     name: str
@@ -107,6 +123,9 @@ class Object(msgspec.Struct, frozen=True, eq=False, dict=True):
     atomic: bool = False
     message: Message = {}
     description: str = ""
+    is_open: bool = False
+    written: Mapping[str, Any] | None = None
+    find_unknown: FindUnknown | None = None
 
     @property
     def definition(self) -> str:
@@ -140,6 +159,7 @@ STRING = Scalar("str", "string")
 BOOLEAN = Scalar("bool", "boolean")
 INT32 = Scalar("int32", "integer", "int32")
 INT64 = Scalar("int64", "integer", "int64")
+FLOAT64 = Scalar("float64", "number", "double")
 TIME = Scalar("Time", "", "date-time")
 MICRO_TIME = Scalar("MicroTime", "", "date-time")
 QUANTITY = Scalar("Quantity", "")
@@ -149,7 +169,10 @@ RAW = Free(atomic=True)
 ANY = Free(atomic=False)
 
 PLAIN: Mapping[str, Scalar | Free] = {
-    **{each.name: each for each in (STRING, BOOLEAN, INT32, INT64, TIME, MICRO_TIME, QUANTITY, INT_OR_STRING, BYTES)},
+    **{
+        each.name: each
+        for each in (STRING, BOOLEAN, INT32, INT64, FLOAT64, TIME, MICRO_TIME, QUANTITY, INT_OR_STRING, BYTES)
+    },
     "RawExtension": RAW,
     "FieldsV1": ANY,
 }

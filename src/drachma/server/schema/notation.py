@@ -30,7 +30,7 @@ from types import ModuleType
 from drachma.server.schema import docstrings, fieldnumbers, model
 
 _FIELD = re.compile(
-    r"(?P<name>[A-Za-z0-9]+)=(?P<type>[\[{<]*[A-Za-z0-9]+(?::[A-Za-z0-9,]+)?[\]}>]*)"
+    r"(?P<name>[A-Za-z0-9$-]+)=(?P<type>[\[{<]*[A-Za-z0-9]+(?::[A-Za-z0-9,]+)?[\]}>]*)"
     r"(?:@(?P<go>[A-Za-z.]+))?(?:\^(?P<parent>[A-Za-z]+))?"
     r"(?P<filled>!?)(?P<optional>\??)(?P<required>\*?)(?P<default>/[^~]*)?(?P<merges>~(?P<key>[A-Za-z0-9]*)(?P<retains>\+?)(?P<replaces>=?))?"
 )

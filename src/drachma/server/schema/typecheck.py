@@ -30,6 +30,7 @@ _SCALARS: Final[dict[str, Any]] = {
     "bool": bool,
     "int32": struct.Int32,
     "int64": struct.Int64,
+    "float64": float,
     "bytes": _Base64,
     "Quantity": quantity.Quantity,
     "Time": datetime,

@@ -61,9 +61,12 @@ class ApiSurface(resources.Catalog):
 
     # Changing it
 
-    def with_kinds(self, *kinds: Kind) -> "ApiSurface":
-        """This surface and some more kinds; ValueError where something of the same name is served already."""
-        return ApiSurface((*self._kinds, *kinds), environment=self._environment, likeness=self)
+    def with_kinds(self, *kinds: Kind, likeness: "ApiSurface | None" = None) -> "ApiSurface":
+        """This surface and some more kinds; ValueError where something of the same name is served already.
+
+        ``likeness`` is another one with more of them, if there is one.
+        """
+        return ApiSurface((*self._kinds, *kinds), environment=self._environment, likeness=likeness or self)
 
     def without(self, *kinds: resources.Resource) -> "ApiSurface":
         """This surface without some of its kinds."""

@@ -7,15 +7,23 @@ Public: ``Resource``, ``Subresource``, ``Deprecation``, ``Traits``, ``Group``, `
 """
 
 import functools
+import re
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
 from drachma.api import scheme
+from drachma.server import mediatypes
 from drachma.server.schema import model as types
 from drachma.server.surface import layout as layouts
 from drachma.server.surface import selectable as selectables
 from drachma.server.surface import verbs
+
+_STAGES: Final = ("", "beta", "alpha")
+_VERSION: Final = re.compile(
+    r"v(?P<major>[1-9][0-9]{0,8})(?:(?P<stage>alpha|beta)(?P<minor>[1-9][0-9]{0,8}))?"
+).fullmatch
 
 
 class Subresource(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +48,15 @@ def status(*resets: tuple[str, ...]) -> Subresource:
     return Subresource(name="status", verbs=verbs.STATUS, resets=resets or (("spec",),))
 
 
+class ScalePaths(msgspec.Struct, frozen=True, kw_only=True):
+    """Where in an object its scale is, for kinds that say so themselves; ``written`` has the paths for messages."""
+
+    replicas: tuple[str, ...]
+    status_replicas: tuple[str, ...]
+    selector: tuple[str, ...] = ()
+    written: tuple[str, str, str] = ("", "", "")
+
+
 class Deprecation(msgspec.Struct, frozen=True, kw_only=True):
     """Since and until which minor versions of Kubernetes 1.x a version of a kind is on its way out."""
 
@@ -53,7 +70,9 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
     a time to end by. ``has_dependents``: the garbage collector looks after what the object owns, and, where it
     ``orphans_dependents``, leaves it alone unless a delete says otherwise. ``is_question``: a create is answered and
-    nothing is stored.
+    nothing is stored. ``finalizer`` is one that every object gets when it is deleted, for whoever has to clean up after
+    it. ``is_custom``: users have defined it, and upstream serves it by other code: items of lists say of which
+    kind they are, and a path below it that leads nowhere is one that nobody knows.
     """
 
     returns_deleted: bool = False
@@ -61,6 +80,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     dies_gracefully: bool = False
     has_dependents: bool = True
     orphans_dependents: bool = False
+    finalizer: str = ""
+    is_custom: bool = False
     is_question: bool = False
 
 
@@ -68,14 +89,19 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """One served resource. ``versions`` has the preferred one first, which is the stored one.
 
     ``schemas`` has the type of each version; ``storage_version`` only shows in discovery. ``stored_as`` is the key of
-    another resource whose objects it shows in another shape. There is one of each, so it is equal to itself only, and
-    what follows from its fields is worked out once.
+    another resource whose objects it shows in another shape. Versions that are ``reshaped`` differ from what is stored,
+    and objects up to the revision ``settled_since`` may differ from the type of the stored version: their strategy
+    serves them. ``layouts_of`` has versions with columns of their own.
+
+    There is one of each, so it is equal to itself only, and what follows from its fields is worked out once.
     """
 
     group: str
     versions: tuple[str, ...]
     plural: str
     kind: str
+    singular_name: str = ""
+    list_kind_name: str = ""
     namespaced: bool
     schemas: Mapping[str, types.Object]
     verbs: tuple[str, ...] = verbs.ALL
@@ -85,18 +111,24 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     model: scheme.Kind | None = None
     storage_version: str = "v1"
     stored_as: str = ""
+    reshaped: frozenset[str] = frozenset()
+    settled_since: int = 0
+    scales: Mapping[str, ScalePaths] = {}
+    patch_types: tuple[str, ...] = mediatypes.PATCH_TYPES
     deprecations: Mapping[str, Deprecation] = {}
+    deprecation_texts: Mapping[str, str] = {}
     traits: Traits = Traits()
     layout: layouts.Layout = layouts.PLAIN
+    layouts_of: Mapping[str, layouts.Layout] = {}
     selectable: selectables.Selectable = selectables.BY_NAME
 
     @property
     def singular(self) -> str:
-        return self.kind.lower()
+        return self.singular_name or self.kind.lower()
 
     @property
     def list_kind(self) -> str:
-        return f"{self.kind}List"
+        return self.list_kind_name or f"{self.kind}List"
 
     @functools.cached_property
     def key(self) -> str:
@@ -124,6 +156,10 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
         """The fields that a write to the object itself cannot change: its status, where that is written apart."""
         return (("status",),) if self.subresource("status") else ()
 
+    def layout_in(self, api_version: str) -> layouts.Layout:
+        """How objects of an apiVersion are shown in tables."""
+        return self.layouts_of.get(api_version.rpartition("/")[2], self.layout)
+
     def has(self, verb: str) -> bool:
         return verb in self.verbs
 
@@ -140,6 +176,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     versions: tuple[str, ...]
+    is_custom: bool = False
 
     @property
     def api_versions(self) -> tuple[str, ...]:
@@ -167,8 +204,10 @@ class Catalog:
         self._by_group = {each.name: each for each in self.groups}
 
     def _group(self, name: str) -> Group:
-        versions = {version for each in self.resources if each.group == name for version in each.versions}
-        return Group(name=name, versions=tuple(sorted(versions, key=_priority)))
+        members = [each for each in self.resources if each.group == name]
+        versions = {version for each in members for version in each.versions}
+        is_custom = all(each.traits.is_custom for each in members)
+        return Group(name=name, versions=tuple(sorted(versions, key=_priority)), is_custom=is_custom)
 
     def group(self, name: str) -> Group | None:
         return self._by_group.get(name)
@@ -188,6 +227,8 @@ class Catalog:
 
 def deprecation(resource: Resource, version: str) -> str | None:
     """The text of the Warning that answers a request in a deprecated version, or None."""
+    if version in resource.deprecation_texts:
+        return resource.deprecation_texts[version]
     span = resource.deprecations.get(version)
     if span is None:
         return None
@@ -195,11 +236,9 @@ def deprecation(resource: Resource, version: str) -> str | None:
     return f"{name} is deprecated in v1.{span.deprecated}+, unavailable in v1.{span.removed}+"
 
 
-def _priority(version: str) -> tuple[int, int, int]:
-    """Stable versions first, then beta, then alpha; the higher number first among equals."""
-    major, stage, minor = version[1:], 0, "0"
-    for rank, word in ((1, "beta"), (2, "alpha")):
-        if word in version:
-            major, _, minor = version[1:].partition(word)
-            stage = rank
-    return stage, -int(major), -int(minor)
+def _priority(version: str) -> tuple[int, int, int, str]:
+    """Stable versions first, then beta, then alpha; the higher number first among equals. Others come last, by name."""
+    match = _VERSION(version)
+    if match is None:
+        return len(_STAGES), 0, 0, version
+    return _STAGES.index(match["stage"] or ""), -int(match["major"]), -int(match["minor"] or 0), ""

@@ -61,11 +61,22 @@ def find(catalog: resources.Catalog, method: str, path: str) -> Route | None:
     if known is None:
         raise NotServedError(path)
     if version not in known.versions:
-        raise status.no_such_path()
+        raise _nothing(known, path)
     is_watch = rest[0] == "watch" and len(rest) > 1
     if is_watch:
         rest = rest[1:]
-    return _resolve(catalog, group, version, method=method, parts=rest, is_watch=is_watch)
+    try:
+        return _resolve(catalog, group, version, method=method, parts=rest, is_watch=is_watch)
+    except _NothingThereError:
+        raise _nothing(known, path) from None
+
+
+class _NothingThereError(Exception):
+    """The path leads nowhere in a group that is served; never leaves this module."""
+
+
+def _nothing(group: resources.Group, path: str) -> Exception:
+    return NotServedError(path) if group.is_custom else status.no_such_path()
 
 
 def _resolve(
@@ -76,18 +87,20 @@ def _resolve(
         namespace, parts = parts[1], parts[2:]
     resource = catalog.find(group, version, plural=parts[0])
     if resource is None or len(parts) > 3 or not all(parts):
-        raise status.no_such_path()
+        raise _NothingThereError
     name = parts[1] if len(parts) > 1 else ""
     if resource.namespaced:
         if namespace is None and name:
-            raise status.no_such_path()
+            raise _NothingThereError
     else:
         if namespace is not None:
-            raise status.no_such_path()
+            raise _NothingThereError
         namespace = ""
     subresource = resource.subresource(parts[2]) if len(parts) == 3 else None
     if len(parts) == 3 and subresource is None:
-        raise status.no_such_path()
+        if resource.traits.is_custom:
+            raise status.not_found(resource, name)
+        raise _NothingThereError
     verb = _verb(method, resource, name=name, namespace=namespace, subresource=subresource)
     if is_watch:
         if verb not in (verbs.GET, verbs.LIST):

@@ -18,12 +18,13 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import gates as feature
-from drachma.server import deadlines, mediatypes, status
+from drachma.server import deadlines, definitions, mediatypes, status
 from drachma.server.access import attributes, authorization
 from drachma.server.access.access import Access
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
+from drachma.server.kinds.apiextensions import extensions
 from drachma.server.pipeline import services
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import negotiation
@@ -72,7 +73,8 @@ class Application:
         self._in_flight = 0
         surface = apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store))
         standard = services.standard(store, access=access, gates=gates, clock=clock, chance=chance)
-        self.dispatcher: Final = Dispatcher(standard, surface)
+        self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
+        self.definitions: Final = definitions.Definitions(self.dispatcher)
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()
         self.metrics.observe_store(store, standard.watches)
@@ -210,7 +212,7 @@ def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Out
     """The form of the answer, if the route can read and answer the media types that the request names."""
     if route is None:
         return negotiation.PLAIN
-    if route.verb == verbs.PATCH:
+    if route.verb == verbs.PATCH and route.resource.patch_types == mediatypes.PATCH_TYPES:
         negotiation.admit_body(request.header(b"content-type"), mediatypes.PATCH_TYPES)
     negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else mediatypes.BODY_TYPES)
     return request.output

@@ -94,7 +94,8 @@ def _is_below_group(path: str, surface: apisurface.ApiSurface) -> bool:
         case ["api", _]:
             return True
         case ["apis", group, _]:
-            return surface.group(group) is not None
+            known = surface.group(group)
+            return known is not None and not known.is_custom
     return False
 
 

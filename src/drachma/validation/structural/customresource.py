@@ -4,7 +4,7 @@ There is one :class:`Structure` for each version of a definition. What is stored
 clients write: the schema may have got new defaults since, or lost fields.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma.validation import fielderror
@@ -59,30 +59,38 @@ class Structure:
         document = pruning.without_nulls(document, schema)
         return Read(defaults.default(document, schema), dropped)
 
-    def read_stored(self, document: Mapping[str, Any]) -> Document:
-        """A stored object as it is today: without what the schema has lost since, and with defaults that are new."""
-        return self.read(dict(document)).document
+    def pruned(self, document: Document) -> Document:
+        """An object of another version without the fields that this one does not have."""
+        if self._keeps_all:
+            return document
+        kept: Document = pruning.prune(document, self.schema, is_resource=True)[0]
+        return kept
 
     # Checks
 
-    def check(self, document: Document) -> Sequence[FieldError]:
-        """What is wrong with a new object."""
-        return self._checked(document, [*values.check(self.schema, document), *self._lists(document)])
+    def check(self, document: Document, *, also: Sequence[FieldError] = ()) -> Sequence[FieldError]:
+        """What is wrong with a new object; ``also`` is what others have against its form."""
+        return self._checked(document, [*values.check(self.schema, document), *also, *self._lists(document)])
 
-    def check_update(self, document: Document, old: Document, warnings: list[str]) -> Sequence[FieldError]:
+    def check_update(
+        self, document: Document, old: Document, warnings: list[str], *, also: Sequence[FieldError] = ()
+    ) -> Sequence[FieldError]:
         """What is wrong with an object that takes the place of another."""
-        found = list(values.check(self.schema, document, old=old))
+        found = [*values.check(self.schema, document, old=old), *also]
         found += embedded.check(document, self.schema, ROOT)
         if not _any(listtypes.check(old, self.schema, ROOT)):
             found += listtypes.check(document, self.schema, ROOT)
         return self._checked(document, found, old=old, warnings=warnings)
 
-    def check_status(self, document: Document, old: Document, warnings: list[str]) -> Sequence[FieldError]:
+    def check_status(
+        self, document: Document, old: Document, warnings: list[str], *, also: Sequence[FieldError] = ()
+    ) -> Sequence[FieldError]:
         """The same for an object of which only the status has changed."""
         found: list[FieldError] = []
         if "status" in document and self._status is not None:
             before = old.get("status", NOTHING)
             found += values.check(self._status, document["status"], old=before, prefix="status")
+        found += also
         if not _any(listtypes.check(old, self.schema, ROOT)):
             found += listtypes.check(document, self.schema, ROOT)
         return self._checked(document, found, old=old, warnings=warnings)

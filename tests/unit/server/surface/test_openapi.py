@@ -25,7 +25,7 @@ def _document(path: str) -> dict[str, Any]:
 
 def _references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        if "$ref" in value:
+        if isinstance(value.get("$ref"), str):
             yield value["$ref"].rpartition("/")[2]
         for part in value.values():
             yield from _references(part)

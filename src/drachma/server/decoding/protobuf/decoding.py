@@ -7,6 +7,7 @@ type than its field, is refused with a DecodeError; fields with unknown numbers 
 
 import base64
 import functools
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -176,6 +177,14 @@ def _integer(value: Value, _depth: int) -> int:
     return value - 2**64 if value >= 2**63 else value
 
 
+def _double(value: Value, _depth: int) -> float:
+    data = _bytes(value)
+    if len(data) != 8:
+        raise errors.DecodeError("protobuf: expected a double of 8 bytes")
+    number: float = struct.unpack("<d", data)[0]
+    return number
+
+
 def _boolean(value: Value, _depth: int) -> bool:
     return _integer(value, 0) != 0
 
@@ -234,6 +243,7 @@ _SCALARS: Final[Mapping[str, Read]] = {
     "bool": _boolean,
     "int32": _integer,
     "int64": _integer,
+    "float64": _double,
     "bytes": _base64,
     "Quantity": _quantity,
     "Time": _time,

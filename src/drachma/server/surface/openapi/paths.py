@@ -43,13 +43,6 @@ _LIST: Final = {
 }
 _PRETTY: Final = {"pretty": ("string", "Whether to write for people.")}
 
-_PATCH_TYPES: Final = (
-    mediatypes.APPLY_PATCH,
-    mediatypes.JSON_PATCH,
-    mediatypes.MERGE_PATCH,
-    mediatypes.STRATEGIC_MERGE_PATCH,
-)
-
 
 class Paths:
     """The paths of one version of one resource."""
@@ -128,7 +121,9 @@ class Paths:
         self._definitions.add_plain(PATCH, {"description": "A patch in one of the served forms.", "type": "object"})
         body = self._definitions.reference_by_name(PATCH)
         parameters = {**_WRITE, **_FORCE}
-        return self._operation("patch", content, parameters=parameters, body=body, kind=kind, consumes=_PATCH_TYPES)
+        return self._operation(
+            "patch", content, parameters=parameters, body=body, kind=kind, consumes=sorted(self._resource.patch_types)
+        )
 
     def _status(self) -> Document:
         return self._definitions.reference(metatypes.META.object("Status"))

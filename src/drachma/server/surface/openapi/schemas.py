@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from drachma.server.schema import metatypes, model
-from drachma.server.surface.openapi import texts
+from drachma.server.surface.openapi import customschemas, texts
 
 Document: TypeAlias = dict[str, Any]
 
@@ -66,9 +66,8 @@ class Definitions:
         self._object(schema)
         self._mark(schema.definition, group=group, version=version, kind=kind)
 
-    def add_list(self, schema: model.Object, *, group: str, version: str) -> str:
+    def add_list(self, schema: model.Object, *, group: str, version: str, kind: str) -> str:
         """The definition of a list of objects of a kind; gives its name."""
-        kind = f"{schema.name}List"
         fields = (
             model.Field(name="apiVersion", type=model.STRING),
             model.Field(name="items", type=model.ListOf(schema), required=True),
@@ -108,6 +107,11 @@ class Definitions:
             return
         definition: Document = {"description": schema.description, "type": "object"}
         self.made[schema.definition] = definition
+        if schema.written is not None:
+            metadata = self._wrapped(self.reference(metatypes.META.object("ObjectMeta")))
+            shown = customschemas.shown(schema.written, metadata=metadata, is_v3=self.dialect.is_v3)
+            self.made[schema.definition] = shown
+            return
         required = sorted(field.name for field in schema.fields.values() if field.required)
         properties = {name: self._field(field) for name, field in sorted(schema.fields.items())}
         if required:

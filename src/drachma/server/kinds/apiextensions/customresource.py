@@ -1,0 +1,305 @@
+"""Custom resources: a kind of the surface for each definition, and how its objects are read, prepared and checked.
+
+An object is looked at in the version that its writer speaks, and stored in the one that the definition says. What is
+stored may be older than the definition: it is read by today's schema, which may have new defaults and fewer fields.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from drachma import errors
+from drachma.server import documents, mediatypes, objectmeta, status
+from drachma.server.kinds.apiextensions import customcolumns, customtypes
+from drachma.server.kinds.apiextensions.definition import Definition, Version
+from drachma.server.kinds.autoscaling import scale
+from drachma.server.kinds.document import Document, DocumentStrategy, read_metadata
+from drachma.server.surface import resources, selectable, verbs
+from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Environment, Subject, Write
+from drachma.validation import metadata
+from drachma.validation.fielderror import FieldError, Reason
+from drachma.values import names, quotation
+
+_VERBS: Final = (
+    verbs.DELETE, verbs.DELETE_COLLECTION, verbs.GET, verbs.LIST, verbs.PATCH, verbs.CREATE, verbs.UPDATE, verbs.WATCH,
+)  # fmt: skip
+_PATCH_TYPES: Final = (mediatypes.JSON_PATCH, mediatypes.MERGE_PATCH, mediatypes.APPLY_PATCH)
+_ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
+_INT32_MAX: Final = 2**31 - 1
+_STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+
+def kind(definition: Definition) -> Kind:
+    """The kind that a definition makes."""
+    served = sorted(definition.served, key=lambda each: not each.is_storage)
+    written = definition.names
+    status_fields = resources.status(("metadata",), ("spec",))
+    below = []
+    if any(each.has_status for each in served):
+        below.append(status_fields)
+    if any(each.scale is not None for each in served):
+        below.append(scale.SUBRESOURCE)
+    layouts = {each.name: customcolumns.of(each) for each in served}
+    return Kind(
+        group=definition.group,
+        versions=tuple(each.name for each in served),
+        plural=written["plural"],
+        kind=written["kind"],
+        singular_name=written.get("singular", ""),
+        list_kind_name=written.get("listKind", ""),
+        namespaced=definition.is_namespaced,
+        verbs=_VERBS,
+        short_names=tuple(written.get("shortNames") or ()),
+        categories=tuple(written.get("categories") or ()),
+        subresources=tuple(below),
+        storage_version=definition.storage.name,
+        deprecation_texts=definition.deprecations(),
+        patch_types=_PATCH_TYPES,
+        scales={each.name: each.scale for each in served if each.scale is not None},
+        traits=resources.Traits(is_custom=True),
+        layout=layouts[served[0].name],
+        layouts_of=layouts,
+        selectable=_selectable(served),
+        schemas={each.name: customtypes.kind(definition, each) for each in served},
+        reshaped=frozenset(each.name for each in served if each is not definition.storage),
+        settled_since=definition.revision,
+        strategy=functools.partial(CustomStrategy, definition=definition),
+    )
+
+
+def _selectable(served: Sequence[Version]) -> selectable.Selectable:
+    paths = {path for each in served for path in each.selectable_fields}
+    names_of = {selectable.NAME, selectable.NAMESPACE}
+    return selectable.Selectable(
+        fields=frozenset(paths | names_of),
+        special={path: _reader(path) for path in paths},
+        unknown=selectable.unknown_in_core,
+    )
+
+
+def _reader(path: str) -> selectable.Read:
+    steps = tuple(path.split("."))
+
+    def read(document: Mapping[str, Any]) -> str:
+        value = selectable.dig(document, steps)
+        return "" if value is None else documents.printed(value)
+
+    return read
+
+
+class Content(dict[str, Any]):
+    """The fields of an object beside its metadata, in the form of one version."""
+
+    __slots__ = ("version",)
+
+    def __init__(self, fields: Mapping[str, Any], version: str) -> None:
+        super().__init__(fields)
+        self.version = version
+
+    def __copy__(self) -> "Content":
+        return Content(self, self.version)
+
+
+class _Settled(dict[str, Any]):
+    """A document that is made by today's schema."""
+
+    __slots__ = ()
+
+
+class CustomStrategy(DocumentStrategy):
+    qualifies_finalizers = False
+
+    def __init__(self, resource: resources.Resource, environment: Environment, *, definition: Definition) -> None:
+        super().__init__(resource, environment)
+        self.definition: Final = definition
+        self._versions = definition.versions
+        self._storage = definition.storage
+
+    def updates_unconditionally(self, write: Write) -> bool:
+        return False
+
+    # Forms
+
+    def read(self, document: Document, write: Write) -> Subject:
+        fields = {name: value for name, value in document.items() if name != "metadata"}
+        own = read_metadata(document.get("metadata"))
+        try:
+            read = self._versions[write.version].structure.read(fields).document
+        except errors.InvalidValueError as error:
+            raise errors.DecodeError(str(error)) from None
+        return Subject(own, _content(read, write.version))
+
+    def load(self, document: Mapping[str, Any]) -> Subject:
+        stored = self._current(document)
+        return Subject(dict(document["metadata"]), _content(stored, self._storage.name))
+
+    def document(self, subject: Subject) -> Document:
+        content = subject.content
+        version = content.version if isinstance(content, Content) else self._storage.name
+        fields: Mapping[str, Any] = content
+        if version != self._storage.name:
+            fields = self._storage.structure.read(dict(content)).document
+        api_version = self.resource.api_version(self._storage.name)
+        document = _Settled(kind=self.resource.kind, apiVersion=api_version, metadata=subject.metadata)
+        document.update(fields)
+        return document
+
+    def amended(self, document: Mapping[str, Any], subject: Subject) -> Document:
+        return self.document(subject)
+
+    def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+        return self.convert(self._current(document), version)
+
+    def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+        api_version = self.resource.api_version(version)
+        if document["apiVersion"] == api_version:
+            return document
+        fields = {name: value for name, value in document.items() if name != "metadata"}
+        pruned = self._versions[version].structure.pruned(fields)
+        return {**pruned, "apiVersion": api_version, "metadata": document["metadata"]}
+
+    def _current(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A stored document as today's schema of the stored version has it."""
+        storage = self._storage
+        api_version = self.resource.api_version(storage.name)
+        if document["apiVersion"] == api_version and (
+            isinstance(document, _Settled) or _revision(document) > self.definition.revision
+        ):
+            return document
+        fields = {name: value for name, value in document.items() if name != "metadata"}
+        read = storage.structure.read({**fields, "apiVersion": api_version}).document
+        return _Settled({"kind": read.pop("kind"), "apiVersion": api_version, "metadata": document["metadata"], **read})
+
+    def _in_version(self, content: Content, version: str) -> Content:
+        if content.version == version:
+            return content
+        structure = self._versions[version].structure
+        return Content(structure.pruned(dict(content)), version)
+
+    # Writes
+
+    def create(self, subject: Subject, write: Write) -> None:
+        if self.definition.is_terminating:
+            detail = "create not allowed while custom resource definition is terminating"
+            raise status.forbidden(self.resource, subject.metadata.get("name", ""), detail=detail)
+        version = self._versions[write.version]
+        content = self._own(subject, version)
+        if version.has_status:
+            content.pop("status", None)
+        subject.metadata["generation"] = 1
+        decoded = subject.checked = objectmeta.decoded(subject.metadata)
+        problems = list(metadata.check(decoded, namespaced=self.resource.namespaced, name_rule=metadata.dns_subdomain))
+        document = self._whole(subject)
+        problems += version.structure.check(document, also=_check_scale(document, version.scale))
+        if problems:
+            raise self._refusal(problems, subject)
+        write.warnings.extend(_finalizer_warnings(subject.metadata, {}))
+
+    def update(self, subject: Subject, old: Subject, write: Write) -> None:
+        version = self._versions[write.version]
+        content, before = self._own(subject, version), self._in_version(_as_content(old, self._storage), version.name)
+        if version.has_status:
+            content.pop("status", None)
+            if "status" in before:
+                content["status"] = before["status"]
+        if not documents.same(dict(content), dict(before)):
+            subject.metadata["generation"] = old.metadata.get("generation", 0) + 1
+        problems = list(self._check_metadata_update(subject, old))
+        document, previous = self._whole(subject), self._whole(Subject(old.metadata, before))
+        also = _check_scale(document, version.scale)
+        problems += version.structure.check_update(document, previous, write.warnings, also=also)
+        if problems:
+            raise self._refusal(problems, subject)
+        write.warnings.extend(_finalizer_warnings(subject.metadata, old.metadata))
+
+    def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
+        version = self._versions[write.version]
+        before = self._in_version(_as_content(old, self._storage), version.name)
+        given = self._own(subject, version)
+        content = subject.content = Content(before, version.name)
+        content.pop("status", None)
+        if "status" in given:
+            content["status"] = given["status"]
+        owners = subject.metadata.get("managedFields")
+        subject.metadata = dict(old.metadata)
+        subject.metadata.pop("managedFields", None)
+        if owners:
+            subject.metadata["managedFields"] = owners
+        problems = list(self._check_metadata_update(subject, old))
+        document, previous = self._whole(subject), self._whole(Subject(old.metadata, before))
+        also = _check_scale(document, version.scale, checks_spec=False)
+        problems += version.structure.check_status(document, previous, write.warnings, also=also)
+        if problems:
+            raise self._refusal(problems, subject)
+
+    def _own(self, subject: Subject, version: Version) -> Content:
+        """The content of a subject in a version, as one that can be changed."""
+        content = Content(self._in_version(_as_content(subject, self._storage), version.name), version.name)
+        subject.content = content
+        return content
+
+    def _whole(self, subject: Subject) -> Document:
+        version = subject.content.version
+        envelope = {"apiVersion": self.resource.api_version(version), "kind": self.resource.kind}
+        return {**envelope, "metadata": subject.metadata, **subject.content}
+
+
+def _content(document: Mapping[str, Any], version: str) -> Content:
+    return Content({name: value for name, value in document.items() if name not in _ENVELOPE}, version)
+
+
+def _as_content(subject: Subject, storage: Version) -> Content:
+    content = subject.content
+    return content if isinstance(content, Content) else Content(content, storage.name)
+
+
+def _revision(document: Mapping[str, Any]) -> int:
+    return int(document["metadata"].get("resourceVersion") or 0)
+
+
+def _check_scale(
+    document: Document, paths: resources.ScalePaths | None, *, checks_spec: bool = True
+) -> Sequence[FieldError]:
+    """Whether the fields of a scale can be those of one."""
+    if paths is None:
+        return ()
+    found: list[FieldError] = []
+    if checks_spec:
+        found += _check_replicas(document, paths.replicas, paths.written[0])
+    found += _check_replicas(document, paths.status_replicas, paths.written[1])
+    selector = selectable.dig(document, paths.selector) if paths.selector else None
+    if selector is not None and not isinstance(selector, str):
+        detail = f"{paths.written[2]} accessor error: {documents.printed(selector)} is of another type, expected string"
+        found.append(FieldError(Reason.INVALID, paths.written[2], "", detail))
+    return found
+
+
+def _check_replicas(document: Document, path: tuple[str, ...], written: str) -> Sequence[FieldError]:
+    value = selectable.dig(document, path)
+    if value is None:
+        return ()
+    if not isinstance(value, int) or isinstance(value, bool):
+        kind_of = {str: "string", bool: "bool", float: "float64"}.get(type(value), "map[string]interface {}")
+        detail = (
+            f".{'.'.join(path)} accessor error: {documents.printed(value)} is of the type {kind_of}, expected int64"
+        )
+        return [FieldError(Reason.INVALID, written, 0, detail)]
+    if value < 0:
+        return [FieldError(Reason.INVALID, written, value, "should be a non-negative integer")]
+    if value > _INT32_MAX:
+        return [FieldError(Reason.INVALID, written, value, f"should be less than or equal to {_INT32_MAX}")]
+    return ()
+
+
+def _finalizer_warnings(own: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+    """What is odd about finalizers that are new: other kinds refuse them."""
+    warnings = []
+    for name in sorted(set(own.get("finalizers") or ()) - set(old.get("finalizers") or ())):
+        place = f"metadata.finalizers: {quotation.quote(name)}"
+        warnings += [f"{place}: {problem}" for problem in names.qualified_name(name)]
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in name else ""
+            advice = f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts"
+            warnings.append(f"{place}: {advice} with other finalizer writers")
+    return warnings

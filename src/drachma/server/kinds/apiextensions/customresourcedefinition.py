@@ -1,0 +1,150 @@
+"""Custom resource definitions: kinds that users add to the API."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from drachma.server import objectmeta
+from drachma.server.kinds.apiextensions import definitiontypes
+from drachma.server.kinds.document import Document, DocumentStrategy
+from drachma.server.surface import cells, layout, resources
+from drachma.server.surface.apisurface import Kind
+from drachma.server.surface.strategy import Subject, Write
+from drachma.validation import customresourcedefinition as rules
+from drachma.validation.fielderror import Errors
+from drachma.validation.structural import formats
+from drachma.validation.structural import schema as schemas
+from drachma.values import quotation
+
+FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+"""Holds a definition that is deleted until its objects are gone."""
+
+_PORT: Final = 443
+
+
+class DefinitionStrategy(DocumentStrategy):
+    counts_generations = True
+    qualifies_finalizers = False
+
+    def updates_unconditionally(self, write: Write) -> bool:
+        return False
+
+    def settled(self, fields: Document, write: Write) -> Document:
+        content = super().settled(fields, write)
+        for version in (content.get("spec") or {}).get("versions") or ():
+            validation = version.get("schema")
+            if validation and validation.get("openAPIV3Schema") is not None:
+                validation["openAPIV3Schema"] = definitiontypes.settled(validation["openAPIV3Schema"])
+        return content
+
+    def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
+        spec = content["spec"] = dict(content.get("spec") or {})
+        names = spec["names"] = dict(spec.get("names") or {})
+        kind = names.get("kind", "")
+        if not names.get("singular") and kind:
+            names["singular"] = kind.lower()
+        if not names.get("listKind") and kind:
+            names["listKind"] = f"{kind}List"
+        conversion = spec["conversion"] = dict(spec.get("conversion") or {"strategy": "None"})
+        service = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service")
+        if service is not None and "port" not in service:
+            client = {**conversion["webhook"]["clientConfig"], "service": {**service, "port": _PORT}}
+            conversion["webhook"] = {**conversion["webhook"], "clientConfig": client}
+        status = content.get("status") or {}
+        if not status.get("storedVersions"):
+            stored = _storage_version(spec)
+            if stored is not None:
+                content["status"] = {**status, "storedVersions": [stored]}
+
+    def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
+        stored = _storage_version(content["spec"])
+        content["status"] = {"storedVersions": [stored]} if stored is not None else {}
+
+    def prepare_update(self, content: Document, old: Mapping[str, Any], write: Write) -> None:
+        status = content["status"] = dict(old.get("status") or {})
+        stored = _storage_version(content["spec"])
+        versions = status.get("storedVersions") or []
+        if stored is not None and stored not in versions:
+            status["storedVersions"] = [*versions, stored]
+
+    def check_new(self, content: Document, subject: Subject) -> Errors:
+        yield from rules.check_name(subject.metadata.get("name", ""), content["spec"])
+        yield from rules.check({**content, "metadata": subject.metadata})
+
+    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from rules.check_update({**content, "metadata": subject.metadata}, old)
+
+    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from rules.check_status(content)
+
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        return _warnings(content["spec"])
+
+
+def _storage_version(spec: Mapping[str, Any]) -> str | None:
+    return next((each.get("name", "") for each in spec.get("versions") or () if each.get("storage")), None)
+
+
+def _warnings(spec: Mapping[str, Any]) -> Iterator[str]:
+    """What is odd about schemas: formats that mean nothing, and sets of what is no scalar."""
+    written = [(version.get("schema") or {}).get("openAPIV3Schema") for version in spec.get("versions") or ()]
+    distinct = {msgspec.json.encode(each): each for each in written if each is not None}
+    parsed = [part for each in distinct.values() for part in schemas.parse(each).everywhere()]
+    for schema in parsed:
+        if schema.format and not formats.supported(schema):
+            yield f"unrecognized format {quotation.quote(schema.format)}"
+    kinds = {schema.item.type for schema in parsed if schema.list_type == "set" and schema.item is not None}
+    for kind in sorted(kinds & {"object", "array"}):
+        yield (
+            f'x-kubernetes-list-type: set for items of type "{kind}" is not supported by server-side apply or CEL '
+            "validation rules"
+        )
+
+
+def is_established(definition: Mapping[str, Any]) -> bool:
+    """Whether the kind is served."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+def _cells(definition: Document, _now: datetime) -> layout.Cells:
+    spec = cells.part(definition, "spec")
+    names = cells.part(spec, "names")
+    versions = [
+        f"{each['name']}(storage)" if each.get("storage") else each["name"]
+        for each in spec.get("versions") or ()
+        if each.get("served")
+    ]
+    created = cells.part(definition, "metadata").get("creationTimestamp")
+    shown = [spec.get("scope", ""), ",".join(sorted(versions)), created, spec.get("group", ""), names.get("kind", "")]
+    return [cells.name(definition), *shown, ",".join(names.get("shortNames") or ()), is_established(definition)]
+
+
+KIND: Final = Kind(
+    group=definitiontypes.GROUP,
+    versions=("v1",),
+    plural="customresourcedefinitions",
+    kind="CustomResourceDefinition",
+    namespaced=False,
+    short_names=("crd", "crds"),
+    categories=("api-extensions",),
+    subresources=(resources.status(),),
+    traits=resources.Traits(finalizer=FINALIZER),
+    schemas={"v1": definitiontypes.PACKAGE.object("CustomResourceDefinition")},
+    layout=layout.Layout(
+        (
+            layout.NAME,
+            layout.text("Scope", "Whether objects are in namespaces."),
+            layout.text("Versions", "The versions that are served, and which is stored."),
+            layout.Column("Created At", "date", description="When the definition was created."),
+            layout.wide("Group", "The group that the kind is served in."),
+            layout.wide("Kind", "The kind of its objects."),
+            layout.wide("ShortNames", "Abbreviations for people."),
+            layout.Column("Established", "boolean", description="Whether the kind is served.", priority=1),
+        ),
+        _cells,
+    ),
+    strategy=DefinitionStrategy,
+)

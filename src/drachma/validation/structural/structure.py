@@ -1,0 +1,198 @@
+"""Whether a schema is structural: conditions only speak of fields that are described outside of them.
+
+Conditions are what stands below ``allOf``, ``anyOf``, ``oneOf`` and ``not``. The invariants are upstream's, with its
+messages, which come sorted.
+"""
+
+import enum
+from typing import Final
+
+import msgspec
+
+from drachma.cel.runtime import regex
+from drachma.validation import fielderror
+from drachma.validation.fielderror import Errors, FieldError
+from drachma.validation.path import Path
+from drachma.validation.structural.schema import Schema
+
+_NAMES: Final = ({"name"}, {"generateName"}, {"name", "generateName"})
+_CONDITIONS: Final = (
+    ("type", lambda schema: bool(schema.type), "must be empty to be structural"),
+    ("default", lambda schema: schema.has_default, "must be undefined to be structural"),
+    ("title", lambda schema: bool(schema.title), "must be empty to be structural"),
+    ("description", lambda schema: bool(schema.description), "must be empty to be structural"),
+    ("nullable", lambda schema: schema.nullable, "must be false to be structural"),
+    (
+        "x-kubernetes-preserve-unknown-fields",
+        lambda schema: bool(schema.preserves_unknown_fields),
+        "must be false to be structural",
+    ),
+    ("x-kubernetes-embedded-resource", lambda schema: schema.is_embedded_resource, "must be false to be structural"),
+    ("x-kubernetes-int-or-string", lambda schema: schema.is_int_or_string, "must be false to be structural"),
+    ("x-kubernetes-list-map-keys", lambda schema: bool(schema.list_map_keys), "must be empty to be structural"),
+    ("x-kubernetes-list-type", lambda schema: schema.list_type is not None, "must be undefined to be structural"),
+    ("x-kubernetes-map-type", lambda schema: schema.map_type is not None, "must be undefined to be structural"),
+    ("x-kubernetes-validations", lambda schema: bool(schema.rules), "must be empty to be structural"),
+)
+"""What may not stand in a condition."""
+
+
+class _Level(enum.Enum):
+    ROOT = "at the root"
+    ITEM = "for specified array items"
+    FIELD = "for specified object fields"
+
+
+def check(schema: Schema, at: Path) -> list[FieldError]:
+    """What keeps a schema from being structural."""
+    found = [*_structure(schema, at, level=_Level.ROOT), *_completeness(schema, schema, at, at)]
+    return sorted(found, key=str)
+
+
+def _structure(schema: Schema, at: Path, *, level: _Level) -> Errors:
+    if schema.type == "array" and schema.item is None:
+        yield fielderror.required(at.child("items"), "must be specified")
+    if schema.item is not None:
+        yield from _structure(schema.item, at.child("items"), level=_Level.ITEM)
+    for name, part in schema.properties.items():
+        yield from _structure(part, at.child("properties").key(name), level=_Level.FIELD)
+    if schema.additional_properties is not None and level is _Level.ROOT:
+        yield fielderror.forbidden(at.child("additionalProperties"), "must not be used at the root")
+    if schema.value is not None:
+        yield from _structure(schema.value, at.child("additionalProperties"), level=_Level.FIELD)
+    if schema.is_int_or_string:
+        for name, is_set in (
+            ("x-kubernetes-preserve-unknown-fields", schema.preserves_unknown_fields),
+            ("x-kubernetes-embedded-resource", schema.is_embedded_resource),
+        ):
+            if is_set:
+                detail = "must be false if x-kubernetes-int-or-string is true"
+                yield fielderror.invalid(at.child(name), value=True, detail=detail)
+    yield from _conditions(
+        schema,
+        at,
+        skips_any_of=_is_int_or_string(schema.any_of),
+        skips_first_all_of=bool(schema.all_of) and _is_int_or_string(schema.all_of[0].any_of),
+    )
+    yield from _type(schema, at, level=level)
+    yield from _metadata(schema, at, level=level)
+    if schema.is_embedded_resource and not schema.preserves_unknown_fields and not schema.properties:
+        detail = (
+            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        )
+        yield fielderror.required(at.child("properties"), detail)
+
+
+def _type(schema: Schema, at: Path, *, level: _Level) -> Errors:
+    here = at.child("type")
+    if schema.is_embedded_resource and schema.type != "object":
+        detail = "must be object if x-kubernetes-embedded-resource is true"
+        yield fielderror.invalid(here, schema.type, detail) if schema.type else fielderror.required(here, detail)
+    elif not schema.type and not schema.is_int_or_string and not schema.preserves_unknown_fields:
+        yield fielderror.required(here, f"must not be empty {level.value}")
+    if schema.is_embedded_resource and schema.additional_properties is not None:
+        detail = "must not be used if x-kubernetes-embedded-resource is set"
+        yield fielderror.forbidden(at.child("additionalProperties"), detail)
+    if level is _Level.ROOT and schema.type and schema.type != "object":
+        yield fielderror.invalid(here, schema.type, "must be object at the root")
+
+
+def _metadata(schema: Schema, at: Path, *, level: _Level) -> Errors:
+    """What a schema may say of apiVersion, kind and metadata, which are Kubernetes' own."""
+    is_resource = level is _Level.ROOT or schema.is_embedded_resource
+    for name in ("kind", "apiVersion"):
+        part = schema.properties.get(name)
+        if part is not None and is_resource and part.type != "string":
+            yield fielderror.invalid(at.child("properties").key(name).child("type"), part.type, "must be string")
+    metadata = schema.properties.get("metadata")
+    if metadata is None:
+        return
+    here = at.child("properties").key("metadata")
+    if is_resource and metadata.type != "object":
+        yield fielderror.invalid(here.child("type"), metadata.type, "must be object")
+    if level is _Level.ROOT and not _is_plain_metadata(metadata):
+        detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        yield fielderror.forbidden(here, detail)
+
+
+def _is_plain_metadata(metadata: Schema) -> bool:
+    if metadata.properties and set(metadata.properties) not in _NAMES:
+        return False
+    return _is_empty(metadata.changed(type="", properties={}, default=msgspec.UNSET))
+
+
+def _is_empty(schema: Schema) -> bool:
+    return all(getattr(schema, name) == getattr(_EMPTY, name) for name in Schema.__struct_fields__)
+
+
+_EMPTY: Final = Schema()
+
+
+def _is_int_or_string(alternatives: tuple[Schema, ...]) -> bool:
+    """Whether alternatives are the one pair in which types may stand: an integer or a text."""
+    if [each.type for each in alternatives] != ["integer", "string"]:
+        return False
+    return all(_is_empty(each.changed(type="")) for each in alternatives)
+
+
+# Conditions
+
+
+def _conditions(schema: Schema, at: Path, *, skips_any_of: bool = False, skips_first_all_of: bool = False) -> Errors:
+    """What stands below allOf, anyOf, oneOf and not."""
+    if not skips_any_of:
+        for index, each in enumerate(schema.any_of):
+            yield from _condition(each, at.child("anyOf").item(index))
+    for index, each in enumerate(schema.all_of):
+        here = at.child("allOf").item(index)
+        yield from _condition(each, here, skips_any_of=skips_first_all_of and index == 0)
+    for index, each in enumerate(schema.one_of):
+        yield from _condition(each, at.child("oneOf").item(index))
+    if schema.negation is not None:
+        yield from _condition(schema.negation, at.child("not"))
+    if schema.pattern:
+        try:
+            schema.matches("")
+        except regex.PatternError as error:
+            detail = f"must be a valid regular expression, but isn't: {error}"
+            yield fielderror.invalid(at.child("pattern"), schema.pattern, detail)
+
+
+def _condition(schema: Schema, at: Path, *, skips_any_of: bool = False) -> Errors:
+    yield from _conditions(schema, at, skips_any_of=skips_any_of)
+    if schema.item is not None:
+        yield from _condition(schema.item, at.child("items"))
+    for name, part in schema.properties.items():
+        yield from _condition(part, at.child("properties").key(name))
+    if schema.additional_properties:
+        yield fielderror.forbidden(at.child("additionalProperties"), "must be undefined to be structural")
+    for name, is_set, detail in _CONDITIONS:
+        if is_set(schema):
+            yield fielderror.forbidden(at.child(name), detail)
+    if "metadata" in schema.properties:
+        here = at.child("properties").key("metadata")
+        yield fielderror.forbidden(here, "must not be specified in a nested context")
+
+
+# Completeness
+
+
+def _completeness(condition: Schema, schema: Schema, here: Path, there: Path) -> Errors:
+    """Whether conditions only speak of what the structure has; ``there`` is where the condition stands."""
+    if condition.negation is not None:
+        yield from _described(condition.negation, schema, here, there.child("not"))
+    for title, several in (("allOf", condition.all_of), ("anyOf", condition.any_of), ("oneOf", condition.one_of)):
+        for index, each in enumerate(several):
+            yield from _described(each, schema, here, there.child(title).item(index))
+
+
+def _described(condition: Schema, schema: Schema | None, here: Path, there: Path) -> Errors:
+    if schema is None:
+        yield fielderror.required(here, f"because it is defined in {there}")
+        return
+    yield from _completeness(condition, schema, here, there)
+    if condition.item is not None:
+        yield from _described(condition.item, schema.item, here.child("items"), there.child("items"))
+    for name, part in condition.properties.items():
+        field, below = here.child("properties").key(name), there.child("properties").key(name)
+        yield from _described(part, schema.properties.get(name), field, below)

@@ -1,0 +1,210 @@
+"""Definitions as clients see them: names, conditions, versions, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.server.client import Client
+from tests.unit.server.kinds.apiextensions import widgets
+from tests.unit.server.kinds.apiextensions.widgets import DEFINITION, DEFINITIONS, MERGE
+
+
+def _conditions(body: Any) -> dict[str, tuple[str, str]]:
+    return {each["type"]: (each["status"], each["reason"]) for each in body["status"]["conditions"]}
+
+
+async def test_a_kind_is_served_as_soon_as_its_definition_is_made(server: Client) -> None:
+    assert (await server.call("GET", widgets.path())).code == 404
+    made = await server.call("POST", DEFINITIONS, widgets.definition())
+    assert made.code == 201
+    assert made.body["status"] == {
+        "conditions": None,
+        "acceptedNames": {"plural": "", "kind": ""},
+        "storedVersions": ["v1"],
+    }
+    assert (await server.call("GET", widgets.path())).body["kind"] == "WidgetList"
+    seen = (await server.call("GET", DEFINITION)).body
+    assert _conditions(seen) == {
+        "NamesAccepted": ("True", "NoConflicts"),
+        "Established": ("True", "InitialNamesAccepted"),
+    }
+    assert seen["status"]["acceptedNames"] == {
+        "plural": "widgets",
+        "singular": "widget",
+        "kind": "Widget",
+        "listKind": "WidgetList",
+    }
+
+
+async def test_names_belong_to_who_had_them_first(server: Client) -> None:
+    await server.call("POST", DEFINITIONS, widgets.definition(names={"shortNames": ["w"]}))
+    other = widgets.definition(names={"plural": "gadgets", "kind": "Widget", "shortNames": ["w"], "singular": "g"})
+    other["metadata"]["name"] = f"gadgets.{widgets.GROUP}"
+    await server.call("POST", DEFINITIONS, other)
+    path = f"{DEFINITIONS}/gadgets.{widgets.GROUP}"
+    waiting = (await server.call("GET", path)).body
+    assert _conditions(waiting)["NamesAccepted"] == ("False", "ListKindConflict")
+    assert _conditions(waiting)["Established"] == ("False", "NotAccepted")
+    assert (await server.call("DELETE", DEFINITION)).code == 200
+    await server.app.definitions.idle()
+    assert (await server.call("GET", DEFINITION)).code == 404
+    assert _conditions((await server.call("GET", path)).body)["Established"][0] == "True"
+
+
+@pytest.mark.parametrize(
+    ("changes", "want"),
+    [
+        pytest.param(
+            {"versions": [widgets.version("v1"), widgets.version("v2")]},
+            "must have exactly one version marked as storage version",
+            id="two-stored-versions",
+        ),
+        pytest.param(
+            {"versions": [widgets.version(spec={"properties": {"x": {"type": "string"}}})]},
+            "spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified "
+            "object fields",
+            id="not-structural",
+        ),
+        pytest.param(
+            {"versions": [widgets.version(), widgets.version("v2", storage=False, spec={"type": "nothing"})]},
+            'spec.versions[1].schema.openAPIV3Schema.properties[spec].type: Unsupported value: "nothing": supported '
+            'values: "array", "boolean", "integer", "number", "object", "string"',
+            id="schemas-of-versions",
+        ),
+        pytest.param(
+            {"versions": [widgets.version(spec=widgets.fields(a={"type": "integer", "default": "x"}))]},
+            'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: "string": '
+            " in body must be of type integer",
+            id="default-of-another-type",
+        ),
+        pytest.param(
+            {
+                "versions": [
+                    widgets.version(
+                        spec=widgets.fields(
+                            a={
+                                "type": "array",
+                                "items": {"type": "string"},
+                                "x-kubernetes-validations": [{"rule": "self.all(x, self.exists(y, x + y == x))"}],
+                            }
+                        )
+                    )
+                ]
+            },
+            "estimated rule cost exceeds budget by factor of more than 100x",
+            id="costly-rule",
+        ),
+        pytest.param(
+            {"versions": [widgets.version(additionalPrinterColumns=[{"name": "A", "type": "odd", "jsonPath": ".a"}])]},
+            'spec.additionalPrinterColumns[0].type: Invalid value: "odd": must be one of '
+            "boolean,date,integer,number,string",
+            id="column",
+        ),
+        pytest.param(
+            {"versions": [widgets.version(selectableFields=[{"jsonPath": ".metadata.name"}])]},
+            'spec.selectableFields[0].jsonPath: Invalid value: ".metadata.name": is an invalid path: does not refer to '
+            "a valid field",
+            id="selectable-field",
+        ),
+        pytest.param(
+            {
+                "versions": [
+                    widgets.version(subresources={"scale": {"specReplicasPath": ".x", "statusReplicasPath": ""}})
+                ]
+            },
+            "spec.subresources.scale.statusReplicasPath: Required value",
+            id="scale",
+        ),
+        pytest.param(
+            {"conversion": {"strategy": "Webhook"}},
+            "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
+            id="conversion-without-webhook",
+        ),
+        pytest.param(
+            {"versions": [widgets.version(deprecationWarning="old")]},
+            'spec.versions[0].deprecationWarning: Invalid value: "old": can only be set for deprecated versions',
+            id="deprecation-warning",
+        ),
+    ],
+)
+async def test_refused(server: Client, changes: dict[str, Any], want: str) -> None:
+    given = widgets.definition()
+    given["spec"].update(changes)
+    refused = await server.call("POST", DEFINITIONS, given)
+    assert refused.code == 422
+    assert want in refused.body["message"]
+
+
+async def test_what_cannot_change_once_it_is_served(server: Client) -> None:
+    await server.call("POST", DEFINITIONS, widgets.definition())
+    for change, field in (
+        ({"scope": "Cluster"}, "spec.scope"),
+        ({"names": {"kind": "Other"}}, "spec.names.kind"),
+        ({"group": "other.example.com"}, "spec.group"),
+    ):
+        refused = await server.call("PATCH", DEFINITION, {"spec": change}, content_type=MERGE)
+        assert (refused.code, refused.body["details"]["causes"][0]["field"]) == (422, field)
+
+
+async def test_stored_versions_are_remembered_until_somebody_says_otherwise(server: Client) -> None:
+    await server.call("POST", DEFINITIONS, widgets.definition())
+    both = [widgets.version(storage=False), widgets.version("v2")]
+    changed = await server.call("PATCH", DEFINITION, {"spec": {"versions": both}}, content_type=MERGE)
+    assert changed.body["status"]["storedVersions"] == ["v1", "v2"]
+    only = {"spec": {"versions": [widgets.version("v2")]}}
+    refused = await server.call("PATCH", DEFINITION, only, content_type=MERGE)
+    assert refused.body["details"]["causes"][0]["field"] == "status.storedVersions[0]"
+    status = {"status": {"storedVersions": ["v2"]}}
+    await server.call("PATCH", f"{DEFINITION}/status", status, content_type=MERGE)
+    assert (await server.call("PATCH", DEFINITION, only, content_type=MERGE)).code == 200
+    assert (await server.call("GET", widgets.path("v1"))).code == 404
+
+
+async def test_a_definition_goes_with_its_objects(server: Client) -> None:
+    await server.call("POST", DEFINITIONS, widgets.definition())
+    await server.call("POST", widgets.path(), widgets.widget("a"))
+    held = widgets.widget("b")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    await server.call("POST", widgets.path(), held)
+    going = await server.call("DELETE", DEFINITION)
+    assert going.body["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    await server.app.definitions.idle()
+    late = await server.call("POST", widgets.path(), widgets.widget("late"))
+    assert (late.code, late.body["message"]) == (
+        403,
+        (
+            'widgets.toys.example.com "late" is forbidden: create not allowed while custom resource definition is '
+            "terminating"
+        ),
+    )
+    left = (await server.call("GET", widgets.path())).body["items"]
+    assert [each["metadata"]["name"] for each in left] == ["b"]
+    await server.call("PATCH", f"{widgets.path()}/b", {"metadata": {"finalizers": None}}, content_type=MERGE)
+    await server.app.definitions.idle()
+    assert (await server.call("GET", DEFINITION)).code == 404
+    assert (await server.call("GET", widgets.path())).code == 404
+
+
+async def test_a_table_of_definitions(server: Client) -> None:
+    await server.call("POST", DEFINITIONS, widgets.definition(names={"shortNames": ["w", "wd"]}))
+    table = (await server.call("GET", DEFINITIONS, headers=widgets.TABLE)).body
+    titles = ["Name", "Scope", "Versions", "Created At", "Group", "Kind", "ShortNames", "Established"]
+    assert [column["name"] for column in table["columnDefinitions"]] == titles
+    cells = table["rows"][0]["cells"]
+    assert cells[:3] == [f"widgets.{widgets.GROUP}", "Namespaced", "v1(storage)"]
+    assert cells[4:] == [widgets.GROUP, "Widget", "w,wd", True]
+
+
+async def test_odd_schemas_earn_warnings(server: Client) -> None:
+    spec = widgets.fields(a={"type": "string", "format": "unheard-of"})
+    made = await server.call("POST", DEFINITIONS, widgets.definition(widgets.version(spec=spec)))
+    assert made.header("warning") == '299 - "unrecognized format \\"unheard-of\\""'
+
+
+@pytest.mark.parametrize("name", ["v1", "v1alpha1", "foo", "v10beta3", "v01"])
+async def test_versions_may_have_any_name(server: Client, name: str) -> None:
+    versions = [widgets.version(), widgets.version(name, storage=False)] if name != "v1" else []
+    await server.call("POST", DEFINITIONS, widgets.definition(*versions))
+    group = (await server.call("GET", f"/apis/{widgets.GROUP}")).body
+    assert group["preferredVersion"]["version"] == "v1"
+    assert (await server.call("GET", widgets.path(name))).code == 200
