@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-BENCHMARKS = ("values", "api", "cel", "allocator", "scheduler", "store", "server", "client")
+BENCHMARKS = ("values", "api", "cel", "allocator", "scheduler", "store", "server", "client", "customresources")
 
 
 def main() -> None:

@@ -84,7 +84,11 @@ class _Loose:
         names = {f"field_{position}": name for position, name in enumerate(schema.fields)}
         fields = [(alias, _or_null(self._kind(schema.fields[name].type)), None) for alias, name in names.items()]
         self.struct = msgspec.defstruct(
-            schema.name, fields, rename=names, forbid_unknown_fields=self.refuses_others, gc=False
+            schema.name or "Part",
+            fields,
+            rename=names,
+            forbid_unknown_fields=self.refuses_others and not schema.is_open,
+            gc=False,
         )
         for position, part in enumerate(self._parts):
             setattr(self.struct, _name(position), part.plan(type(self)).struct)

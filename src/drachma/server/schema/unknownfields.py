@@ -21,6 +21,8 @@ def unknown_fields(document: Mapping[str, Any], schema: model.Object) -> list[st
     found: list[str] = []
     if typecheck.in_fields(document, schema):
         return found
+    if schema.find_unknown is not None:
+        return [f"unknown field {quotation.quote(path)}" for path in schema.find_unknown(document)[:LIMIT]]
     for path in _object(document, schema, path=""):
         found.append(f"unknown field {quotation.quote(path)}")
         if len(found) == LIMIT:

@@ -25,7 +25,7 @@ def coerce(value: Any, schema: Schema | None, at: Path) -> Any:
     Raises:
         errors.InvalidValueError: one of them is malformed; the message is that of upstream's field error.
     """
-    if schema is None or not _has_embedded(schema):
+    if schema is None or not schema.has_embedded_resources:
         return value
     if isinstance(value, dict):
         result = {}
@@ -43,10 +43,6 @@ def coerce(value: Any, schema: Schema | None, at: Path) -> Any:
         item = schema.item
         return [coerce(_settled(each, item, at.item(index)), item, at.item(index)) for index, each in enumerate(value)]
     return value
-
-
-def _has_embedded(schema: Schema) -> bool:
-    return any(each.is_embedded_resource for each in schema.everywhere())
 
 
 def _settled(value: Any, schema: Schema, at: Path) -> Any:
@@ -69,7 +65,7 @@ def _settled(value: Any, schema: Schema, at: Path) -> Any:
 
 def check(value: Any, schema: Schema | None, at: Path) -> Errors:
     """What is wrong with embedded resources anywhere in a value."""
-    if schema is None or not _has_embedded(schema):
+    if schema is None or not schema.has_embedded_resources:
         return
     if isinstance(value, dict):
         if schema.is_embedded_resource:

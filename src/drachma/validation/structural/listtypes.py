@@ -14,6 +14,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def check(value: Any, schema: Schema, at: Path) -> Errors:
     """Items of such lists, anywhere in a value, that are there a second time."""
+    if not schema.has_identities:
+        return
     if isinstance(value, dict):
         for name, each in value.items():
             if each.__class__ not in (dict, list):

@@ -172,16 +172,30 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, ren
             yield from each.everywhere()
 
     @functools.cached_property
+    def structure(self) -> tuple["Schema", ...]:
+        """The schemas directly below this one that values are described by."""
+        parts = (self.item, self.value, *self.properties.values())
+        return tuple(part for part in parts if part is not None)
+
+    @functools.cached_property
     def has_rules(self) -> bool:
         """Whether there are CEL rules here or further down the structure."""
-        parts = (self.item, self.value, *self.properties.values())
-        return bool(self.rules) or any(part.has_rules for part in parts if part is not None)
+        return bool(self.rules) or any(part.has_rules for part in self.structure)
 
     @functools.cached_property
     def has_defaults(self) -> bool:
         """Whether there are defaults here or further down the structure."""
-        parts = (self.item, self.value, *self.properties.values())
-        return self.has_default or any(part.has_defaults for part in parts if part is not None)
+        return self.has_default or any(part.has_defaults for part in self.structure)
+
+    @functools.cached_property
+    def has_embedded_resources(self) -> bool:
+        """Whether there are resources inside of resources here or further down the structure."""
+        return self.is_embedded_resource or any(part.has_embedded_resources for part in self.structure)
+
+    @functools.cached_property
+    def has_identities(self) -> bool:
+        """Whether there are lists here or further down the structure in which no item may be there twice."""
+        return self.list_type in ("set", "map") or any(part.has_identities for part in self.structure)
 
 
 def parse(document: Mapping[str, Any]) -> Schema:
