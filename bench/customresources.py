@@ -66,7 +66,7 @@ async def measure() -> list[tuple[str, ...]]:
     made = await server.call("POST", widgets.DEFINITIONS, widgets.definition(widgets.version(spec=_SPEC)))
     assert made.code == 201, made.body
     numbers = range(OBJECTS)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for title, path, objects in (
         ("configuration map", CONFIG_MAPS, map(_map, numbers)),
         ("claim", client.CLAIMS, (client.claim(f"c-{number}") for number in numbers)),

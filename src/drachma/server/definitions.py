@@ -16,7 +16,7 @@ from drachma.server import mediatypes, objectmeta, status
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds.apiextensions import customresourcedefinition, extensions, naming
 from drachma.server.pipeline.dispatcher import Dispatcher
-from drachma.server.surface import verbs
+from drachma.server.surface import resources, verbs
 from drachma.server.user import User
 from drachma.store import record
 
@@ -35,6 +35,7 @@ class Definitions:
         self._store: Final = dispatcher.services.store
         self._is_busy = False
         self._cleaning: Final[dict[str, asyncio.Task[None]]] = {}
+        self._served: dict[str, resources.Resource] = {}
         dispatcher.after[extensions.KEY] = self.settle
 
     async def settle(self) -> None:
@@ -49,6 +50,16 @@ class Definitions:
                     await self._settle(stored)
         finally:
             self._is_busy = False
+        self._end_watches()
+
+    def _end_watches(self) -> None:
+        """Ends the watches of kinds that have gone or changed: what they would show is no longer what is served."""
+        before = self._served
+        surface = self._dispatcher.surface
+        self._served = {each.key: each for each in surface.resources if each.traits.is_custom}
+        for key, resource in before.items():
+            if self._served.get(key) is not resource:
+                self._dispatcher.services.watches.end(resource)
 
     async def idle(self) -> None:
         """Returns once nothing is being cleaned up any more."""

@@ -38,6 +38,11 @@ class Watches:
     def discard(self, watch: "Watch") -> None:
         self._open.pop(watch, None)
 
+    def end(self, resource: resources.Resource) -> None:
+        """Ends the watches of a resource that is not served any more, or not as it was."""
+        for watch in [each for each in self._open if each.scope.resource is resource]:
+            watch.close()
+
     def close(self) -> None:
         """Ends all watches, and those that come later at once."""
         self._is_closed = True

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.server import documents, mediatypes, objectmeta, status
-from drachma.server.kinds.apiextensions import customcolumns, customtypes
+from drachma.server.kinds.apiextensions import customcolumns, customresourcedefinition, customtypes
 from drachma.server.kinds.apiextensions.definition import Definition, Version
 from drachma.server.kinds.autoscaling import scale
 from drachma.server.kinds.document import Document, DocumentStrategy, read_metadata
 from drachma.server.surface import resources, selectable, verbs
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Environment, Subject, Write
+from drachma.store import record
 from drachma.validation import metadata
 from drachma.validation.fielderror import FieldError, Reason
 from drachma.values import names, quotation
@@ -180,7 +181,7 @@ class CustomStrategy(DocumentStrategy):
     # Writes
 
     def create(self, subject: Subject, write: Write) -> None:
-        if self.definition.is_terminating:
+        if self._is_terminating():
             detail = "create not allowed while custom resource definition is terminating"
             raise status.forbidden(self.resource, subject.metadata.get("name", ""), detail=detail)
         version = self._versions[write.version]
@@ -232,6 +233,10 @@ class CustomStrategy(DocumentStrategy):
         problems += version.structure.check_status(document, previous, write.warnings, also=also)
         if problems:
             raise self._refusal(problems, subject)
+
+    def _is_terminating(self) -> bool:
+        stored = self._store.get(record.Key(customresourcedefinition.KIND.key, "", self.definition.name))
+        return stored is None or "deletionTimestamp" in stored.value["metadata"]
 
     def _own(self, subject: Subject, version: Version) -> Content:
         """The content of a subject in a version, as one that can be changed."""

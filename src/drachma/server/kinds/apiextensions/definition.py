@@ -65,18 +65,13 @@ class Definition:
         self.storage: Final = next(each for each in self.versions.values() if each.is_storage)
 
     def is_like(self, other: "Definition") -> bool:
-        """Whether another says the same about its kind; conditions do not matter."""
-        same = self.document["spec"] == other.document["spec"] and self.names == other.names
-        return same and self.is_terminating == other.is_terminating
+        """Whether another says the same about its kind; conditions do not matter, nor that it is being deleted."""
+        return self.document["spec"] == other.document["spec"] and self.names == other.names
 
     @property
     def served(self) -> Sequence[Version]:
         """The versions that are served."""
         return [each for each in self.versions.values() if each.is_served]
-
-    @property
-    def is_terminating(self) -> bool:
-        return "deletionTimestamp" in self.document["metadata"]
 
     def deprecations(self) -> Mapping[str, str]:
         """What clients are told who use a version on its way out."""

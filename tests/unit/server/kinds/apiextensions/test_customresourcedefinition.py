@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.server import client
 from tests.unit.server.client import Client
 from tests.unit.server.kinds.apiextensions import widgets
 from tests.unit.server.kinds.apiextensions.widgets import DEFINITION, DEFINITIONS, MERGE
@@ -208,3 +209,22 @@ async def test_versions_may_have_any_name(server: Client, name: str) -> None:
     group = (await server.call("GET", f"/apis/{widgets.GROUP}")).body
     assert group["preferredVersion"]["version"] == "v1"
     assert (await server.call("GET", widgets.path(name))).code == 200
+
+
+async def test_definitions_outlive_the_server(server: Client) -> None:
+    await server.call("POST", DEFINITIONS, widgets.definition())
+    made = await server.call("POST", widgets.path(), widgets.widget(x=1))
+    again = await client.start(store=server.store)
+    assert (await again.call("GET", f"{widgets.path()}/w")).body == made.body
+    listed = (await again.call("GET", f"/apis/{widgets.GROUP}/v1")).body["resources"]
+    assert [each["name"] for each in listed] == ["widgets"]
+
+
+async def test_watches_end_with_their_kind(server: Client) -> None:
+    await server.call("POST", DEFINITIONS, widgets.definition())
+    async with server.watch(f"{widgets.path()}?watch=1") as stream:
+        await server.call("POST", widgets.path(), widgets.widget())
+        assert (await stream.event())["type"] == "ADDED"
+        await server.call("DELETE", DEFINITION)
+        assert (await stream.event())["type"] == "DELETED"
+        assert await stream.event() is None, "the stream ends"
