@@ -70,6 +70,27 @@ def updated(
     )
 
 
+def restated(
+    document: dict[str, Any],
+    old: Mapping[str, Any],
+    write: Write,
+    *,
+    wanted: options.WriteOptions,
+    within: Collection[str],
+) -> Sequence[dict[str, Any]]:
+    """The same for a change of a subresource that changes metadata, too, as a write to the whole object does."""
+    return managedfields.entries_after_state(
+        write.served.strategy.serve(old, write.version),
+        write.served.strategy.serve(document, write.version),
+        within=within,
+        manager=wanted.field_manager or _agent(write.user_agent),
+        kind=write.served.derive(_kind, write.version, write.subresource),
+        whole=write.served.derive(_kind, write.version, ""),
+        now=write.now,
+        interner=write.served.interner,
+    )
+
+
 def applied(
     live: Mapping[str, Any] | None,
     configuration: dict[str, Any],

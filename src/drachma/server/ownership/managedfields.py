@@ -18,6 +18,7 @@ from drachma.server.ownership import comparison, fieldset, managers, transitions
 from drachma.server.ownership.managers import Document, Owned, Owners
 
 _OLDEST: Final = "ancient-changes"
+_METADATA: Final = ("metadata",)
 
 
 def entries_after_create(
@@ -28,7 +29,7 @@ def entries_after_create(
         shares = transitions.of_new(document, kind=kind, interner=interner)
         if shares is not None:
             writer = kind.manager(manager, managers.UPDATE)
-            return [_share_entry(share, (), writer, now=now) for share in shares]
+            return [_share_entry(share, (), (writer,), now=now) for share in shares]
     return entries_after_update(None, document, manager=manager, kind=kind, now=now, interner=interner)
 
 
@@ -57,21 +58,18 @@ def entries_after_update(
     writer = kind.manager(manager, managers.UPDATE)
     try:
         if old is not None and within:
-            # Entries that are the very same make no difference, so they need not be taken out.
-            before = {field: old[field] for field in within if field in old}
-            after = {field: new[field] for field in within if field in new}
+            compared = _compared(old, new, within, kind=kind)
         else:
-            before = without_owners(old) if old is not None else schema.empty(kind.schema)
-            after = without_owners(new)
-        compared = comparison.compare(before, after, schema=kind.schema)
+            live = without_owners(old) if old is not None else schema.empty(kind.schema)
+            compared = comparison.compare(live, without_owners(new), schema=kind.schema)
         if owners is None:
-            shares = transitions.of_change(stored, compared, manager=writer, kind=kind, interner=interner)
+            changes = (transitions.Change(compared, writer, kind.resets),)
+            shares = transitions.of_changes(stored, changes, api_version=kind.api_version, interner=interner)
             if shares is not None:
-                return _ordered([_share_entry(share, stored, writer, now=now) for share in shares])
+                return _ordered([_share_entry(share, stored, (writer,), now=now) for share in shares])
             owners = _stored_owners(stored)
-        if old is not None and within:
-            before, after = without_owners(old), without_owners(new)
-        change = managers.weigh(owners, before, after, kind=kind, current=None, compared=compared)
+        live = without_owners(old) if old is not None else schema.empty(kind.schema)
+        change = managers.weigh(owners, live, without_owners(new), kind=kind, current=None, compared=compared)
     except comparison.UnidentifiedError:
         return stored
     _settle(owners, change, manager=writer, kind=kind, now=now)
@@ -93,6 +91,49 @@ def entries_after_taking(
     held = fields if mine is None else fieldset.union(mine.fields, fields)
     owners[manager] = Owned(held, manager.api_version, timestamp(now))
     return encode(_capped(owners))
+
+
+def entries_after_state(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    *,
+    manager: str,
+    kind: managers.Kind,
+    whole: managers.Kind,
+    now: datetime,
+    interner: parts.Interner,
+    within: Collection[str],
+) -> Sequence[Document]:
+    """The same for a write that changes metadata as one to the ``whole`` does, and fields ``within`` a subresource."""
+    stored: Sequence[Document] = old["metadata"].get("managedFields") or []
+    writers = whole.manager(manager, managers.UPDATE), kind.manager(manager, managers.UPDATE)
+    try:
+        # A write to either cannot change what is the other's.
+        compared = _compared(old, new, (*_METADATA, *within), kind=kind)
+        changes = (
+            transitions.Change(compared, writers[0], whole.resets),
+            transitions.Change(compared, writers[1], kind.resets),
+        )
+        shares = transitions.of_changes(stored, changes, api_version=kind.api_version, interner=interner)
+    except comparison.UnidentifiedError:
+        shares = None
+    if shares is not None and stored:
+        return _ordered([_share_entry(share, stored, writers, now=now) for share in shares])
+    between = {**old, "metadata": new["metadata"]}
+    entries = entries_after_update(
+        old, between, manager=manager, kind=whole, now=now, interner=interner, within=_METADATA
+    )
+    between["metadata"] = {**new["metadata"], "managedFields": entries}
+    return entries_after_update(between, new, manager=manager, kind=kind, now=now, interner=interner, within=within)
+
+
+def _compared(
+    old: Mapping[str, Any], new: Mapping[str, Any], within: Collection[str], *, kind: managers.Kind
+) -> comparison.Comparison:
+    """In what two documents differ within fields. Entries that are the very same make no difference."""
+    before = {field: old[field] for field in within if field in old}
+    after = {field: new[field] for field in within if field in new}
+    return comparison.compare(before, after, schema=kind.schema)
 
 
 def after_first_apply(live: Document, *, kind: managers.Kind, now: datetime) -> Owners:
@@ -196,9 +237,10 @@ def _stored_owners(entries: Sequence[Document]) -> Owners:
 
 
 def _share_entry(
-    share: transitions.Share, entries: Sequence[Document], writer: managers.Manager, *, now: datetime
+    share: transitions.Share, entries: Sequence[Document], writers: Sequence[managers.Manager], *, now: datetime
 ) -> Document:
-    if share.is_written:
+    if share.change is not None:
+        writer = writers[share.change]
         return _entry(writer, writer.api_version, time=timestamp(now), fields=share.fields)
     assert share.source is not None, "who does not write had an entry before"
     before = entries[share.source]

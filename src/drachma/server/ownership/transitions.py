@@ -6,8 +6,8 @@ times do not count. Objects of a kind go through the same few writes, so what th
 addresses by which some lists know their items. Only which of them are equal and how they are ordered counts, so each is
 replaced by its rank among them.
 
-``server.ownership.managedfields`` asks :func:`of_new` and :func:`of_change` first, and goes a longer way where neither
-can tell. Public: these two, and ``Share``.
+``server.ownership.managedfields`` asks :func:`of_new` and :func:`of_changes` first, and goes a longer way where neither
+can tell. Public: these two, ``Change`` and ``Share``.
 """
 
 import re
@@ -49,12 +49,21 @@ _decode = msgspec.json.Decoder().decode
 class Share(NamedTuple):
     """What an owner has after a write: the entry it had at ``source`` before, with other ``fields`` unless None.
 
-    ``is_written`` says that it is the writer's, with the time of the write; only that can be without a source.
+    ``change`` says which change of the write made it so, if one did: then it is the writer's, with the time of the
+    write. Only such a one can be without a source.
     """
 
     source: int | None
     fields: fieldset.FieldSet | None
-    is_written: bool
+    change: int | None = None
+
+
+class Change(NamedTuple):
+    """A change of an object: in what it differs then, who made it, and which fields one like it cannot change."""
+
+    compared: comparison.Comparison
+    manager: Manager
+    resets: fieldset.FieldSet
 
 
 class _Pattern(NamedTuple):
@@ -62,7 +71,7 @@ class _Pattern(NamedTuple):
 
     source: int | None
     pieces: Sequence[bytes | int]
-    is_written: bool
+    change: int | None
 
 
 _Outcome = Sequence[Share | _Pattern]
@@ -93,36 +102,31 @@ def of_new(document: Mapping[str, Any], *, kind: managers.Kind, interner: parts.
     return _shares(interner.read(text).derive(_of_new, types), identities)
 
 
-def of_change(
-    entries: Sequence[Document],
-    compared: comparison.Comparison,
-    *,
-    manager: Manager,
-    kind: managers.Kind,
-    interner: parts.Interner,
+def of_changes(
+    entries: Sequence[Document], changes: Sequence[Change], *, api_version: str, interner: parts.Interner
 ) -> Sequence[Share] | None:
-    """What the owners of an object have once ``manager`` has changed it; ``entries`` are from before.
+    """What the owners of an object have once it is changed, in this order; ``entries`` are from before.
 
-    None for a change with many identities, for one after which there are too many owners, and where somebody owns
+    None for changes with many identities, for those after which there are too many owners, and where somebody owns
     fields in another version, in which the documents differ in another way.
     """
     owners = []
     for entry in entries:
-        if entry["apiVersion"] != kind.api_version:
+        if entry["apiVersion"] != api_version:
             return None
         operation = entry["operation"]
         owners.append(
             (
                 entry["manager"] if "manager" in entry else "",  # noqa: SIM401 - asked at every write
                 operation,
-                "" if operation == managers.APPLY else kind.api_version,
+                "" if operation == managers.APPLY else api_version,
                 entry["subresource"] if "subresource" in entry else "",  # noqa: SIM401
                 entry["fieldsV1"] if "fieldsV1" in entry else None,  # noqa: SIM401
             )
         )
-    text = _encode((owners, compared, manager, kind.resets))
+    text = _encode((owners, changes))
     if _BY_UID not in text and _BY_IP not in text:
-        return _shares(interner.read(text).derive(_of_change), ())
+        return _shares(interner.read(text).derive(_of_changes), ())
     pieces = _IDENTITY.split(text)
     occurrences = pieces[1::2]
     identities = sorted(set(occurrences))
@@ -132,7 +136,7 @@ def of_change(
         return None
     ranked = [_ranked(each, rank) for rank, each in enumerate(identities)]
     pieces[1::2] = [ranked[identities.index(each)] for each in occurrences]
-    return _shares(interner.read(b"".join(pieces)).derive(_of_change), identities)
+    return _shares(interner.read(b"".join(pieces)).derive(_of_changes), identities)
 
 
 # New objects
@@ -176,29 +180,32 @@ def _of_new(question: Any, types: schema.Object) -> _Outcome | None:
     except comparison.UnidentifiedError:
         return None
     fields = managers.taken(compared, resets)
-    return [_pattern(Share(None, fieldset.encode(fields), is_written=True))] if fields else []
+    return [_pattern(Share(None, fieldset.encode(fields), 0))] if fields else []
 
 
 # Changes
 
 
-def _of_change(question: Any) -> _Outcome | None:
+def _of_changes(question: Any) -> _Outcome | None:
     """None where there are too many owners then: which of them stay depends on when they wrote."""
-    entries, comparisons, manager, resets = question
-    compared, writer = comparison.Comparison(*comparisons), Manager(*manager)
+    entries, changes = question
     before = {Manager(*holder): fields or {} for *holder, fields in entries}
-    owners = {each: Owned(fields, writer.api_version) for each, fields in before.items()}
-    managers.settle(owners, managers.change_in_one_version(owners, compared.filtered(resets)))
-    is_written = managers.take(owners, compared, manager=writer, api_version=writer.api_version, resets=resets)
-    if len(owners) > managers.MAX_UPDATERS:
-        return None
+    owners = {each: Owned(fields, each.api_version) for each, fields in before.items()}
+    written: dict[Manager, int] = {}
+    for position, (comparisons, manager, resets) in enumerate(changes):
+        compared, writer = comparison.Comparison(*comparisons), Manager(*manager)
+        managers.settle(owners, managers.change_in_one_version(owners, compared.filtered(resets)))
+        if managers.take(owners, compared, manager=writer, api_version=writer.api_version, resets=resets):
+            written[writer] = position
+        if len(owners) > managers.MAX_UPDATERS:
+            return None
     places = {each: place for place, each in enumerate(before)}
     return [
         _pattern(
             Share(
                 places.get(each),
                 None if owned.fields is before.get(each) else fieldset.encode(owned.fields),
-                is_written=is_written and each == writer,
+                written.get(each),
             )
         )
         for each, owned in owners.items()
@@ -220,9 +227,7 @@ def _pattern(share: Share) -> Share | _Pattern:
         value = identity.rpartition(b'"')[2]
         if place % 2 and value.startswith(_RANK):
             pieces[place] = int(value[len(_RANK) :])
-    return (
-        share if all(isinstance(piece, bytes) for piece in pieces) else _Pattern(share.source, pieces, share.is_written)
-    )
+    return share if all(isinstance(piece, bytes) for piece in pieces) else _Pattern(share.source, pieces, share.change)
 
 
 def _shares(outcome: _Outcome | None, identities: Sequence[bytes]) -> Sequence[Share] | None:
@@ -234,4 +239,4 @@ def _shares(outcome: _Outcome | None, identities: Sequence[bytes]) -> Sequence[S
 
 def _share(pattern: _Pattern, identities: Sequence[bytes]) -> Share:
     pieces = [identities[piece] if isinstance(piece, int) else piece for piece in pattern.pieces]
-    return Share(pattern.source, _decode(b"".join(pieces)), pattern.is_written)
+    return Share(pattern.source, _decode(b"".join(pieces)), pattern.change)

@@ -19,15 +19,12 @@ from drachma.server.access import attributes, authorization
 from drachma.server.admission.proposal import Proposal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
-from drachma.server.ownership import fieldmanagers
 from drachma.server.pipeline import creation, finalizers, group, intent, update
 from drachma.server.pipeline.phases import Operation
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import verbs
 from drachma.store import record
-
-_METADATA: Final = ("metadata",)
 
 
 def plan(services: Services, call: Call, wanted: transactions.ClaimState) -> Plan:
@@ -63,30 +60,12 @@ class ClaimState:
         after = list(self._wanted.finalizers)
         if not is_meant or (after != standing and not _is_simple(after, before)):
             return self._one_by_one(get, stored)
-        # The finalizers are set already when rules look at the status: an allocated claim must have one.
-        ground = stored if after == standing else self._finalized(stored, after)
-        old = write.served.strategy.load(ground.value)
+        # What rules take for the claim before the change of its status has the finalizers already.
+        old = write.served.strategy.load(stored.value if after == standing else _finalized(stored.value, after))
         subject = write.served.strategy.restate(old, self._wanted.status)
-        proposal = Proposal(subject, write, options=self._options, get=get, stored=ground, old=old)
+        proposal = Proposal(subject, write, options=self._options, get=get, stored=stored, old=old)
         self._services.phases.run(Operation.STATUS, proposal)
         return update.replace(stored, proposal.document())
-
-    def _finalized(self, stored: record.Record, names: list[str]) -> record.Record:
-        """The claim with these finalizers, which are the writer's as far as they are new."""
-        before = stored.value
-        metadata = dict(before["metadata"])
-        if names:
-            metadata["finalizers"] = names
-        else:
-            del metadata["finalizers"]
-        document = {**before, "metadata": metadata}
-        whole = structs.replace(self.write, subresource="")
-        entries = fieldmanagers.updated(document, before, whole, wanted=self._options, within=_METADATA)
-        if entries:
-            metadata["managedFields"] = entries
-        else:
-            metadata.pop("managedFields", None)
-        return record.Record(stored.key, stored.uid, stored.create_revision, stored.revision, b"", document)
 
     def _one_by_one(self, get: intent.Get, stored: record.Record) -> intent.Decision:
         wanted, meant = self._wanted, self._wanted.known.metadata
@@ -113,6 +92,14 @@ class ClaimState:
         objectmeta.place(subject.metadata, write.namespace)
         objectmeta.check_name(subject.metadata, write.name)
         return update.Update(self._services, lambda _stored: subject.copy(), write, wanted=self._options)
+
+
+def _finalized(claim: Mapping[str, Any], names: list[str]) -> Mapping[str, Any]:
+    """A claim with these finalizers."""
+    metadata = {**claim["metadata"], "finalizers": names}
+    if not names:
+        del metadata["finalizers"]
+    return {**claim, "metadata": metadata}
 
 
 def _is_simple(names: list[str], metadata: Mapping[str, Any]) -> bool:

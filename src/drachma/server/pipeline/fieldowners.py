@@ -13,6 +13,7 @@ from drachma.server.objectmeta import Metadata
 from drachma.server.ownership import fieldmanagers, managedfields
 
 _FIELD: Final = "managedFields"
+_FINALIZERS: Final = "finalizers"
 _METADATA: Final = ("metadata",)
 
 
@@ -39,7 +40,9 @@ def own_updated(proposal: Proposal) -> None:
     if not subject.is_owned:
         document = proposal.document()
         within = () if subject.touches is None else subject.touches or _METADATA
-        entries = fieldmanagers.updated(document, stored.value, proposal.write, wanted=proposal.options, within=within)
+        is_state = subject.touches and subject.metadata.get(_FINALIZERS) != stored.value["metadata"].get(_FINALIZERS)
+        own = fieldmanagers.restated if is_state else fieldmanagers.updated
+        entries = own(document, stored.value, proposal.write, wanted=proposal.options, within=within)
         _set(subject.metadata, entries)
 
 

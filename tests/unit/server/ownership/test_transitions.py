@@ -26,7 +26,8 @@ def _claim(*uids: str, **metadata: Any) -> dict[str, Any]:
 
 def _of_change(interner: parts.Interner, *uids: str, entries: tuple[dict[str, Any], ...] = (), **metadata: Any) -> Any:
     compared = comparison.compare({}, _claim(*uids, **metadata), schema=KIND.schema)
-    return transitions.of_change(entries, compared, manager=WRITER, kind=KIND, interner=interner)
+    changes = [transitions.Change(compared, WRITER, KIND.resets)]
+    return transitions.of_changes(entries, changes, api_version=KIND.api_version, interner=interner)
 
 
 def _of_new(interner: parts.Interner, *uids: str, **metadata: Any) -> Any:
@@ -51,7 +52,7 @@ def test_identities_count_by_their_order(ask: Any, uids: list[str], others: list
     for each in (uids, others):
         (share,) = ask(interner, *each)
         want: dict[str, Any] = {f'k:{{"uid":"{uid}"}}': {} for uid in sorted(set(each))}
-        assert share.is_written
+        assert share.change == 0
         owned = share.fields["f:metadata"]["f:ownerReferences"]
         assert list(owned.items()) == [(".", {}), *want.items()] if want else owned == {}
     assert len(interner) == (1 if is_alike else 2)
@@ -87,7 +88,7 @@ def test_who_changes_nothing_that_another_owns_leaves_its_entry_alone() -> None:
     entry = _entry(manager="other", fieldsV1={"f:spec": {"f:devices": {}}})
     shares = _of_change(parts.Interner(), entries=(entry,), labels={"a": "b"})
     fields: dict[str, Any] = {"f:metadata": {"f:labels": {".": {}, "f:a": {}}, "f:ownerReferences": {}}}
-    assert shares == [Share(0, None, is_written=False), Share(None, fields, is_written=True)]
+    assert shares == [Share(0, None), Share(None, fields, 0)]
 
 
 def test_values_do_not_tell_new_objects_apart() -> None:
