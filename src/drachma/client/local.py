@@ -7,7 +7,7 @@ them; calls take the same way through the server as those that come over the wir
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
@@ -261,8 +261,7 @@ class LocalClient:
 
     async def commit(self, changes: Sequence[transactions.Change]) -> Sequence[Any]:
         """See ``transactions.Transactions``."""
-        stored = await self._backend.commit([self._wanted(change) for change in changes])
-        return [_read(change, each) for change, each in zip(changes, stored, strict=True)]
+        return _Written(changes, await self._backend.commit([self._wanted(change) for change in changes]))
 
     def _wanted(self, change: transactions.Change) -> Write:
         match change:
@@ -351,6 +350,25 @@ class LocalClient:
             name=name,
             subresource=subresource,
         )
+
+
+class _Written(Sequence[Any]):
+    """What changes left, read when somebody looks at it: nobody looks at an event that was written along."""
+
+    def __init__(self, changes: Sequence[transactions.Change], stored: Sequence[Stored]) -> None:
+        self._changes: Final = changes
+        self._stored: Final = stored
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice):
+            return [self[each] for each in range(*position.indices(len(self)))]
+        return _read(self._changes[position], self._stored[position])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(_read, self._changes, self._stored)
 
 
 def _query(parameters: Mapping[str, str]) -> Query:
