@@ -238,7 +238,11 @@ class Queue:
                 continue
             candidates = rejected if narrowed is None else {k: e for k, e in narrowed.items() if k in rejected}
             for entry in list(candidates.values()):
-                if entry.info.uid != but and hint.helps(entry.info.pod, change.old, change.new):
+                if (
+                    entry.info.uid != but
+                    and hint.helps(entry.info.pod, change.old, change.new)
+                    and not self._is_still_gated(entry)
+                ):
                     self._move(entry, event=change.label)
 
     def activate(self, key: cache.Key) -> None:
@@ -276,6 +280,13 @@ class Queue:
             and hint.helps(entry.info.pod, change.old, change.new)
             for plugin, hint in self._listeners.get(change.resource, ())
         )
+
+    def _is_still_gated(self, entry: QueuedPod) -> bool:
+        """Whether the same plugin would keep a pod back again: news of other objects come by the dozen."""
+        if entry.where is not Where.GATED:
+            return False
+        rejection = self._pre_enqueue(entry.info.pod)
+        return rejection is not None and entry.rejectors == {rejection.plugin}
 
     def _move(self, entry: QueuedPod, *, event: str) -> None:
         """Make a parked pod active, at once or after what is left of its pause."""
