@@ -10,7 +10,8 @@ import base64
 import binascii
 import errno
 import ssl
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib import parse
 
 import aiohttp
@@ -46,6 +47,17 @@ class Target(msgspec.Struct, frozen=True):
 
     url: str
     authority: str = ""
+
+
+def target_of(client: Mapping[str, Any]) -> Target:
+    """The target that a client configuration names, by URL or by service."""
+    service = client.get("service")
+    authority = client.get("caBundle") or ""
+    if service is None:
+        return Target(client.get("url") or "", authority)
+    path = (service.get("path") or "").removeprefix("/")
+    host = f"{service.get('name', '')}.{service.get('namespace', '')}.svc"
+    return Target(f"https://{host}:{service.get('port') or 443}/{path}", authority)
 
 
 async def post(target: Target, body: bytes, *, seconds: int) -> bytes:

@@ -71,17 +71,13 @@ class Calls:
         )
 
     def _target(self, client: Mapping[str, Any]) -> webhookclient.Target | Failure:
-        authority = client.get("caBundle") or ""
-        service = client.get("service")
-        if service is None:
-            return webhookclient.Target(client.get("url") or "", authority)
-        name, namespace = service.get("name", ""), service.get("namespace", "")
-        path = (service.get("path") or "").removeprefix("/")
-        url = f"https://{name}.{namespace}.svc:{service.get('port') or 443}/{path}"
-        if self._store.get(record.Key(_SERVICES, namespace, name)) is None:
-            missing = f"service {quotation.quote(name)} not found"
-            return Failure(f"failed to call webhook: Post {quotation.quote(url)}: {missing}")
-        return webhookclient.Target(url, authority)
+        target, service = webhookclient.target_of(client), client.get("service")
+        if service is not None:
+            name, namespace = service.get("name", ""), service.get("namespace", "")
+            if self._store.get(record.Key(_SERVICES, namespace, name)) is None:
+                missing = f"service {quotation.quote(name)} not found"
+                return Failure(f"failed to call webhook: Post {quotation.quote(target.url)}: {missing}")
+        return target
 
 
 def failed(webhook: Webhook, failure: Failure) -> status.StatusError:

@@ -52,7 +52,7 @@ class Committer:
             try:
                 decision = intent.decide(self._store.get)
             except PendingError as pending:
-                await self._consult(pending)
+                await self.consult(pending)
                 continue
             if isinstance(decision, intents.Leave):
                 return intents.Outcome(decision.stored.value, decision.stored)
@@ -84,7 +84,7 @@ class Committer:
             try:
                 decisions = together.decide(several)
             except PendingError as pending:
-                await self._consult(pending)
+                await self.consult(pending)
                 continue
             changes = together.changes
             if is_dry_run or not changes:
@@ -99,7 +99,7 @@ class Committer:
         first = several[0].write
         raise status.conflict(first.resource, first.name, detail=status.MODIFIED)
 
-    async def _consult(self, pending: PendingError) -> None:
+    async def consult(self, pending: PendingError) -> None:
         """Has all questions answered, at the same time."""
         answers = await asyncio.gather(*(self._ask(question) for question in pending.questions))
         for question, answer in zip(pending.questions, answers, strict=True):

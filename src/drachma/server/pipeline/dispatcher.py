@@ -6,7 +6,7 @@ have looked that up. Whatever refuses a call raises a Status, which both doors h
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from drachma import errors
 from drachma.server import status
@@ -14,6 +14,7 @@ from drachma.server.access import attributes, authorization
 from drachma.server.calls.call import BODY_LIMIT, Call
 from drachma.server.pipeline import (
     binding,
+    commit,
     creation,
     deletion,
     eviction,
@@ -25,12 +26,16 @@ from drachma.server.pipeline import (
     update,
 )
 from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.intent import Outcome
 from drachma.server.pipeline.plan import Plan, Planner
 from drachma.server.pipeline.questions import accessreview, rulesreview, selfsubjectreview, tokenreview
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import apisurface, verbs
+from drachma.server.surface.consultation import PendingError
 
 _log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 Operation: TypeAlias = Callable[[Services, Call], Awaitable[Answer]]
 
@@ -115,10 +120,17 @@ class Dispatcher:
             self._admit(call)
             planner = _planner(call)
             if planner is None:
-                answer = await _operation(call)(services, call)
+                try:
+                    answer = await _operation(call)(services, call)
+                except PendingError:
+                    answer = await self.consulted(lambda: _operation(call)(services, call))
             else:
                 plan = planner(services, call)
-                answer = plan.answer(await services.committer.commit(plan.intent))
+                outcome = await services.committer.commit(plan.intent)
+                try:
+                    answer = plan.answer(outcome)
+                except PendingError:
+                    answer = await self.consulted(lambda: _shown(plan, outcome))
         except (status.StatusError, errors.StoreError) as error:
             refusal = _refusal(error)
             self._audit((call,), (refusal,))
@@ -131,6 +143,15 @@ class Dispatcher:
         if follow is not None and call.verb not in _READS:
             await follow()
         return answer
+
+    async def consulted(self, make: Callable[[], Awaitable[_T]]) -> _T:
+        """What ``make`` makes, once those are asked whose answers it takes; it is done anew with each of them."""
+        for _ in range(commit.ATTEMPTS):
+            try:
+                return await make()
+            except PendingError as pending:
+                await self.services.committer.consult(pending)
+        raise status.internal(f"a question came up more than {commit.ATTEMPTS} times")
 
     async def dispatch_all(self, calls: Sequence[Call]) -> Sequence[Answer]:
         """The answers to calls that write to one object each, and that happen together or not at all.
@@ -172,6 +193,10 @@ class Dispatcher:
         for audit in self.services.phases.audit:
             for call, end in zip(calls, ends, strict=True):
                 audit(call, end)
+
+
+async def _shown(plan: Plan, outcome: Outcome) -> Answer:
+    return plan.answer(outcome)
 
 
 def _planner(call: Call) -> Planner | None:

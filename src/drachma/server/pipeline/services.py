@@ -13,6 +13,7 @@ from drachma.server.access.access import Access
 from drachma.server.access.authorization import Authoriser
 from drachma.server.admission import webhookreview
 from drachma.server.calls.call import Call, Target
+from drachma.server.kinds.apiextensions import conversion
 from drachma.server.pipeline import commit, phases
 from drachma.server.pipeline.answer import Answer, Unstored
 from drachma.server.pipeline.intent import Outcome
@@ -84,8 +85,11 @@ def standard(
 
 def _asking(chance: random.Random) -> commit.Ask:
     async def ask(question: Hashable) -> object:
+        uid = objectmeta.generate_uid(chance)
+        if isinstance(question, conversion.Question):
+            return await conversion.ask(question, uid)
         assert isinstance(question, webhookreview.Question), "nobody else is asked"
-        return await webhookreview.ask(question, objectmeta.generate_uid(chance))
+        return await webhookreview.ask(question, uid)
 
     return ask
 

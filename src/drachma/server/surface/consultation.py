@@ -43,6 +43,10 @@ class Consultation:
             raise PendingError(self, open_)
         return [self._answers[each] for each in questions]
 
+    def forget(self, question: Hashable) -> None:
+        """Has a question asked again."""
+        self._answers.pop(question, None)
+
     def hear(self, question: Hashable, answer: object) -> None:
         """Takes the answer to a question."""
         self._answers[question] = answer

@@ -1,16 +1,20 @@
 """Answers of the dispatcher as HTTP responses, in the form that was negotiated."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from drachma.server import mediatypes, status
 from drachma.server.calls.call import Call
 from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
 from drachma.server.presentation import encoding, forms, negotiation
 from drachma.server.reads import listing, watching
+from drachma.server.surface.consultation import PendingError
 from drachma.server.wire import responses, streaming
 from drachma.store import record
+
+_ASKED_TOGETHER: Final = 50
+_T = TypeVar("_T")
 
 
 class Presenter:
@@ -70,9 +74,9 @@ class Presenter:
         encoder, head = _encoder(call), forms.list_metadata(listed)
         if output.is_plain:
             envelope = {"kind": resource.list_kind, "apiVersion": target.api_version, "metadata": head}
-            items = b",".join([encoder.item(stored, version) for stored in listed.records])
+            items = b",".join(_each(lambda stored: encoder.item(stored, version), listed.records))
             return responses.plain(code, b'%b,"items":[%b]}' % (encoding.encode(envelope)[:-1], items))
-        objects = [encoder.document(stored, version) for stored in listed.records]
+        objects = _each(lambda stored: encoder.document(stored, version), listed.records)
         content = forms.present_list(
             objects, head, resource=resource, version=version, output=output, context=self._context(call)
         )
@@ -80,6 +84,22 @@ class Presenter:
 
     def _context(self, call: Call) -> forms.Context:
         return forms.Context.of(call.query, now=self._clock())
+
+
+def _each(show: Callable[[record.Record], _T], records: Sequence[record.Record]) -> list[_T]:
+    """All records as they are shown; what has to be asked for that is asked together, though not all at once."""
+    shown: list[_T] = []
+    pending: list[PendingError] = []
+    for stored in records:
+        try:
+            shown.append(show(stored))
+        except PendingError as error:
+            pending.append(error)
+            if len(pending) == _ASKED_TOGETHER:
+                break
+    if pending:
+        raise PendingError(pending[0].consultation, [each.questions[0] for each in pending])
+    return shown
 
 
 def _encoder(call: Call) -> encoding.Encoder:

@@ -26,10 +26,12 @@ from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
 from drachma.server.pipeline import services
+from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import negotiation
 from drachma.server.reads import watching
 from drachma.server.surface import apisurface, resources, routes, verbs
+from drachma.server.surface.consultation import PendingError
 from drachma.server.surface.strategy import Environment
 from drachma.server.user import User
 from drachma.server.wire import answers, health, metrics, nonresource, responses, streaming
@@ -155,7 +157,10 @@ class Application:
                     body = Body(await request.body(), call.body.media_type)
                     call = msgspec.structs.replace(call, body=body)
                 answer = await self.dispatcher.dispatch(call)
-            return self._presenter.response(answer, call, output)
+            try:
+                return self._presenter.response(answer, call, output)
+            except PendingError:
+                return await self._presented(answer, call, output)
         except status.StatusError as error:
             return responses.refusal(error, request.refusal_output)
         except routes.NotServedError:
@@ -168,6 +173,14 @@ class Application:
         except Exception as error:
             _log.exception("%s %s: unexpected error", request.method, request.path)
             return responses.refusal(status.internal(f"{type(error).__name__}: {error}"))
+
+    async def _presented(self, answer: Answer, call: Call, output: negotiation.Output) -> responses.Response:
+        """The response, where others have to be asked for what it shows."""
+
+        async def present() -> responses.Response:
+            return self._presenter.response(answer, call, output)
+
+        return await self.dispatcher.consulted(present)
 
     async def _answer(
         self, request: Request, call: Call | None, send: Send, *, answer: responses.Response, started: float
@@ -187,6 +200,7 @@ class Application:
             framer=self._presenter.framer(call, output),
             pace=self._pace,
             seconds=streaming.lifetime(watch.options, self._chance),
+            consult=self.dispatcher.services.committer.consult,
         )
         labels = metrics.labels_of(call, request.method)
         self.metrics.watch_started(labels)

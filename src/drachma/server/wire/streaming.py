@@ -6,14 +6,16 @@ What goes wrong once a stream has begun is its last event.
 
 import asyncio
 import contextlib
+import functools
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from drachma.server import deadlines, schema, status
 from drachma.server.calls import options
 from drachma.server.presentation import encoding
 from drachma.server.reads import listing, watching
+from drachma.server.surface.consultation import PendingError
 from drachma.store import record
 
 BOOKMARK_SECONDS: Final = 60.0
@@ -136,14 +138,27 @@ class Pace:
 
 
 class Stream:
-    """One watch as bytes. ``close`` ends it early, when its client has gone."""
+    """One watch as bytes. ``close`` ends it early, when its client has gone.
 
-    def __init__(self, watch: watching.Watch, version: str, *, framer: Framer, pace: Pace, seconds: float) -> None:
+    ``consult`` has questions answered that come up where events are shown in another version.
+    """
+
+    def __init__(
+        self,
+        watch: watching.Watch,
+        version: str,
+        *,
+        framer: Framer,
+        pace: Pace,
+        seconds: float,
+        consult: Callable[[PendingError], Awaitable[None]],
+    ) -> None:
         self._watch = watch
         self._version = version
         self._framer = framer
         self._pace = pace
         self._seconds = seconds
+        self._consult = consult
         self._is_closed = False
 
     def close(self) -> None:
@@ -158,18 +173,21 @@ class Stream:
             yield frame("ERROR", error.document)
             return
         with contextlib.closing(self._watch), self._pace.sender():
-            if existing is not None:
-                for chunk in self._initial(existing):
+            try:
+                if existing is not None:
+                    async for chunk in self._initial(existing):
+                        yield chunk
+                if self._is_closed:
+                    return
+                async for chunk in self._follow():
                     yield chunk
-            if self._is_closed:
-                return
-            async for chunk in self._follow():
-                yield chunk
+            except status.StatusError as error:
+                yield frame("ERROR", error.document)
 
-    def _initial(self, page: listing.Listed) -> Iterator[bytes]:
+    async def _initial(self, page: listing.Listed) -> AsyncIterator[bytes]:
         for start in range(0, len(page.records), _CHUNK):
             part = page.records[start : start + _CHUNK]
-            yield b"".join(self._framer.event("ADDED", stored) for stored in part)
+            yield await self._framed(functools.partial(self._added, part))
         if self._watch.options.allows_bookmarks:
             yield self._framer.bookmark(self._bookmark(page.revision, annotations=_END_OF_INITIAL_EVENTS))
 
@@ -193,15 +211,26 @@ class Stream:
                         events = await watch.batch()
                 except TimeoutError:
                     continue
-                except status.StatusError as error:
-                    yield frame("ERROR", error.document)
-                    return
                 if not events:
                     return
-            chunk = self._frames(events)
+            try:
+                chunk = self._frames(events)
+            except PendingError:
+                chunk = await self._framed(functools.partial(self._frames, events))
             if chunk:
                 yield chunk
                 await asyncio.sleep(self._pace.spacing)
+
+    async def _framed(self, make: Callable[[], bytes]) -> bytes:
+        """Bytes for which others may have to be asked."""
+        while True:
+            try:
+                return make()
+            except PendingError as pending:
+                await self._consult(pending)
+
+    def _added(self, records: Sequence[record.Record]) -> bytes:
+        return b"".join([self._framer.event("ADDED", stored) for stored in records])
 
     def _frames(self, events: Sequence[record.Event]) -> bytes:
         if not self._watch.is_selective:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.server import documents, mediatypes, objectmeta, status
 from drachma.server.kinds.apiextensions import customcolumns, customresourcedefinition, customtypes
+from drachma.server.kinds.apiextensions.conversion import Conversions
 from drachma.server.kinds.apiextensions.definition import Definition, Version
 from drachma.server.kinds.autoscaling import scale
 from drachma.server.kinds.document import Document, DocumentStrategy, read_metadata
@@ -103,9 +104,14 @@ class Content(dict[str, Any]):
 
 
 class _Settled(dict[str, Any]):
-    """A document that is made by today's schema."""
+    """A document that is made by today's schema; ``origin`` is what it was made of, in the version of its writer."""
 
-    __slots__ = ()
+    __slots__ = ("origin",)
+    origin: "Content | None"
+
+    def __init__(self, *fields: Mapping[str, Any], origin: "Content | None" = None) -> None:
+        super().__init__(*fields)
+        self.origin = origin
 
 
 class CustomStrategy(DocumentStrategy):
@@ -116,6 +122,8 @@ class CustomStrategy(DocumentStrategy):
         self.definition: Final = definition
         self._versions = definition.versions
         self._storage = definition.storage
+        conversion = definition.conversion
+        self._conversions = None if conversion is None else Conversions(conversion, kind=resource.kind)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False
@@ -136,13 +144,13 @@ class CustomStrategy(DocumentStrategy):
         return Subject(dict(document["metadata"]), _content(stored, self._storage.name))
 
     def document(self, subject: Subject) -> Document:
-        content = subject.content
-        version = content.version if isinstance(content, Content) else self._storage.name
+        content = _as_content(subject, self._storage)
         fields: Mapping[str, Any] = content
-        if version != self._storage.name:
-            fields = self._storage.structure.read(dict(content)).document
+        if content.version != self._storage.name:
+            fields = self._storage.structure.read(dict(self._in_version(content, self._storage.name, subject))).document
         api_version = self.resource.api_version(self._storage.name)
-        document = _Settled(kind=self.resource.kind, apiVersion=api_version, metadata=subject.metadata)
+        envelope = {"kind": self.resource.kind, "apiVersion": api_version, "metadata": subject.metadata}
+        document = _Settled(envelope, origin=content)
         document.update(fields)
         return document
 
@@ -150,12 +158,16 @@ class CustomStrategy(DocumentStrategy):
         return self.document(subject)
 
     def serve(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+        if isinstance(document, _Settled) and document.origin is not None and document.origin.version == version:
+            return self._whole(Subject(document["metadata"], document.origin))
         return self.convert(self._current(document), version)
 
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         api_version = self.resource.api_version(version)
         if document["apiVersion"] == api_version:
             return document
+        if self._conversions is not None:
+            document = self._conversions.convert(document, api_version)
         fields = {name: value for name, value in document.items() if name != "metadata"}
         pruned = self._versions[version].structure.pruned(fields)
         return {**pruned, "apiVersion": api_version, "metadata": document["metadata"]}
@@ -168,15 +180,18 @@ class CustomStrategy(DocumentStrategy):
             isinstance(document, _Settled) or _revision(document) > self.definition.revision
         ):
             return document
+        if document["apiVersion"] != api_version and self._conversions is not None:
+            document = self._conversions.convert(document, api_version)
         fields = {name: value for name, value in document.items() if name != "metadata"}
         read = storage.structure.read({**fields, "apiVersion": api_version}).document
         return _Settled({"kind": read.pop("kind"), "apiVersion": api_version, "metadata": document["metadata"], **read})
 
-    def _in_version(self, content: Content, version: str) -> Content:
+    def _in_version(self, content: Content, version: str, subject: Subject) -> Content:
+        """The content of a subject in a version."""
         if content.version == version:
             return content
-        structure = self._versions[version].structure
-        return Content(structure.pruned(dict(content)), version)
+        converted = self.convert(self._whole(Subject(subject.metadata, content)), version)
+        return _content(converted, version)
 
     # Writes
 
@@ -199,7 +214,10 @@ class CustomStrategy(DocumentStrategy):
 
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
         version = self._versions[write.version]
-        content, before = self._own(subject, version), self._in_version(_as_content(old, self._storage), version.name)
+        content, before = (
+            self._own(subject, version),
+            self._in_version(_as_content(old, self._storage), version.name, old),
+        )
         if version.has_status:
             content.pop("status", None)
             if "status" in before:
@@ -216,7 +234,7 @@ class CustomStrategy(DocumentStrategy):
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
         version = self._versions[write.version]
-        before = self._in_version(_as_content(old, self._storage), version.name)
+        before = self._in_version(_as_content(old, self._storage), version.name, old)
         given = self._own(subject, version)
         content = subject.content = Content(before, version.name)
         content.pop("status", None)
@@ -240,7 +258,7 @@ class CustomStrategy(DocumentStrategy):
 
     def _own(self, subject: Subject, version: Version) -> Content:
         """The content of a subject in a version, as one that can be changed."""
-        content = Content(self._in_version(_as_content(subject, self._storage), version.name), version.name)
+        content = Content(self._in_version(_as_content(subject, self._storage), version.name, subject), version.name)
         subject.content = content
         return content
 

@@ -69,6 +69,12 @@ class Definition:
         return self.document["spec"] == other.document["spec"] and self.names == other.names
 
     @property
+    def conversion(self) -> Document | None:
+        """How a webhook converts between versions; None where they only differ in their schemas."""
+        conversion: Document = self.document["spec"].get("conversion") or {}
+        return conversion if conversion.get("strategy") == "Webhook" else None
+
+    @property
     def served(self) -> Sequence[Version]:
         """The versions that are served."""
         return [each for each in self.versions.values() if each.is_served]
