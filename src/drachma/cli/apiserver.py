@@ -20,6 +20,7 @@ def apiserver(
     service_account_issuer: options.ServiceAccountIssuer = None,
     api_audiences: options.ApiAudiences = "",
     authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE,
+    event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -41,6 +42,7 @@ def apiserver(
                 api_audiences=tuple(filter(None, api_audiences.split(","))),
                 authorization_modes=accessfiles.modes(authorization_mode),
             ),
+            event_ttl=options.seconds(event_ttl, name="--event-ttl"),
             announce=typer.echo,
         )
     )

@@ -6,6 +6,9 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from drachma import errors
+from drachma.cel.runtime import instants
+
 FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
 Filename: TypeAlias = Annotated[
     list[str], typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")
@@ -55,6 +58,10 @@ AuthorizationMode: TypeAlias = Annotated[
     str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow.")
 ]
 
+DEFAULT_EVENT_TTL: Final = "1h"
+
+EventTtl: TypeAlias = Annotated[str, typer.Option(help="How long events are kept, such as 1h or 90s.")]
+
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
 Profile: TypeAlias = Annotated[str, typer.Option(help="What each of them has: cpu or gpu-server.")]
 
@@ -68,3 +75,11 @@ LeaderElect: TypeAlias = Annotated[bool, typer.Option(help="Work only while hold
 LeaseName: TypeAlias = Annotated[str, typer.Option("--leader-elect-resource-name", help="The name of the lease.")]
 LeaseNamespace: TypeAlias = Annotated[str, typer.Option("--leader-elect-resource-namespace", help="Its namespace.")]
 MetricsPort: TypeAlias = Annotated[int, typer.Option(help="Serve metrics on this port of the loopback address; 0: no.")]
+
+
+def seconds(text: str, *, name: str) -> float:
+    """How long an option says; InvalidValueError for a text that is no time, or none at all."""
+    duration = instants.parse_duration(text)
+    if duration is None or duration.nanos <= 0:
+        raise errors.InvalidValueError(f"{name} {text!r}: expected more than no time, such as 1h30m or 90s")
+    return duration.nanos / 10**9

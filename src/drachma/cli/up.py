@@ -23,6 +23,7 @@ def up(
     service_account_issuer: options.ServiceAccountIssuer = None,
     api_audiences: options.ApiAudiences = "",
     authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE,
+    event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
 ) -> None:
@@ -47,6 +48,7 @@ def up(
             api_audiences=tuple(filter(None, api_audiences.split(","))),
             authorization_modes=accessfiles.modes(authorization_mode),
         ),
+        event_ttl=options.seconds(event_ttl, name="--event-ttl"),
         announce=typer.echo,
     )
     hosting.run(hosted, functools.partial(embedded.beside, gates=hosted.gates, simulated=simulated))

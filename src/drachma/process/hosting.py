@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import pathlib
 import random
 import secrets
@@ -22,9 +23,12 @@ from drachma.api import gates as feature
 from drachma.process import accessfiles, apiserver, eventloop
 from drachma.runtime import clock
 from drachma.server.access import certificates, kubeconfig
+from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
 from drachma.server.wire import serving
 from drachma.store import memory, protocol, sqlite
+
+_log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.01
 """How often to look whether uvicorn listens, of which it tells nobody."""
@@ -38,8 +42,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig_out: pathlib.Path | None = None
     gates: feature.Gates = feature.ALL
     access: accessfiles.AccessOptions = accessfiles.DEFAULTS
+    event_ttl: float = 3600.0
+    """For how many seconds events are kept that nobody writes any more."""
     announce: Callable[[str], object] = lambda _: None
     """Tells people where it serves, once it does."""
+
+
+_SWEEP_SECONDS: Final = 60.0
+"""How often to look which events are due to be forgotten."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +106,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 listening=asyncio.Event(),
             )
             serve = asyncio.create_task(server.serve(sockets=[opened]), name="API server")
+            forgetting = asyncio.create_task(_forget_events(application, seconds=options.event_ttl))
             parts = [asyncio.create_task(_part(each, host, server), name=f"beside: {each}") for each in beside]
             try:
                 while not server.started and not serve.done():
@@ -107,9 +118,21 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 finally:
                     await _ended(announce)
             finally:
-                await _ended(*parts)
+                await _ended(*parts, forgetting)
     finally:
         await store.close()
+
+
+async def _forget_events(application: asgi.Application, *, seconds: float) -> None:
+    passing = clock.SystemClock()
+    due = expiry.Expiry(application.dispatcher, plural="events", seconds=seconds)
+    while True:
+        try:
+            await due.sweep(passing.monotonic())
+        except (errors.StoreError, errors.RequestError) as error:
+            # A disk that is full may have room again.
+            _log.warning("events are not forgotten: %s", error)
+        await passing.sleep(min(_SWEEP_SECONDS, seconds))
 
 
 async def _part(beside: Beside, host: Host, server: serving.Server) -> None:

@@ -1,0 +1,24 @@
+"""What options say as texts."""
+
+import pytest
+
+from drachma import errors
+from drachma.cli import options
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param("1h30m", 5400.0, id="hours-and-minutes"),
+        pytest.param("90s", 90.0, id="seconds"),
+        pytest.param("1.5s", 1.5, id="fraction"),
+    ],
+)
+def test_seconds(text: str, want: float) -> None:
+    assert options.seconds(text, name="--event-ttl") == want
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1h", "soon", "90"])
+def test_no_time(text: str) -> None:
+    with pytest.raises(errors.InvalidValueError, match=f"--event-ttl '{text}': expected more than no time"):
+        options.seconds(text, name="--event-ttl")
