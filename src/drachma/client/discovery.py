@@ -1,6 +1,7 @@
 """What a server serves: the version to speak for a kind, and all resources for those who look after every kind.
 
-Asked once per group version and remembered, because a server's answers change only when it is replaced.
+The version to speak for a kind is asked for once and remembered. Who wants to know all resources asks anew each time,
+because users define kinds, and take them back.
 """
 
 import asyncio
@@ -81,12 +82,13 @@ class Discovery:
         )
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
-        """All resources that can be listed, watched and deleted, each in the version the server prefers."""
+        """All resources that can be listed, watched and deleted now, each in the version the server prefers."""
         core = await self._ask("/api", _CoreVersions)
         groups = [_Group(name="", versions=tuple(_Version(version=version) for version in core.versions))]
         groups += (await self._ask("/apis", _GroupList)).groups
         targets: dict[tuple[str, str], target.Target[meta.Object]] = {}
         async with self._lock:
+            self._served.clear()
             for group in groups:
                 # A sort keeps the server's order but for the preferred version, which comes first.
                 for version in sorted(group.versions, key=lambda each: each != group.preferred_version):

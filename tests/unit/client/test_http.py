@@ -253,3 +253,15 @@ async def test_resources() -> None:
         ("g/v1", "things", False),
         ("g/v1beta1", "olds", False),
     ]
+
+
+async def test_resources_are_asked_for_anew() -> None:
+    def served(*names: str) -> list[Answer]:
+        verbs = ["delete", "list", "watch"]
+        listed = [{"name": name, "kind": name, "namespaced": True, "verbs": verbs} for name in names]
+        bodies = [{"versions": ["v1"]}, {"groups": []}, {"resources": listed}]
+        return [Answer(body=body) for body in bodies]
+
+    async with client_of(*served("as"), *served("as", "bs")) as (client, _):
+        first, second = await client.resources(), await client.resources()
+    assert ([each.plural for each in first], [each.plural for each in second]) == (["as"], ["as", "bs"])

@@ -10,6 +10,7 @@ from typing import Final
 
 from drachma import errors
 from drachma.accounting import extendedresources
+from drachma.accounting.quota import objectcounts
 from drachma.api import deviceclass, meta
 from drachma.api.resourcequota import ResourceQuota
 from drachma.client import patches
@@ -84,9 +85,13 @@ class ResourceQuotaController:
     # Kinds
 
     async def _discover(self) -> None:
+        """Asks for the kinds that there are; a new one may be what a quota limits already."""
+        before = {each.target.qualified for each in self._kinds}
         self._kinds = await census.kinds(self._client)
         for quota in self._quotas:
             self._watch_for(quota)
+        if before and before != {each.target.qualified for each in self._kinds}:
+            self._see_all()
 
     def _watch_for(self, quota: ResourceQuota) -> None:
         """Watches the kinds that a quota limits, where nobody has asked for them yet."""
@@ -108,6 +113,12 @@ class ResourceQuotaController:
 
         self._informers.of(kind.target).add_handler(informer.Handler(updated=see_changed, deleted=see_gone))
 
+    def _is_unheard_of(self, name: str) -> bool:
+        """Whether a quota counts objects of a kind that is not known."""
+        if not name.startswith(objectcounts.PREFIX):
+            return False
+        return not any(each.judge.counted((name,), self._facts()) for each in self._kinds)
+
     def _facts(self) -> census.Facts:
         return census.Facts(self._clock.utc(), self._extended)
 
@@ -128,6 +139,9 @@ class ResourceQuotaController:
     async def _count(self, key: cache.Key) -> bool:
         """Counts, and writes what is new; says whether limits are, so that it is to be counted once more."""
         quota = await self._client.get(ResourceQuota, key.name, namespace=key.namespace)
+        if any(map(self._is_unheard_of, quota.spec.hard)):
+            # Perhaps of a kind that was defined a moment ago.
+            self._kinds = await census.kinds(self._client)
         self._watch_for(quota)
         counted = await census.take(self._client, quota, self._kinds, extended=self._extended, now=self._clock.utc())
         hard, before = quota.spec.hard, quota.status
