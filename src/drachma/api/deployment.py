@@ -1,16 +1,66 @@
-"""Deployment: pods of one template, replaced step by step when the template changes. A partial view."""
+"""Deployment: pods of one template, replaced step by step when it changes. A partial view; templates are as written."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from drachma.api import meta
-from drachma.api.struct import Int32, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Int64, Struct
+
+
+class RollingUpdateDeployment(Struct, frozen=True, kw_only=True):
+    """How many pods may be missing, and how many too many there may be: numbers, or shares of all."""
+
+    max_unavailable: int | str | None = None
+    max_surge: int | str | None = None
+
+
+class DeploymentStrategy(Struct, frozen=True, kw_only=True):
+    """How pods are replaced."""
+
+    type: str = ABSENT_TEXT
+    rolling_update: RollingUpdateDeployment | None = None
 
 
 class DeploymentSpec(Struct, frozen=True, kw_only=True):
-    """How many pods."""
+    """How many pods, which ones, what they look like, and how they are replaced."""
 
     replicas: Int32 | None = None
+    selector: meta.LabelSelector | None = None
+    template: Mapping[str, Any] = ABSENT_MAP
+    strategy: DeploymentStrategy = DeploymentStrategy()
+    min_ready_seconds: Int32 = ABSENT_INT
+    revision_history_limit: Int32 | None = None
+    paused: bool | None = None
+    progress_deadline_seconds: Int32 | None = None
+
+
+class DeploymentCondition(Struct, frozen=True, kw_only=True):
+    """One observed aspect of the deployment's state."""
+
+    type: str = ABSENT_TEXT
+    status: str = ABSENT_TEXT
+    last_update_time: meta.Time | None = None
+    last_transition_time: meta.Time | None = None
+    reason: str = ABSENT_TEXT
+    message: str = ABSENT_TEXT
+
+
+class DeploymentStatus(Struct, frozen=True, kw_only=True):
+    """How far the deployment is."""
+
+    observed_generation: Int64 = ABSENT_INT
+    replicas: Int32 = ABSENT_INT
+    updated_replicas: Int32 = ABSENT_INT
+    ready_replicas: Int32 = ABSENT_INT
+    available_replicas: Int32 = ABSENT_INT
+    unavailable_replicas: Int32 = ABSENT_INT
+    terminating_replicas: Int32 | None = None
+    collision_count: Int32 | None = None
+    conditions: tuple[DeploymentCondition, ...] = ABSENT_TUPLE
 
 
 class Deployment(meta.Object, frozen=True, kw_only=True):
     """``apps`` Deployment, namespaced; a partial view."""
 
     spec: DeploymentSpec = DeploymentSpec()
+    status: DeploymentStatus = DeploymentStatus()

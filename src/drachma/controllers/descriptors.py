@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from drachma import errors
 from drachma.api import gates as features
 from drachma.controllers import (
+    deployment,
     devicetaints,
     disruption,
     garbagecollector,
@@ -16,6 +17,7 @@ from drachma.controllers import (
     namespace,
     nodelifecycle,
     podgc,
+    replicaset,
     resourceclaim,
     resourcequota,
     tainteviction,
@@ -34,6 +36,7 @@ class Descriptor(NamedTuple):
 
 
 ALL: Final = (
+    Descriptor("deployment-controller", deployment.DeploymentController),
     Descriptor("device-taint-eviction-controller", devicetaints.DeviceTaintEviction, gate=features.Gate.DEVICE_TAINTS),
     Descriptor("disruption-controller", disruption.DisruptionController),
     Descriptor("garbage-collector-controller", garbagecollector.GarbageCollector),
@@ -41,6 +44,7 @@ ALL: Final = (
     Descriptor("namespace-controller", namespace.NamespaceController),
     Descriptor("node-lifecycle-controller", nodelifecycle.NodeLifecycle),
     Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector),
+    Descriptor("replicaset-controller", replicaset.ReplicaSetController),
     Descriptor("resourceclaim-controller", resourceclaim.ResourceClaimController, gate=features.Gate.CORE),
     Descriptor("resourcequota-controller", resourcequota.ResourceQuotaController),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction),

@@ -105,7 +105,7 @@ def status(
     current = phase(of, records)
     content: dict[str, Any] = {
         "phase": current,
-        "observedGeneration": of.metadata.generation,
+        "observedGeneration": int(of.metadata.generation),
         "conditions": _conditions(of, records, current, now=now, is_ready_to_start=is_ready_to_start),
         "containerStatuses": [_container(each, records[each.name], devices) for each in of.spec.containers],
     }
@@ -120,7 +120,7 @@ def refusal(of: pod.Pod, *, reason: str, message: str, now: dt.datetime) -> dict
     """The status of a pod that its node does not take."""
     return {
         "phase": FAILED,
-        "observedGeneration": of.metadata.generation,
+        "observedGeneration": int(of.metadata.generation),
         "reason": reason,
         "message": f"Pod was rejected: {message}",
         "startTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -165,7 +165,7 @@ def _condition(of: pod.Pod, kind: str, value: str, *, now: dt.datetime) -> dict[
     return {
         "status": value,
         "lastTransitionTime": (since or now).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "observedGeneration": of.metadata.generation,
+        "observedGeneration": int(of.metadata.generation),
     }
 
 

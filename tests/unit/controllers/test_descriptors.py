@@ -26,7 +26,9 @@ def test_choices(text: str, want: set[str]) -> None:
 
 
 def test_names_that_are_not_known() -> None:
-    with pytest.raises(errors.InvalidValueError, match="route is not known: there are device-taint-eviction"):
+    with pytest.raises(
+        errors.InvalidValueError, match="route is not known: there are deployment-controller, device-taint-eviction"
+    ):
         descriptors.chosen("*,-route")
 
 

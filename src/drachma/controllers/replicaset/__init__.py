@@ -1,0 +1,5 @@
+"""ReplicaSets: as many pods of a template as are wanted."""
+
+from drachma.controllers.replicaset.replicasetcontroller import ReplicaSetController
+
+__all__ = ["ReplicaSetController"]
