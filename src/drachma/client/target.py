@@ -75,7 +75,7 @@ Of: TypeAlias = type[ObjectT] | Target[ObjectT]
 
 def of(kind: Of[ObjectT]) -> Target[ObjectT]:
     """The target of a kind. A type that is no kind of the scheme is a programmer's mistake: KeyError."""
-    return kind if isinstance(kind, Target) else _of_model(kind)
+    return kind if kind.__class__ is Target else _of_model(kind)
 
 
 def metadata_of(group: str, version: str, *, plural: str, kind: str, namespaced: bool) -> Target[meta.Object]:

@@ -45,8 +45,8 @@ class State:
         return self._collections[resource].get(namespace, name) if resource in self._collections else None
 
     def changed(self, resource: str) -> int:
-        found = self._collections.get(resource)
-        return 0 if found is None else found.changed
+        # Steps of every write ask whether there is any object of a kind at all.
+        return self._collections[resource].changed if resource in self._collections else 0
 
     def page(
         self,
