@@ -16,8 +16,6 @@ LIMIT: Final = 100
 
 def unknown_fields(document: Mapping[str, Any], schema: model.Object) -> list[str]:
     """The problems of a document in upstream's words: ``unknown field "spec.bogus"``."""
-    if schema.find_unknown is not None:
-        return [f"unknown field {quotation.quote(path)}" for path in schema.find_unknown(document)[:LIMIT]]
     found: list[str] = []
     if typecheck.in_fields(document, schema):
         return found

@@ -7,7 +7,7 @@ parsed.
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ from drachma.cel.runtime import regex
 MAX_DEPTH: Final = 64
 """How deep schemas may be nested in each other, which is more than any API is; functions here recurse along them."""
 
-SCALARS: Final = frozenset({"string", "integer", "number", "boolean"})
+_T = TypeVar("_T")
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -138,6 +138,19 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True, ren
     def matches(self) -> Callable[[str], bool]:
         """Looks for the pattern in a text; raises ``regex.PatternError`` where that is none, in Go's words."""
         return regex.matcher(self.pattern)
+
+    def derive(self, make: Callable[["Schema"], _T]) -> _T:
+        """What a module works out about the schema, made once."""
+        derived = self._derived
+        made = derived.get(make)
+        if made is None:
+            made = derived[make] = make(self)
+        result: _T = made
+        return result
+
+    @functools.cached_property
+    def _derived(self) -> dict[Any, Any]:
+        return {}
 
     def field(self, name: str) -> "Schema | None":
         """The schema of a field, named or of a map."""

@@ -102,6 +102,23 @@ def _check_changed(schema: Schema, value: Any, path: _Path, findings: _Findings,
         _check(schema, value, path, findings, old=old)
 
 
+class _Plan:
+    """What is to be looked at in values of a schema, so that most checks are not even considered."""
+
+    __slots__ = ("counts_type", "has_alternatives", "is_format", "is_plain_text", "kinds")
+
+    def __init__(self, schema: Schema) -> None:
+        wanted = _wanted(schema)
+        form = formats.supported(schema)
+        self.counts_type = bool(wanted or schema.format)
+        self.has_alternatives = bool(schema.any_of or schema.one_of or schema.all_of or schema.negation is not None)
+        self.is_format = formats.CHECKS.get(formats.normalized(form)) if form else None
+        self.kinds = frozenset(kind for kind, name in _TYPES.items() if name in wanted) if not form else frozenset()
+        """Python's types of values that are of the right type without a closer look."""
+        limits = (schema.max_length, schema.min_length)
+        self.is_plain_text = not schema.pattern and limits == (None, None) and self.is_format is None
+
+
 def _check(schema: Schema, value: Any, path: _Path, findings: _Findings, *, old: Any = NOTHING) -> None:
     """All checks of one value, in upstream's order."""
     if value is None:
@@ -110,14 +127,19 @@ def _check(schema: Schema, value: Any, path: _Path, findings: _Findings, *, old:
         return
     value = numbers.native(value)
     kind = value.__class__
-    if schema.type or schema.is_int_or_string or schema.format:
+    plan = schema.derive(_Plan)
+    if kind in plan.kinds:
+        findings.passed += 2
+    elif plan.counts_type:
         findings.passed += 1
         _type(schema, value, path, findings)
     findings.passed += 2
-    if schema.any_of or schema.one_of or schema.all_of or schema.negation is not None:
+    if plan.has_alternatives:
         _alternatives(schema, value, path, findings)
     if kind is str:
-        _text(schema, value, path, findings)
+        findings.passed += 1
+        if not plan.is_plain_text:
+            _text(schema, value, path, findings, is_format=plan.is_format)
     elif kind is int or kind is float:
         findings.passed += 2
         _number(schema, value, path, findings)
@@ -237,18 +259,16 @@ def _quoted(path: _Path) -> str:
 # Scalars
 
 
-def _text(schema: Schema, value: str, path: _Path, findings: _Findings) -> None:
-    findings.passed += 1
+def _text(
+    schema: Schema, value: str, path: _Path, findings: _Findings, *, is_format: Callable[[str], bool] | None
+) -> None:
     problem = _text_problem(schema, value)
     if problem is not None:
         problem(_spell(path), findings)
-    form = formats.supported(schema)
-    if form:
-        is_format = formats.CHECKS.get(formats.normalized(form))
-        if is_format is not None:
-            findings.passed += 1
-            if not is_format(value):
-                _refuse_type(path, findings, wanted=form, value=value)
+    if is_format is not None:
+        findings.passed += 1
+        if not is_format(value):
+            _refuse_type(path, findings, wanted=schema.format, value=value)
 
 
 def _text_problem(schema: Schema, value: str) -> Callable[[str, _Findings], None] | None:
@@ -282,6 +302,8 @@ def _number(schema: Schema, value: _Number, path: _Path, findings: _Findings) ->
     if not schema.is_int_or_string and schema.type in ("integer", "number"):
         kind = schema.type
         form = formats.supported(schema)
+    if not kind and schema.minimum is None and schema.maximum is None and schema.multiple_of is None:
+        return
     bounds = (
         ("MultipleOf", schema.multiple_of, _multiple),
         ("Minimum boundary", schema.minimum, _minimum),
