@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -148,7 +149,7 @@ def _product(one: int, other: int) -> int:
     return -(-product // _GIGA) if product >= 0 else product // _GIGA
 
 
-class FlavorResource(msgspec.Struct, frozen=True, order=True):
+class FlavorResource(NamedTuple):
     """A resource of a flavor: what quota is given out of."""
 
     flavor: str
