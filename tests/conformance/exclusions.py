@@ -13,7 +13,14 @@ _ADDRESS: Final = "Kubernetes refuses IPv4 written as IPv6"
 _DEDUCED: Final = "of two types that fit each other Go's checker, which Kubernetes runs, takes the later one"
 _BACKSLASH: Final = "the case expects a backslash that is not there; Go agrees"
 
+_TOPOLOGY: Final = "topology aware scheduling is not carried out"
+_SLICES: Final = "workload slices of elastic jobs are not carried out"
+
 LINES: Final[dict[str, dict[str, str]]] = {
+    "kueue-flavors": {
+        "multiple TAS flavors assigned to different resources in the same PodSet leads to NoFit": _TOPOLOGY,
+        "workload slice preemption does not fit in the original workload resource flavor": _SLICES,
+    },
     "cel-spec": {
         "block_ext": "cel.block is not a macro of Kubernetes",
         "encoders_ext": "the base64 library is not in Kubernetes",

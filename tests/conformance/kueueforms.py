@@ -1,11 +1,12 @@
 """Forms of Kueue's recordings that several of their tests read: gates, objects, errors."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, Final
 
 from drachma.api import codec, meta
-from drachma.queueing import gates
-from drachma.queueing.kinds import decoding, workload
+from drachma.queueing import configuration, gates
+from drachma.queueing.kinds import clusterqueue, decoding, workload
+from drachma.queueing.requests import FlavorResource
 from drachma.validation.fielderror import FieldError
 from tests.conformance import vectors
 
@@ -59,3 +60,24 @@ def compact(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [compact(item) for item in value]
     return value
+
+
+def read_usage(amounts: dict[str, int]) -> dict[FlavorResource, int]:
+    """Usage by resource of a flavor."""
+    return {FlavorResource(*key.split("/", 1)): amount for key, amount in amounts.items()}
+
+
+def without_flavors(queues: Iterable[clusterqueue.ClusterQueue], flavors: Container[str]) -> set[str]:
+    """Queues that are not active because a flavor that they name does not exist."""
+    return {
+        queue.metadata.name
+        for queue in queues
+        for group in queue.spec.resource_groups
+        for flavor in group.flavors
+        if flavor.name not in flavors
+    }
+
+
+def read_mappings(documents: Iterable[Any]) -> list[configuration.DeviceClassMapping]:
+    """Device class mappings."""
+    return [decoding.decode(each, configuration.DeviceClassMapping) for each in documents]

@@ -54,8 +54,7 @@ def test_kueue_dra(case: vectors.Line) -> None:
 
 
 def _mappings(case: vectors.Line) -> devicemappings.DeviceMappings:
-    documents = case["input"].get("deviceClassMappings", [])
-    mappings = [msgspec.convert(each, configuration.DeviceClassMapping, dec_hook=hooks.decode) for each in documents]
+    mappings = kueueforms.read_mappings(case["input"].get("deviceClassMappings", []))
     return devicemappings.DeviceMappings.of(mappings)
 
 

@@ -15,7 +15,7 @@ def test_kueue_quota(case: vectors.Line) -> None:
     cohorts = [decoding.decode(each, clusterqueue.Cohort) for each in recorded.get("cohorts", [])]
     tree = quotatree.QuotaTree(queues, cohorts)
     for name, usage in recorded.get("usage", {}).items():
-        tree.queues[name].add(_usage(usage))
+        tree.queues[name].add(kueueforms.read_usage(usage))
     for document in recorded.get("workloads", []):
         workload = kueueforms.read_workload(document)
         assert workload.status.admission is not None
@@ -25,12 +25,10 @@ def test_kueue_quota(case: vectors.Line) -> None:
     if case["kind"] == "drs":
         _check_shares(tree, recorded, answer)
         return
-    flavors = {each["metadata"]["name"] for each in recorded.get("resourceFlavors", [])}
-    for queue in queues:
-        names = {flavor.name for group in queue.spec.resource_groups for flavor in group.flavors}
-        if case["test"] == "TestSnapshot" and not names <= flavors:
-            # A queue with a flavor that does not exist is not active, and was not looked at.
-            del tree.queues[queue.metadata.name]
+    if case["test"] == "TestSnapshot":
+        flavors = {each["metadata"]["name"] for each in recorded.get("resourceFlavors", [])}
+        for name in kueueforms.without_flavors(queues, flavors) & tree.queues.keys():
+            tree.retire(name)
     assert {name: _queue(node) for name, node in tree.queues.items()} == {
         name: _without_workloads(each) for name, each in answer["clusterQueues"].items()
     }
@@ -43,12 +41,8 @@ def _check_shares(tree: quotatree.QuotaTree, recorded: dict[str, Any], answer: d
     for expected in answer["shares"]:
         nodes = tree.queues if expected["kind"] == "ClusterQueue" else tree.cohorts
         is_asked = expected["name"] == recorded["usageQueue"]
-        more = _usage(recorded.get("request", {})) if is_asked else {}
+        more = kueueforms.read_usage(recorded.get("request", {})) if is_asked else {}
         assert _share(nodes[expected["name"]], more) == _floats(expected)
-
-
-def _usage(amounts: dict[str, int]) -> dict[FlavorResource, int]:
-    return {FlavorResource(*key.split("/", 1)): amount for key, amount in amounts.items()}
 
 
 def _named(amounts: dict[FlavorResource, int]) -> dict[str, int]:

@@ -34,6 +34,7 @@ class Gate(enum.StrEnum):
     FAST_QUOTA_RELEASE = "FastQuotaReleaseInPodIntegration"
     FINISH_ORPHANED_WORKLOADS = "FinishOrphanedWorkloads"
     FLAVOR_FUNGIBILITY = "FlavorFungibility"
+    ORCHESTRATED_PREEMPTION = "MultiKueueOrchestratedPreemption"
     PARTIAL_ADMISSION = "PartialAdmission"
     POD_INTEGRATION_VALIDATE_GROUP_OWNER = "PodIntegrationValidateGroupOwner"
     PRESERVE_SCAN_PROGRESS = "FlavorFungibilityPreserveScanProgress"
@@ -59,7 +60,8 @@ class Gate(enum.StrEnum):
 
 OFF: Final = frozenset({
     Gate.CONCURRENT_ADMISSION, Gate.CUSTOM_METRIC_LABELS, Gate.DISABLE_WAIT_FOR_PODS_READY,
-    Gate.DRA_CONSUMABLE_CAPACITY, Gate.FAST_QUOTA_RELEASE, Gate.PRIORITIZE_PREEMPTOR, Gate.PRIORITY_BOOST,
+    Gate.DRA_CONSUMABLE_CAPACITY, Gate.FAST_QUOTA_RELEASE, Gate.ORCHESTRATED_PREEMPTION,
+    Gate.PRIORITIZE_PREEMPTOR, Gate.PRIORITY_BOOST,
     Gate.REJECT_INVALID_ON_FLAVORS, Gate.SHORT_WORKLOAD_NAMES, Gate.UNADMITTED_EXPLICIT_STATUS,
 })  # fmt: skip
 """Gates that are off unless they are switched on."""
@@ -70,7 +72,7 @@ WITHOUT_EFFECT: Final = frozenset({
     "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency", "MetricsForCohorts",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",
-    "MultiKueueKubeConfigPathValidation", "MultiKueueManagerQuotaAutomation", "MultiKueueOrchestratedPreemption",
+    "MultiKueueKubeConfigPathValidation", "MultiKueueManagerQuotaAutomation",
     "MultiKueueRemoteSpecSync", "RemoveFinalizersWithStrictPatch", "SchedulerLibraryIntegration",
     "SkipAncestorCheckForDeletedWorkloads", "SkipReassignmentForPodOwnedWorkloads", "SparkApplicationIntegration",
     "TASAssignmentsEncodingByHostnamePrefix", "TASBalancedPlacement", "TASCacheNodeMatchResults",

@@ -36,7 +36,19 @@ _NO_QUOTA: Final = Quota(0)
 class Node:
     """A cluster queue or cohort in the tree."""
 
-    __slots__ = ("cohorts", "is_queue", "local", "name", "parent", "queues", "quotas", "subtree", "usage", "weight")
+    __slots__ = (
+        "cohorts",
+        "height",
+        "is_queue",
+        "local",
+        "name",
+        "parent",
+        "queues",
+        "quotas",
+        "subtree",
+        "usage",
+        "weight",
+    )
 
     def __init__(self, name: str, quotas: Mapping[FlavorResource, Quota], *, is_queue: bool, weight: float) -> None:
         self.name = name
@@ -51,6 +63,8 @@ class Node:
         self.local: dict[FlavorResource, int] = {}
         """What of that it never lends; resources without any are not listed."""
         self.usage: dict[FlavorResource, int] = {}
+        self.height = 0
+        """How far it is to the furthest cluster queue below."""
 
     def __repr__(self) -> str:
         return f"Node({self.name!r})"
@@ -155,6 +169,26 @@ class Node:
             rest[key] = max(0, amounts.minus(amount, self.local_available(key)))
         return fits, rest
 
+    def borrowing_level(self, key: FlavorResource, amount: int) -> tuple[int, bool]:
+        """The height of the lowest subtree that so much more fits into, and whether that is not the whole tree.
+
+        Zero: the cluster queue itself. Where nothing is high enough it is the height of the root.
+        """
+        if self.parent is None or not self.is_borrowing(key, amount):
+            return 0, self.parent is not None
+        rest = amounts.minus(amount, self.local_available(key))
+        for node in self.ancestors:
+            if not node.is_borrowing(key, rest):
+                return node.height, node.parent is not None
+            rest = amounts.minus(rest, node.local_available(key))
+        return self.root.height, False
+
+    def measure(self) -> int:
+        """Work out the heights of this node and all below it."""
+        heights = [child.measure() + 1 for child in self.cohorts]
+        self.height = max([1 if self.queues or self.cohorts else 0, *heights])
+        return self.height
+
     def settle(self) -> None:
         """Work out subtree quota and usage of this node and all below it, from the usage of cluster queues."""
         self.subtree = {key: quota.nominal for key, quota in self.quotas.items()}
@@ -210,6 +244,14 @@ class QuotaTree:
         for node in (*self.cohorts.values(), *self.queues.values()):
             if node.parent is None:
                 node.settle()
+                node.measure()
+
+    def retire(self, name: str) -> None:
+        """Leave a cluster queue out of what is looked at; its quota and usage still count in its cohort."""
+        node = self.queues.pop(name)
+        if node.parent is not None:
+            node.parent.queues.remove(node)
+            node.root.measure()
 
     def _cohort(self, name: str) -> Node:
         """A cohort, made up where it is only named."""

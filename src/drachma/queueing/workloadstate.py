@@ -14,7 +14,9 @@ from drachma.queueing import amounts, conditions
 from drachma.queueing.gates import DEFAULT, Gate, Gates
 from drachma.queueing.kinds import workload
 from drachma.queueing.requests import PodSetRequests
+from drachma.values import labels
 
+PRIORITY_BOOST: Final = "kueue.x-k8s.io/priority-boost"
 PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 ADMISSION_CHECK: Final = "AdmissionCheck"
 WAIT_FOR_START: Final = "WaitForStart"
@@ -62,9 +64,13 @@ def is_on_hold(of: workload.Workload) -> bool:
     return condition is not None and condition.status == "False" and condition.reason == ON_HOLD
 
 
-def priority(of: workload.Workload) -> int:
-    """Its priority; none is zero."""
-    return of.spec.priority or 0
+def priority(of: workload.Workload, gates: Gates = DEFAULT) -> int:
+    """Its priority, none is zero, and what an annotation adds to it; one that cannot be read adds nothing."""
+    base = of.spec.priority or 0
+    if not gates.on(Gate.PRIORITY_BOOST):
+        return base
+    boost = labels.parse_int64(of.metadata.annotations.get(PRIORITY_BOOST, ""))
+    return base + boost if boost is not None and -(2**31) <= boost < 2**31 else base
 
 
 def can_be_partial(of: workload.Workload) -> bool:
@@ -91,6 +97,12 @@ def queue_time(of: workload.Workload, *, timestamp: Timestamp = "Eviction", gate
             # Later than who preempted it, so that it cannot come before them.
             return preempted.last_transition_time + timedelta(milliseconds=1)
     return of.metadata.creation_timestamp
+
+
+def queued_at(of: workload.Workload) -> datetime | None:
+    """Since when it waits: since it was put back, or else since it was made."""
+    requeued = conditions.find(of.status.conditions, conditions.REQUEUED)
+    return requeued.last_transition_time if requeued is not None else of.metadata.creation_timestamp
 
 
 class Lateness(NamedTuple):
@@ -159,6 +171,21 @@ def sync_checks(
 def has_all_checks_ready(of: workload.Workload) -> bool:
     """Whether nobody objects to the admission."""
     return all(each.state == READY for each in of.status.admission_checks)
+
+
+def awaits_topology(of: workload.Workload) -> bool:
+    """Whether a pod set was admitted without the topology that it asks for."""
+    admission = of.status.admission
+    return admission is not None and any(
+        each.topology_assignment is None and each.delayed_topology_request == PENDING
+        for each in admission.pod_set_assignments
+    )
+
+
+def has_closed_gate(of: workload.Workload) -> bool:
+    """Whether a gate keeps the workload from preempting others; one that nobody has opened is closed."""
+    positions = {each.name: each.position for each in of.status.preemption_gates}
+    return any(positions.get(gate.name) in (None, "Closed") for gate in of.spec.preemption_gates)
 
 
 def request_lists(of: Iterable[PodSetRequests], *, binary: Container[str] = ()) -> tuple[workload.PodSetRequest, ...]:

@@ -1,0 +1,245 @@
+"""The admitter: queues, holders of quota and flavors in one place, and cycle after cycle on them.
+
+It is told of objects as they come and go, and keeps nothing that does not follow from them. A cycle says what became of
+each head: the workload afterwards, the victims afterwards, and what to tell about it. Whoever runs it writes that down
+and tells it back; until then it counts as done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from drachma.queueing import admissibility, podadjustment, preemption, requests, transitions, workloadstate
+from drachma.queueing.cycle import Cycle, Entry, Head, Status, admitted, waiting
+from drachma.queueing.devicerequests import DeviceRequests
+from drachma.queueing.kinds import clusterqueue, limitrange, localqueue, resourceflavor, workload
+from drachma.queueing.pendingqueue import PendingQueue
+from drachma.queueing.requests import Counting
+from drachma.queueing.settings import DEFAULT_SETTINGS, Settings
+from drachma.queueing.snapshot import Snapshot
+from drachma.queueing.workloadinfo import WorkloadInfo
+from drachma.values import labels
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something to tell about a workload."""
+
+    key: str
+    type: str
+    reason: str
+    message: str
+
+
+class CycleReport(msgspec.Struct, frozen=True):
+    """What a cycle did: every workload that changed, as it is now, and what to tell."""
+
+    entries: tuple[Entry, ...]
+    workloads: Mapping[str, workload.Workload]
+    events: tuple[Event, ...]
+
+
+class Admitter:
+    """All of admission, in memory."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings = DEFAULT_SETTINGS,
+        counting: Counting = requests.DEFAULT_COUNTING,
+        runtime_classes: Mapping[str, limitrange.RuntimeClass] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._counting = counting
+        self._runtime_classes = runtime_classes or {}
+        self._places: dict[str, admissibility.Place] = {}
+        self._local_queues: dict[tuple[str, str], localqueue.LocalQueue] = {}
+        self._pending: dict[str, PendingQueue] = {}
+        self._selectors: dict[str, labels.Selector] = {}
+        self._devices: dict[str, DeviceRequests] = {}
+        self.snapshot = Snapshot(())
+        self._number = 0
+
+    @property
+    def queues(self) -> Mapping[str, PendingQueue]:
+        """What waits, by cluster queue."""
+        return self._pending
+
+    def set_places(self, places: Mapping[str, admissibility.Place]) -> None:
+        """What there is of namespaces and limit ranges."""
+        self._places = dict(places)
+
+    def set_queues(
+        self,
+        queues: Iterable[clusterqueue.ClusterQueue],
+        *,
+        cohorts: Iterable[clusterqueue.Cohort] = (),
+        local_queues: Iterable[localqueue.LocalQueue] = (),
+        flavors: Iterable[resourceflavor.ResourceFlavor] = (),
+    ) -> None:
+        """All queues, cohorts and flavors anew; queues that are stopped or whose flavors do not exist are inactive."""
+        queues = tuple(queues)
+        by_name = {each.metadata.name: each for each in flavors}
+        self._local_queues = {(each.metadata.namespace, each.metadata.name): each for each in local_queues}
+        self.snapshot = Snapshot(
+            queues,
+            cohorts,
+            by_name,
+            inactive=[each.metadata.name for each in queues if not is_active(each, by_name)],
+        )
+        self.snapshot.retire_inactive()
+        self._selectors = {each.metadata.name: admissibility.selector(each.spec.namespace_selector) for each in queues}
+        self._pending = {each.metadata.name: PendingQueue(each, settings=self._settings) for each in queues}
+
+    def info(self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests | None = None) -> WorkloadInfo:
+        """A workload as admission sees it, its pods completed as the API server would."""
+        if of.status.admission is None:
+            place = self._places.get(of.metadata.namespace) or admissibility.Place()
+            of = podadjustment.adjust(of, limits=place.limits, runtime_classes=self._runtime_classes)
+        total = requests.total(of, counting=self._counting, devices=devices)
+        return WorkloadInfo(of, total, cluster_queue, settings=self._settings)
+
+    def hold(self, of: workload.Workload) -> None:
+        """A workload has quota reserved."""
+        admission = of.status.admission
+        if admission is not None and admission.cluster_queue in self.snapshot.queues:
+            self.release(workloadstate.key(of))
+            self.snapshot.add(self.info(of, admission.cluster_queue))
+
+    def release(self, key: str) -> None:
+        """A workload has no quota any more."""
+        for queue in self.snapshot.queues.values():
+            info = queue.workloads.get(key)
+            if info is not None:
+                self.snapshot.remove(info)
+                queue.generation += 1
+
+    def enqueue(self, of: workload.Workload, now: datetime, *, devices: DeviceRequests | None = None) -> None:
+        """A workload waits; one without a queue waits nowhere."""
+        queue = self.queue_of(of)
+        if queue is None:
+            return
+        if devices is not None:
+            self._devices[workloadstate.key(of)] = devices
+        self._pending[queue].put(self.info(of, queue, self._devices.get(workloadstate.key(of))), now)
+
+    def queue_of(self, of: workload.Workload) -> str | None:
+        """The cluster queue behind a workload's local queue, if both exist."""
+        local = self._local_queues.get((of.metadata.namespace, of.spec.queue_name))
+        name = local.spec.cluster_queue if local is not None else None
+        return name if name in self._pending else None
+
+    def retry(self, cluster_queue: str, now: datetime) -> int:
+        """Something changed for a cluster queue: parked workloads of its whole tree get another chance."""
+        node = self.snapshot.tree.queues.get(cluster_queue)
+        names = [cluster_queue]
+        if node is not None and node.parent is not None:
+            names = [each.name for each in node.root.walk_queues()]
+        return sum(self._pending[name].retry(now, is_welcome=self._is_welcome) for name in names)
+
+    def _is_welcome(self, info: WorkloadInfo) -> bool:
+        place = self._places.get(info.workload.metadata.namespace)
+        return place is not None and self._selectors[info.cluster_queue].matches(place.labels)
+
+    def run_cycle(self, now: datetime) -> CycleReport | None:
+        """One cycle on the heads of all active queues; None if nothing waits."""
+        heads = []
+        for name, pending in self._pending.items():
+            if name in self.snapshot.inactive:
+                continue
+            info = pending.pop()
+            if info is not None:
+                heads.append(Head(info, pending.is_preemptor(info)))
+        if not heads:
+            return None
+        self._number += 1
+        cycle = Cycle(self.snapshot, settings=self._settings, now=now, number=self._number, objection=self._objection)
+        return self._settle(cycle.run(heads), now)
+
+    def _objection(self, info: WorkloadInfo) -> str | None:
+        return admissibility.objection(info.workload, self._selectors[info.cluster_queue], self._places)
+
+    def _settle(self, entries: list[Entry], now: datetime) -> CycleReport:
+        """Count what was admitted, mark who has to go, and put the others back."""
+        changed: dict[str, workload.Workload] = {}
+        events: list[Event] = []
+        for entry in entries:
+            key = entry.info.key
+            if entry.status is Status.ADMITTED:
+                queue = self.snapshot.queues[entry.info.cluster_queue]
+                after = admitted(entry, queue, settings=self._settings, now=now)
+                changed[key] = after
+                self.snapshot.add(self.info(after, entry.info.cluster_queue))
+                self._devices.pop(key, None)
+                events += _admission_events(entry, after, now)
+                continue
+            for target in entry.targets if entry.requeue_reason == "PendingPreemption" else ():
+                if not target.info.is_evicted and target.info.key not in changed:
+                    changed[target.info.key] = self._preempt(entry, target, now, events)
+            after = waiting(entry, settings=self._settings, now=now)
+            if after is not entry.info.workload:
+                changed[key] = after
+            reason = next(each.reason for each in after.status.conditions if each.type == "QuotaReserved")
+            events.append(Event(key, WARNING, reason, entry.message))
+            info = WorkloadInfo(
+                after,
+                entry.info.pod_sets,
+                entry.info.cluster_queue,
+                settings=self._settings,
+                attempt=entry.attempt,
+            )
+            self._pending[info.cluster_queue].requeue(info, entry.requeue_reason, now, quota_reason=entry.quota_reason)
+        return CycleReport(tuple(entries), changed, tuple(events))
+
+    def _preempt(
+        self, entry: Entry, target: preemption.Target, now: datetime, events: list[Event]
+    ) -> workload.Workload:
+        message = preemption.message(entry.info, target, path=self.snapshot.queues[entry.info.cluster_queue].path)
+        victim = transitions.preempted(target.info.workload, reason=target.reason, message=message, now=now)
+        victim = transitions.evict(victim, reason=transitions.PREEMPTED, message=message, now=now)
+        priorities = preemption.priorities(entry.info, target.info)
+        metadata = victim.metadata
+        name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+        events += (
+            Event(target.info.key, NORMAL, "EvictedDueToPreempted", message),
+            Event(target.info.key, NORMAL, "Preempted", f"{message}; {priorities}"),
+            Event(
+                entry.info.key,
+                NORMAL,
+                "PreemptedWorkload",
+                f"Preempted workload {name} (UID: {metadata.uid}) in ClusterQueue {target.queue.name}; {priorities}",
+            ),
+        )
+        self.snapshot.remove(target.info)
+        self.snapshot.add(
+            WorkloadInfo(victim, target.info.pod_sets, target.info.cluster_queue, settings=self._settings)
+        )
+        return victim
+
+
+def _admission_events(entry: Entry, after: workload.Workload, now: datetime) -> list[Event]:
+    queue = entry.info.cluster_queue
+    queued = workloadstate.queued_at(after)
+    waited = round((now - queued).total_seconds()) if queued is not None else 0
+    message = f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s"
+    considered = entry.assignment.considered
+    if considered:
+        message += f"; Flavors considered: {considered}"
+    events = [Event(entry.info.key, NORMAL, "QuotaReserved", message)]
+    if workloadstate.is_admitted(after):
+        message = f"Admitted by ClusterQueue {queue}, wait time since reservation was 0s"
+        events.append(Event(entry.info.key, NORMAL, "Admitted", message))
+    return events
+
+
+def is_active(of: clusterqueue.ClusterQueue, flavors: Mapping[str, resourceflavor.ResourceFlavor]) -> bool:
+    """Whether a queue admits workloads: it is not stopped, and its flavors exist."""
+    if of.spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
+        return False
+    return all(flavor.name in flavors for group in of.spec.resource_groups for flavor in group.flavors)

@@ -1,0 +1,112 @@
+"""Whether the nodes of a flavor suit the pods of a set: taints, node selectors, node affinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from drachma.api import node, nodeselector, pod
+from drachma.queueing.gates import Gate, Gates
+from drachma.queueing.kinds import resourceflavor, workload
+from drachma.values import labels, nodes, quotation
+
+_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+
+
+def mismatch(flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.PodSet], *, gates: Gates) -> str | None:
+    """Why a flavor does not suit all of some pod sets; None if it does."""
+    name = flavor.metadata.name
+    for each in pod_sets:
+        problem = _topology_mismatch(flavor, each) if gates.on(Gate.TAS) else None
+        if problem is not None:
+            return problem
+        spec = each.template.spec
+        taint = _untolerated(flavor.spec.node_taints, (*spec.tolerations, *flavor.spec.tolerations))
+        if taint is not None:
+            return f"untolerated taint {_show(taint)} in flavor {name}"
+        if not _affinity(spec, flavor.spec.node_labels.keys()).matches(flavor.spec.node_labels, ""):
+            return f"flavor {name} doesn't match node affinity"
+    return None
+
+
+def _topology_mismatch(flavor: resourceflavor.ResourceFlavor, pod_set: workload.PodSet) -> str | None:
+    """Flavors with a topology are for pods that ask for one.
+
+    Differs from upstream: topology aware scheduling is not carried out, so that these never get such a flavor.
+    """
+    quoted = quotation.quote(flavor.metadata.name)
+    request = pod_set.topology_request
+    is_asked = request is not None and any(
+        (
+            request.required,
+            request.preferred,
+            request.unconstrained is not None,
+            request.pod_set_slice_required_topology,
+            request.pod_set_slice_size,
+            request.podset_slice_required_topology_constraints,
+        )
+    )
+    if flavor.spec.topology_name is None:
+        return f"Flavor {quoted} does not support TopologyAwareScheduling" if is_asked else None
+    if is_asked:
+        return f"Flavor {quoted} information missing in TAS cache"
+    return f"Flavor {quoted} supports only TopologyAwareScheduling"
+
+
+def _untolerated(taints: Iterable[node.Taint], tolerations: Sequence[pod.Toleration]) -> node.Taint | None:
+    for taint in taints:
+        if taint.effect in _EFFECTS and not any(tolerates(each, taint) for each in tolerations):
+            return taint
+    return None
+
+
+def tolerates(toleration: pod.Toleration, taint: node.Taint) -> bool:
+    """Whether a pod puts up with a taint."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case "Lt" | "Gt":
+            bound, value = labels.parse_int64(toleration.value), labels.parse_int64(taint.value)
+            if bound is None or value is None:
+                return False
+            return value < bound if toleration.operator == "Lt" else value > bound
+    return False
+
+
+def _show(taint: node.Taint) -> str:
+    added = "<nil>" if taint.time_added is None else f"{taint.time_added:%Y-%m-%d %H:%M:%S} +0000 UTC"
+    return f"{{{taint.key} {taint.value} {taint.effect} {added}}}"
+
+
+def _affinity(spec: pod.PodSpec, keys: Iterable[str]) -> nodes.RequiredAffinity:
+    """What pods require of nodes, as far as it is about labels that the flavor gives its nodes.
+
+    A term of which nothing is left matches any flavor, and with it all terms do.
+    """
+    known = frozenset(keys)
+    selector = {key: value for key, value in spec.node_selector.items() if key in known}
+    required = _required(spec)
+    terms: list[nodes.Term] = []
+    for term in required.node_selector_terms if required is not None else ():
+        expressions = [
+            nodes.Expression(each.key, each.operator, each.values)
+            for each in term.match_expressions
+            if each.key in known
+        ]
+        if not expressions:
+            terms.clear()
+            break
+        terms.append(nodes.Term(tuple(expressions)))
+    return nodes.RequiredAffinity(selector, terms or None)
+
+
+def _required(spec: pod.PodSpec) -> nodeselector.NodeSelector | None:
+    if spec.affinity is None or spec.affinity.node_affinity is None:
+        return None
+    return spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution

@@ -1,0 +1,61 @@
+"""What a decision depends on beside objects: gates, and the parts of a configuration that admission looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+
+import msgspec
+
+from drachma.queueing import amounts
+from drachma.queueing.configuration import Configuration
+from drachma.queueing.devicemappings import DeviceMappings
+from drachma.queueing.gates import DEFAULT, Gate, Gates
+from drachma.queueing.workloadstate import Timestamp
+
+FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"
+INITIAL_SHARE: Final = "LessThanInitialShare"
+_STRATEGIES: Final = (FINAL_SHARE, INITIAL_SHARE)
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """One value for all of admission."""
+
+    gates: Gates = DEFAULT
+    fair_sharing: bool = False
+    strategies: tuple[str, ...] = _STRATEGIES
+    """What justifies preemption under fair sharing, in the order in which it is tried."""
+    timestamp: Timestamp = "Eviction"
+    ignores_undeclared: bool = False
+    """Whether resources that a queue has no quota for are not charged."""
+    binary: Container[str] = frozenset()
+    """Resources that are shown in bytes."""
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Settings:
+        """The settings that a configuration with its defaults means."""
+        gates = configuration.gates
+        resources = configuration.resources
+        sharing = configuration.fair_sharing
+        ready = configuration.wait_for_pods_ready
+        strategy = ready.requeuing_strategy if ready is not None else None
+        mappings = DeviceMappings.of(resources.device_class_mappings if resources is not None else ())
+        return cls(
+            gates=gates,
+            fair_sharing=sharing is not None,
+            strategies=(sharing.preemption_strategies or _STRATEGIES) if sharing is not None else _STRATEGIES,
+            timestamp="Creation" if strategy is not None and strategy.timestamp == "Creation" else "Eviction",
+            ignores_undeclared=gates.on(Gate.QUOTA_CHECK_STRATEGY)
+            and resources is not None
+            and resources.quota_check_strategy == "IgnoreUndeclared",
+            binary=mappings.binary_resources,
+        )
+
+    def show(self, resource: str, amount: int) -> str:
+        """An amount of a resource as messages have it."""
+        if amount == amounts.UNLIMITED:
+            return "<unlimited>"
+        return str(amounts.as_quantity(resource, amount, binary=self.binary))
+
+
+DEFAULT_SETTINGS: Final = Settings()

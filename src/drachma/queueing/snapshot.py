@@ -1,0 +1,156 @@
+"""The snapshot that a decision is made on: queues, cohorts, flavors, and the workloads that hold quota.
+
+Deciding tries out what would happen without some workloads, or with another; what is tried is undone before anybody
+else looks. A snapshot belongs to one decision at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from drachma.queueing.kinds import clusterqueue, resourceflavor
+from drachma.queueing.quotatree import Node, QuotaTree
+from drachma.queueing.requests import Usage
+from drachma.queueing.workloadinfo import WorkloadInfo
+
+_NO_PREEMPTION: Final = clusterqueue.Preemption(
+    reclaim_within_cohort=clusterqueue.NEVER, within_cluster_queue=clusterqueue.NEVER
+)
+_DEFAULT_FUNGIBILITY: Final = clusterqueue.FlavorFungibility(
+    when_can_borrow=clusterqueue.MAY_STOP_SEARCH, when_can_preempt=clusterqueue.TRY_NEXT_FLAVOR
+)
+
+
+class Group(NamedTuple):
+    """Resources that are taken from one flavor together."""
+
+    resources: frozenset[str]
+    flavors: tuple[str, ...]
+
+
+class QueueState:
+    """A cluster queue at a moment."""
+
+    __slots__ = ("fungibility", "generation", "groups", "name", "node", "preemption", "spec", "workloads")
+
+    def __init__(self, of: clusterqueue.ClusterQueue, node: Node, *, generation: int = 0) -> None:
+        self.name = of.metadata.name
+        self.spec = of.spec
+        self.node = node
+        self.generation = generation
+        """Grows whenever quota may have become free, so that a search for flavors starts over."""
+        self.groups = tuple(
+            Group(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
+            for group in of.spec.resource_groups
+        )
+        self.preemption = of.spec.preemption or _NO_PREEMPTION
+        self.fungibility = of.spec.flavor_fungibility or _DEFAULT_FUNGIBILITY
+        self.workloads: dict[str, WorkloadInfo] = {}
+
+    def group_of(self, resource: str) -> Group | None:
+        """The group that covers a resource."""
+        return next((group for group in self.groups if resource in group.resources), None)
+
+    @property
+    def path(self) -> str:
+        """Its place in the tree: ``/root/cohort/queue``."""
+        above = [node.name for node in self.node.ancestors]
+        return "/" + "/".join((*reversed(above), self.name))
+
+
+class Snapshot:
+    """Everything that admission looks at."""
+
+    def __init__(
+        self,
+        queues: Iterable[clusterqueue.ClusterQueue],
+        cohorts: Iterable[clusterqueue.Cohort] = (),
+        flavors: Mapping[str, resourceflavor.ResourceFlavor] | None = None,
+        *,
+        inactive: Iterable[str] = (),
+        generations: Mapping[str, int] | None = None,
+    ) -> None:
+        """``inactive`` queues, and those in a circle of cohorts, admit nothing; their quota still counts."""
+        queues = tuple(queues)
+        self.tree = QuotaTree(queues, cohorts)
+        self.flavors = flavors or {}
+        generations = generations or {}
+        self.queues: dict[str, QueueState] = {}
+        self.inactive = set(inactive)
+        for queue in queues:
+            name = queue.metadata.name
+            node = self.tree.queues.get(name)
+            if node is None:
+                self.inactive.add(name)
+            else:
+                self.queues[name] = QueueState(queue, node, generation=generations.get(name, 0))
+
+    def hold(self, holders: Iterable[WorkloadInfo]) -> None:
+        """Count workloads that have quota; those of queues that do not exist count nowhere."""
+        for info in holders:
+            if info.cluster_queue in self.queues:
+                self.add(info)
+
+    def retire_inactive(self) -> None:
+        """Leave inactive queues out, once all usage is counted."""
+        for name in self.inactive & self.queues.keys():
+            del self.queues[name]
+            self.tree.retire(name)
+
+    def add(self, info: WorkloadInfo) -> None:
+        """Count a workload in its queue."""
+        queue = self.queues[info.cluster_queue]
+        queue.workloads[info.key] = info
+        queue.node.add(info.usage)
+
+    def remove(self, info: WorkloadInfo) -> None:
+        """Take a workload out of its queue."""
+        queue = self.queues[info.cluster_queue]
+        del queue.workloads[info.key]
+        queue.node.remove(info.usage)
+
+    @contextmanager
+    def without(self, workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
+        """As if these workloads were not there."""
+        gone = tuple(workloads)
+        for info in gone:
+            self.remove(info)
+        try:
+            yield
+        finally:
+            for info in gone:
+                self.add(info)
+
+    @contextmanager
+    def without_usage(self, workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
+        """As if these workloads used nothing."""
+        gone = tuple(workloads)
+        for info in gone:
+            self.queues[info.cluster_queue].node.remove(info.usage)
+        try:
+            yield
+        finally:
+            for info in gone:
+                self.queues[info.cluster_queue].node.add(info.usage)
+
+
+@contextmanager
+def with_usage(node: Node, usage: Usage) -> Iterator[None]:
+    """As if a queue used so much more."""
+    node.add(usage)
+    try:
+        yield
+    finally:
+        node.remove(usage)
+
+
+@contextmanager
+def with_less_usage(node: Node, usage: Usage) -> Iterator[None]:
+    """As if a queue used so much less."""
+    node.remove(usage)
+    try:
+        yield
+    finally:
+        node.add(usage)

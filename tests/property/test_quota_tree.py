@@ -1,0 +1,196 @@
+"""The quota tree against plain definitions, and admission against its promises."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drachma.api import meta
+from drachma.queueing import admissibility, quotatree
+from drachma.queueing.admitter import Admitter
+from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
+from drachma.queueing.requests import FlavorResource
+from drachma.queueing.settings import Settings
+
+_KEY = FlavorResource("f", "memory")
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_LIMIT = st.none() | st.integers(0, 8)
+_QUOTA = st.tuples(st.integers(0, 10), _LIMIT, _LIMIT)
+
+Shape = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+
+
+@st.composite
+def _trees(draw: st.DrawFn) -> Shape:
+    """Cohorts, each below an earlier one or a root, and queues below any of them or by themselves."""
+    cohorts = []
+    for number in range(draw(st.integers(0, 4))):
+        parent = draw(st.none() | st.integers(0, number - 1)) if number else None
+        # Roots have no limits: there is nobody to borrow from or lend to.
+        nominal, borrowing, lending = draw(_QUOTA)
+        limits = (nominal, borrowing, lending) if parent is not None else (nominal, None, None)
+        spec: dict[str, Any] = {
+            "resourceGroups": _groups(limits),
+            "parentName": "" if parent is None else f"cohort-{parent}",
+        }
+        cohorts.append({"metadata": {"name": f"cohort-{number}"}, "spec": spec})
+    queues = []
+    for number in range(draw(st.integers(1, 4))):
+        cohort = draw(st.none() | st.integers(0, len(cohorts) - 1)) if cohorts else None
+        limits = draw(_QUOTA) if cohort is not None else (draw(st.integers(0, 10)), None, None)
+        spec = {
+            "resourceGroups": _groups(limits),
+            "cohortName": "" if cohort is None else f"cohort-{cohort}",
+            "namespaceSelector": {},
+            "preemption": {
+                "reclaimWithinCohort": draw(st.sampled_from(["Never", "Any", "LowerPriority"])),
+                "withinClusterQueue": draw(st.sampled_from(["Never", "LowerPriority"])),
+            },
+        }
+        queues.append({"metadata": {"name": f"queue-{number}"}, "spec": spec})
+    return queues, cohorts
+
+
+def _groups(limits: tuple[int, int | None, int | None]) -> list[dict[str, Any]]:
+    nominal, borrowing, lending = limits
+    quota: dict[str, Any] = {"name": "memory", "nominalQuota": str(nominal)}
+    if borrowing is not None:
+        quota["borrowingLimit"] = str(borrowing)
+    if lending is not None:
+        quota["lendingLimit"] = str(lending)
+    return [{"coveredResources": ["memory"], "flavors": [{"name": "f", "resources": [quota]}]}]
+
+
+def _tree(shape: Shape) -> quotatree.QuotaTree:
+    queues, cohorts = shape
+    return quotatree.QuotaTree(
+        [decoding.decode(each, clusterqueue.ClusterQueue) for each in queues],
+        [decoding.decode(each, clusterqueue.Cohort) for each in cohorts],
+    )
+
+
+def _holds(node: quotatree.Node) -> bool:
+    """The rules, said plainly: nobody uses more than they have and may borrow, and no tree more than there is."""
+    for each in (node, *node.ancestors):
+        used, has = each.usage.get(_KEY, 0), each.subtree.get(_KEY, 0)
+        limit = each.quota(_KEY).borrowing_limit
+        if each.parent is None and used > has:
+            return False
+        if each.parent is not None and limit is not None and used > has + limit:
+            return False
+    return True
+
+
+@given(shape=_trees(), steps=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 12)), max_size=12))
+def test_what_is_available_is_exactly_what_the_rules_allow(shape: Shape, steps: list[tuple[int, int]]) -> None:
+    tree = _tree(shape)
+    nodes = list(tree.queues.values())
+    for number, amount in steps:
+        node = nodes[number % len(nodes)]
+        available = max(0, node.available(_KEY))
+        for more in {1, amount, available, available + 1} - {0}:
+            node.add({_KEY: more})
+            assert _holds(node) == (more <= available), (node, more)
+            node.remove({_KEY: more})
+        node.add({_KEY: min(amount, available)})
+        assert all(_holds(each) for each in nodes)
+
+
+@given(shape=_trees(), steps=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 12)), max_size=12), undo=st.data())
+def test_usage_that_comes_and_goes_is_what_is_left_of_it(
+    shape: Shape, steps: list[tuple[int, int]], undo: st.DataObject
+) -> None:
+    tree = _tree(shape)
+    nodes = list(tree.queues.values())
+    held = [(nodes[number % len(nodes)], amount) for number, amount in steps]
+    for node, amount in held:
+        node.add({_KEY: amount})
+    gone = undo.draw(st.permutations(held))[: undo.draw(st.integers(0, len(held)))]
+    for node, amount in gone:
+        node.remove({_KEY: amount})
+        held.remove((node, amount))
+
+    fresh = _tree(shape)
+    for node, amount in held:
+        fresh.queues[node.name].usage[_KEY] = fresh.queues[node.name].usage.get(_KEY, 0) + amount
+    for node in (*fresh.queues.values(), *fresh.cohorts.values()):
+        if node.parent is None:
+            node.settle()
+
+    for name, node in {**tree.queues, **tree.cohorts}.items():
+        expected = {**fresh.queues, **fresh.cohorts}[name]
+        assert node.usage.get(_KEY, 0) == expected.usage.get(_KEY, 0)
+
+
+_WORKLOADS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9), st.integers(0, 2)), max_size=8)
+
+
+def _admitter(
+    shape: Shape,
+    asked: list[tuple[int, int, int]],
+    *,
+    is_fair: bool,
+    is_reversed: bool,
+) -> Admitter:
+    queues, cohorts = shape
+    admitter = Admitter(settings=Settings(fair_sharing=is_fair))
+    admitter.set_places({"ns": admissibility.Place()})
+    step = -1 if is_reversed else 1
+    local = [
+        {
+            "metadata": {"name": each["metadata"]["name"], "namespace": "ns"},
+            "spec": {"clusterQueue": each["metadata"]["name"]},
+        }
+        for each in queues
+    ]
+    admitter.set_queues(
+        [decoding.decode(each, clusterqueue.ClusterQueue) for each in queues[::step]],
+        cohorts=[decoding.decode(each, clusterqueue.Cohort) for each in cohorts[::step]],
+        local_queues=[decoding.decode(each, localqueue.LocalQueue) for each in local[::step]],
+        flavors=[resourceflavor.ResourceFlavor(metadata=meta.ObjectMeta(name="f"))],
+    )
+    for number, (queue, amount, priority) in list(enumerate(asked))[::step]:
+        admitter.enqueue(_workload(number, f"queue-{queue % len(queues)}", amount=amount, priority=priority), _NOW)
+    return admitter
+
+
+def _workload(number: int, queue: str, *, amount: int, priority: int) -> workload.Workload:
+    container = {"name": "c", "resources": {"requests": {"memory": str(amount)}}}
+    return decoding.decode(
+        {
+            "metadata": {
+                "name": f"w{number}",
+                "namespace": "ns",
+                "uid": f"u{number}",
+                "creationTimestamp": f"2026-01-01T00:00:{number:02d}Z",
+            },
+            "spec": {
+                "queueName": queue,
+                "priority": priority,
+                "podSets": [{"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}],
+            },
+        },
+        workload.Workload,
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(shape=_trees(), asked=_WORKLOADS, is_fair=st.booleans())
+def test_admission_keeps_to_the_quota_and_does_not_depend_on_the_order_of_objects(
+    shape: Shape, asked: list[tuple[int, int, int]], is_fair: bool
+) -> None:
+    outcomes = []
+    for is_reversed in (False, True):
+        admitter = _admitter(shape, asked, is_fair=is_fair, is_reversed=is_reversed)
+        for _ in range(len(asked) + 1):
+            if admitter.run_cycle(_NOW) is None:
+                break
+            assert all(_holds(node) for node in admitter.snapshot.tree.queues.values())
+        outcomes.append(
+            {
+                name: (sorted(queue.workloads), admitter.queues[name].active, admitter.queues[name].parked)
+                for name, queue in admitter.snapshot.queues.items()
+            }
+        )
+    assert outcomes[0] == outcomes[1]
