@@ -3,7 +3,18 @@
 import importlib
 import sys
 
-BENCHMARKS = ("values", "api", "cel", "allocator", "scheduler", "store", "server", "client", "customresources")
+BENCHMARKS = (
+    "values",
+    "api",
+    "cel",
+    "allocator",
+    "scheduler",
+    "queueing",
+    "store",
+    "server",
+    "client",
+    "customresources",
+)
 
 
 def main() -> None:

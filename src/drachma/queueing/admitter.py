@@ -114,11 +114,10 @@ class Admitter:
 
     def release(self, key: str) -> None:
         """A workload has no quota any more."""
-        for queue in self.snapshot.queues.values():
-            info = queue.workloads.get(key)
-            if info is not None:
-                self.snapshot.remove(info)
-                queue.generation += 1
+        info = self.snapshot.holders.get(key)
+        if info is not None:
+            self.snapshot.remove(info)
+            self.snapshot.queues[info.cluster_queue].generation += 1
 
     def enqueue(self, of: workload.Workload, now: datetime, *, devices: DeviceRequests | None = None) -> None:
         """A workload waits; one without a queue waits nowhere."""
@@ -136,7 +135,12 @@ class Admitter:
         return name if name in self._pending else None
 
     def retry(self, cluster_queue: str, now: datetime) -> int:
-        """Something changed for a cluster queue: parked workloads of its whole tree get another chance."""
+        """Something changed for a cluster queue: parked workloads of its whole tree get another chance.
+
+        Returns how many; none while its cohorts go in a circle.
+        """
+        if cluster_queue in self.snapshot.tree.circular:
+            return 0
         node = self.snapshot.tree.queues.get(cluster_queue)
         names = [cluster_queue]
         if node is not None and node.parent is not None:

@@ -152,7 +152,7 @@ class Cycle:
         entry = Entry(head)
         info = head.info
         queue = self._snapshot.queues.get(info.cluster_queue)
-        if queue is not None and info.key in queue.workloads:
+        if info.key in self._snapshot.holders:
             return None
         if any(each.state in ("Retry", "Rejected") for each in info.workload.status.admission_checks):
             entry.message, entry.quota_reason = "The workload has failed admission checks", PENDING_EVALUATION

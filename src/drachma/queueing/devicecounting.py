@@ -146,6 +146,8 @@ def _missing_devices(
     ]
     if not requests:
         return []
+    if objects.slices_error:
+        return [fielderror.internal(at, f"failed to list ResourceSlices: {objects.slices_error}")]
     subjects = _subjects([request for _, request in requests], objects, mappings)
     used: set[int] = set()
     problems: list[FieldError] = []

@@ -15,6 +15,8 @@ class DeviceObjects(msgspec.Struct, frozen=True):
     templates: Mapping[tuple[str, str], resourceclaimtemplate.ResourceClaimTemplate]
     classes: Mapping[str, deviceclass.DeviceClass]
     slices: tuple[resourceslice.ResourceSlice, ...]
+    slices_error: str = ""
+    """Why the slices could not be had; then nothing can be said of devices."""
 
     @classmethod
     def of(cls, objects: Iterable[meta.Object]) -> DeviceObjects:

@@ -88,6 +88,8 @@ def matching(
     chosen, problems = compile_all((source,), at, context="deviceSelector CEL compilation failed")
     if problems:
         raise Problem(problems)
+    if objects.slices_error:
+        raise Problem([fielderror.internal(at, f"failed to list ResourceSlices: {objects.slices_error}")])
     matched: list[resourceslice.Device] = []
     for pool in pools(objects.slices_of(driver)).values():
         if not pool.is_complete:

@@ -218,6 +218,8 @@ class QuotaTree:
     ) -> None:
         self.queues: dict[str, Node] = {}
         self.cohorts: dict[str, Node] = {}
+        self.circular: set[str] = set()
+        """Cluster queues that are left out because their cohorts go in a circle."""
         parents: dict[str, str] = {}
         for cohort in cohorts:
             name = cohort.metadata.name
@@ -234,7 +236,8 @@ class QuotaTree:
         for queue in queues:
             name = queue.metadata.name
             parent = queue.spec.cohort_name
-            if parents.get(parent) == parent and parent:
+            if parent and parents.get(parent) == parent:
+                self.circular.add(name)
                 continue
             quotas = quotas_of(queue.spec.resource_groups)
             node = Node(name, quotas, is_queue=True, weight=_weight(queue.spec.fair_sharing))

@@ -78,6 +78,8 @@ class Snapshot:
         self.flavors = flavors or {}
         generations = generations or {}
         self.queues: dict[str, QueueState] = {}
+        self.holders: dict[str, WorkloadInfo] = {}
+        """Workloads that have quota, by key."""
         self.inactive = set(inactive)
         for queue in queues:
             name = queue.metadata.name
@@ -103,12 +105,14 @@ class Snapshot:
         """Count a workload in its queue."""
         queue = self.queues[info.cluster_queue]
         queue.workloads[info.key] = info
+        self.holders[info.key] = info
         queue.node.add(info.usage)
 
     def remove(self, info: WorkloadInfo) -> None:
         """Take a workload out of its queue."""
         queue = self.queues[info.cluster_queue]
         del queue.workloads[info.key]
+        del self.holders[info.key]
         queue.node.remove(info.usage)
 
     @contextmanager

@@ -149,6 +149,7 @@ def evict(of: workload.Workload, *, reason: str, message: str, now: datetime, ca
         )
         or status.preemption_gates,
         unhealthy_nodes=workload.WorkloadStatus().unhealthy_nodes,
+        nominated_cluster_names=workload.WorkloadStatus().nominated_cluster_names,
         cluster_name=None,
         scheduling_stats=_counted(status.scheduling_stats, reason, cause),
     )

@@ -165,7 +165,9 @@ def sync_checks(
         for name in names
         if name not in present
     )
-    return kept + added
+    if not added and len(kept) == len(states):
+        return kept
+    return tuple(sorted(kept + added, key=lambda each: each.name))
 
 
 def has_all_checks_ready(of: workload.Workload) -> bool:

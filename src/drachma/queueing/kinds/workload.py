@@ -158,6 +158,7 @@ class WorkloadStatus(Struct, frozen=True, kw_only=True):
     resource_requests: tuple[PodSetRequest, ...] = ABSENT_TUPLE
     accumulated_past_execution_time_seconds: Int32 | None = None
     scheduling_stats: SchedulingStats | None = None
+    nominated_cluster_names: tuple[str, ...] = ABSENT_TUPLE
     cluster_name: str | None = None
     preemption_gates: tuple[PreemptionGateState, ...] = ABSENT_TUPLE
     unhealthy_nodes: tuple[Named, ...] = ABSENT_TUPLE

@@ -1,0 +1,141 @@
+"""Kueue's recorded workload controller: what one look at a workload and its surroundings makes of it."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from drachma.queueing import (
+    admissibility,
+    conditions,
+    devicemappings,
+    deviceobjects,
+    devicerequests,
+    durations,
+    queuestatus,
+    requests,
+    workloadreconcile,
+    workloadstate,
+)
+from drachma.queueing.kinds import clusterqueue, decoding, localqueue, workload
+from drachma.queueing.settings import Settings
+from tests.conformance import kueueforms, vectors
+
+_WAIT = re.compile(r"was -?\d+s")
+
+
+@vectors.each("kueue-workload-reconcile", where=lambda line: not line["input"]["hook"])
+def test_kueue_workload_reconcile(case: vectors.Line) -> None:
+    recorded, answer = case["input"], case["answer"]
+    settings = Settings(gates=kueueforms.switched(case))
+    around = _around(recorded)
+
+    outcome = workloadreconcile.reconcile(
+        kueueforms.read_workload(recorded["workload"]),
+        around,
+        msgspec.convert(recorded["now"], datetime),
+        settings=settings,
+    )
+
+    after = outcome.workload
+    assert (after is None) == (not answer.get("workload"))
+    if after is not None:
+        assert _state(after) == _recorded_state(answer["workload"])
+    assert outcome.error == answer.get("error", "")
+    assert outcome.look_again_after == timedelta(microseconds=durations.nanoseconds(answer["requeueAfter"]) / 1000)
+    events = sorted((each.key, each.type, each.reason, _duration(each.message)) for each in outcome.events)
+    assert events == sorted(
+        (each["object"], each["type"], each["reason"], each["message"]) for each in answer.get("events", [])
+    )
+    before = kueueforms.read_workload(recorded["workload"])
+    assert _queued(before, outcome, around, settings) == kueueforms.compact(answer["pendingInQueue"])
+
+
+def _around(recorded: dict[str, Any]) -> workloadreconcile.Neighbourhood:
+    queue = local = None
+    if "clusterQueue" in recorded and not recorded["deleteClusterQueue"]:
+        queue = decoding.decode(recorded["clusterQueue"], clusterqueue.ClusterQueue)
+    if "localQueue" in recorded and not recorded["deleteLocalQueue"]:
+        local = decoding.decode(recorded["localQueue"], localqueue.LocalQueue)
+    documents = [
+        *recorded.get("resourceClaimTemplates", []),
+        *(each for each in recorded.get("objects", []) if each["apiVersion"].startswith("resource.k8s.io")),
+    ]
+    objects = deviceobjects.DeviceObjects.of(kueueforms.read_objects(documents))
+    objects = structs.replace(objects, slices_error=recorded.get("listError", ""))
+    retention = recorded.get("workloadRetention", {}).get("afterFinished")
+    return workloadreconcile.Neighbourhood(
+        local_queue=local,
+        cluster_queue=queue,
+        is_queue_active=queue is not None and conditions.is_true(queue.status.conditions, queuestatus.ACTIVE),
+        places={"ns": admissibility.Place()},
+        objects=objects,
+        mappings=devicemappings.DeviceMappings.of(kueueforms.read_mappings(recorded["deviceClassMappings"] or [])),
+        patience=_patience(recorded.get("waitForPodsReady")),
+        retention=None if retention is None else _span(retention),
+    )
+
+
+def _patience(settings: dict[str, Any] | None) -> workloadreconcile.Patience | None:
+    if settings is None:
+        return None
+    recovery = settings.get("recoveryTimeout")
+    return workloadreconcile.Patience(
+        workloadstate.ReadyTimeouts(_span(settings.get("timeout", "")), None if recovery is None else _span(recovery)),
+        settings.get("requeuingBackoffLimitCount"),
+        settings.get("requeuingBackoffBaseSeconds", 0),
+        int(_span(settings.get("requeuingBackoffMaxDuration", "")).total_seconds()),
+    )
+
+
+def _span(text: str) -> timedelta:
+    return timedelta(microseconds=durations.nanoseconds(text) / 1000)
+
+
+def _state(of: workload.Workload) -> Any:
+    return _recorded_state(decoding.document(of))
+
+
+def _recorded_state(document: dict[str, Any]) -> Any:
+    status = dict(document.get("status", {}))
+    told = [
+        {name: condition.get(name, "") for name in ("type", "status", "reason", "message")}
+        for condition in status.pop("conditions", [])
+    ]
+    checks = [
+        {name: value for name, value in check.items() if name != "lastTransitionTime"}
+        for check in status.pop("admissionChecks", [])
+    ]
+    return kueueforms.compact(
+        {
+            "status": status,
+            "conditions": sorted(told, key=lambda condition: condition["type"]),
+            "checks": checks,
+            "active": document["spec"].get("active"),
+            "finalizers": document["metadata"].get("finalizers"),
+        }
+    )
+
+
+def _duration(message: str) -> str:
+    return _WAIT.sub("was <duration>", message)
+
+
+def _queued(
+    before: workload.Workload,
+    outcome: workloadreconcile.Outcome,
+    around: workloadreconcile.Neighbourhood,
+    settings: Settings,
+) -> Any:
+    """What waits afterwards: those who waited before, and whose devices have been counted since."""
+    needs_devices = devicerequests.are_needed(before, around.objects, gates=settings.gates)
+    of = outcome.workload if needs_devices and outcome.devices is not None else before
+    if around.local_queue is None or around.cluster_queue is None or of is None:
+        return {}
+    if not workloadreconcile.is_admissible(of, settings.gates) or (needs_devices and outcome.devices is None):
+        return {}
+    total = requests.total(of, counting=requests.Counting(gates=settings.gates), devices=outcome.devices)
+    documents = [{"name": each.name, "count": each.count, "requests": dict(each.requests)} for each in total]
+    return kueueforms.compact({workloadstate.key(of): {"totalRequests": documents}})
