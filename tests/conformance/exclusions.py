@@ -21,6 +21,10 @@ LINES: Final[dict[str, dict[str, str]]] = {
         "multiple TAS flavors assigned to different resources in the same PodSet leads to NoFit": _TOPOLOGY,
         "workload slice preemption does not fit in the original workload resource flavor": _SLICES,
     },
+    "kueue-jobs": {
+        "the workload slice and its retained admitted slice both follow the label": _SLICES,
+        "the workload slice takes both a count and a priority class change": _SLICES,
+    },
     "cel-spec": {
         "block_ext": "cel.block is not a macro of Kubernetes",
         "encoders_ext": "the base64 library is not in Kubernetes",
