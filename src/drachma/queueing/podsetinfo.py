@@ -79,7 +79,7 @@ class PodSetInfo(msgspec.Struct, frozen=True):
             "tolerations": list(self.tolerations),
             "schedulingGates": list(self.scheduling_gates),
         }
-        return {**template, **_filled({"metadata": _filled(metadata)}), "spec": _filled(spec)}
+        return _filled({**template, "metadata": _filled(metadata), "spec": _filled(spec)})
 
 
 def of_template(template: Document, *, name: str = "", count: int = 0) -> PodSetInfo:

@@ -86,6 +86,13 @@ def test_stopping_restores_the_template_but_for_labels_of_the_job_controller() -
     assert stopped.is_suspended
 
 
+def test_a_template_without_metadata_has_none_after_stopping() -> None:
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    started = _job({"suspend": True}, template=template).started(PodSetInfo(labels={"added": "a"}))
+
+    assert started.stopped(PodSetInfo()).document["spec"]["template"] == template
+
+
 def test_a_job_is_not_started_against_its_own_node_selector() -> None:
     job = _job({"suspend": True}, template={"spec": {"nodeSelector": {"zone": "a"}}})
 
