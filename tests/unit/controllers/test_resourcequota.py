@@ -12,6 +12,7 @@ from drachma.client import patches, target
 from drachma.controllers.resourcequota import ResourceQuotaController
 from drachma.testing import claim
 from tests.unit.controllers import builders, worlds
+from tests.unit.server.kinds.apiextensions import widgets
 
 MAPS = target.metadata_of("", "v1", plural="configmaps", kind="ConfigMap", namespaced=True)
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
@@ -170,3 +171,31 @@ async def test_what_is_charged_while_it_counts_is_not_lost() -> None:
         await cluster.advance(1)
         assert late == ["a", "b"]
         assert await used(cluster) == {"configmaps": "1"}
+
+
+DEFINITIONS = target.metadata_of(
+    "apiextensions.k8s.io", "v1", plural="customresourcedefinitions", kind="CustomResourceDefinition", namespaced=False
+)
+WIDGETS = target.metadata_of(widgets.GROUP, "v1", plural="widgets", kind="Widget", namespaced=True)
+
+
+async def test_custom_resources_are_counted(world: worlds.World) -> None:
+    name = f"count/widgets.{widgets.GROUP}"
+    await world.client.create_document(DEFINITIONS, widgets.definition())
+    await world.settle()
+    await quota(world, {name: "1"})
+    assert await used(world) == {name: "0"}
+    await world.client.create_document(WIDGETS, {"metadata": {"name": "w", **HERE}})
+    with pytest.raises(errors.ForbiddenError, match="exceeded quota: q"):
+        await world.client.create_document(WIDGETS, {"metadata": {"name": "x", **HERE}})
+    await world.client.delete(WIDGETS, "w", **HERE)
+    assert await used(world) == {name: "0"}
+
+
+async def test_a_kind_that_is_defined_later_is_counted(world: worlds.World) -> None:
+    name = f"count/widgets.{widgets.GROUP}"
+    await quota(world, {name: "1"})
+    assert await used(world) == {}
+    await world.client.create_document(DEFINITIONS, widgets.definition())
+    await world.advance(30)
+    assert await used(world) == {name: "0"}
