@@ -65,11 +65,6 @@ def is_owed(subresource: str) -> bool:
     return subresource == "status"
 
 
-def fits(charge: amounts.Amounts, status: resourcequota.ResourceQuotaStatus) -> bool:
-    """Whether there is room for a charge in what is left of a quota."""
-    return not _exceeded(charge, status)
-
-
 def _concerns(
     quota: ResourceQuota, subject: meta.Object, judge: evaluator.Evaluator[Any], facts: evaluator.Facts
 ) -> bool:

@@ -10,10 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.accounting.quota import amounts, charging
+from drachma.accounting.quota import amounts
 from drachma.api import hooks, resourcequota
 from drachma.server.ownership import fieldset, managedfields, managers
 from drachma.store import record
+from drachma.values import quantity
+
+_parse = quantity.Quantity.parse
 
 _WRITER: Final = managers.Manager("kube-apiserver", managers.UPDATE, "v1", "status")
 """Who owns what a charge changes of a quota, as upstream."""
@@ -39,13 +42,16 @@ class QuotaCharge(msgspec.Struct, frozen=True, kw_only=True):
         status = document.get("status") or {}
         if quota.uid != self.uid or status.get("hard") != self.hard or document.get("spec") != self.spec:
             return False
-        return self.is_owed or charging.fits(self.amounts, read(document).status)
+        if self.is_owed:
+            return True
+        used = self._used(status)
+        return all(used[name] <= _parse(self.hard[name]) for name in self.amounts)
 
     def booked(self, quota: Mapping[str, Any]) -> dict[str, Any]:
         """The quota after the charge."""
-        current = read(quota).status
-        used = amounts.add(current.used, self.amounts)
-        status = {**quota["status"], "used": {name: str(used[name]) for name in sorted(used)}}
+        used = {**(quota["status"].get("used") or {})}
+        used.update((name, str(amount)) for name, amount in self._used(quota["status"]).items())
+        status = {**quota["status"], "used": dict(sorted(used.items()))}
         fields: fieldset.FieldSet = {"f:status": {"f:used": {fieldset.field(name): {} for name in self.amounts}}}
         metadata = dict(quota["metadata"])
         if metadata.get("managedFields"):
@@ -53,6 +59,13 @@ class QuotaCharge(msgspec.Struct, frozen=True, kw_only=True):
                 metadata["managedFields"], fields, manager=_WRITER, now=self.now
             )
         return {**quota, "metadata": metadata, "status": status}
+
+    def _used(self, status: Mapping[str, Any]) -> dict[str, quantity.Quantity]:
+        """What is used after the charge, of what it is for."""
+        before = status.get("used") or {}
+        return {
+            name: _parse(before[name]) + amount if name in before else amount for name, amount in self.amounts.items()
+        }
 
     def with_more(self, later: "QuotaCharge") -> "QuotaCharge":
         """Two charges to the same quota as one."""
