@@ -11,7 +11,12 @@ from drachma.client import patches, target
 from drachma.controllers.namespace import NamespaceController
 from drachma.testing import namespace as build_namespace
 from tests.unit.controllers import builders, worlds
+from tests.unit.server.kinds.apiextensions import widgets
 
+DEFINITIONS = target.metadata_of(
+    "apiextensions.k8s.io", "v1", plural="customresourcedefinitions", kind="CustomResourceDefinition", namespaced=False
+)
+WIDGETS = target.metadata_of(widgets.GROUP, "v1", plural="widgets", kind="Widget", namespaced=True)
 CONFIG_MAPS = target.metadata_of("", "v1", plural="configmaps", kind="ConfigMap", namespaced=True)
 
 
@@ -176,3 +181,21 @@ async def test_no_time_to_settle_where_none_is_needed() -> None:
         await world.delete(made)
         await world.settle()
         assert not await world.exists(made)
+
+
+async def test_custom_resources_go_and_hold_it_up_like_others(world: worlds.World) -> None:
+    await world.client.create_document(DEFINITIONS, widgets.definition())
+    await world.settle()
+    made = await a_namespace(world)
+    for name, finalizers in (("held", ["example.com/hold"]), ("free", [])):
+        metadata = {"name": name, "namespace": "team", "finalizers": finalizers}
+        await world.client.create_document(WIDGETS, {"metadata": metadata})
+    await world.delete(made)
+    await world.advance(5)
+    told = await conditions(world)
+    assert told["NamespaceContentRemaining"] == (
+        f"True SomeResourcesRemain: Some resources are remaining: widgets.{widgets.GROUP} has 1 resource instances"
+    )
+    await world.client.patch(WIDGETS, "held", patch=patches.merge({"metadata": {"finalizers": None}}), namespace="team")
+    await world.advance(15)
+    assert not await world.exists(made)
