@@ -129,7 +129,18 @@ async def _run(surroundings: Surroundings, controllers: list[controller.Controll
         await controller.run_all(surroundings, controllers)
 
 
-_VERBS = ("create", "create_document", "update", "patch", "delete", "delete_collection", "get", "list", "bind")
+_VERBS = (
+    "create",
+    "create_document",
+    "update",
+    "update_document",
+    "patch",
+    "delete",
+    "delete_collection",
+    "get",
+    "list",
+    "bind",
+)
 
 
 class Meddler:

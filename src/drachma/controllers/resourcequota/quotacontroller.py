@@ -8,12 +8,13 @@ limits were not charged by anybody, so whoever writes new limits counts once mor
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from drachma import errors
 from drachma.accounting import extendedresources
 from drachma.accounting.quota import objectcounts
-from drachma.api import deviceclass, meta
+from drachma.api import deviceclass, hooks, meta
 from drachma.api.resourcequota import ResourceQuota
-from drachma.client import patches
 from drachma.controllers.resourcequota import census, replenishment
 from drachma.runtime import Surroundings, cache, controller, informer, workqueue
 from drachma.values import quantity
@@ -138,7 +139,8 @@ class ResourceQuotaController:
 
     async def _count(self, key: cache.Key) -> bool:
         """Counts, and writes what is new; says whether limits are, so that it is to be counted once more."""
-        quota = await self._client.get(ResourceQuota, key.name, namespace=key.namespace)
+        document = await self._client.get_document(ResourceQuota, key.name, namespace=key.namespace)
+        quota = msgspec.convert(document, ResourceQuota, dec_hook=hooks.decode)
         if any(map(self._is_unheard_of, quota.spec.hard)):
             # Perhaps of a kind that was defined a moment ago.
             self._kinds = await census.kinds(self._client)
@@ -149,17 +151,11 @@ class ResourceQuotaController:
         used = {name: amount for name, amount in {**before.used, **counted}.items() if name in hard}
         is_limited_anew = dict(before.hard) != dict(hard)
         if is_limited_anew or dict(before.used) != used:
-            status = {"hard": _replacing(before.hard, hard), "used": _replacing(before.used, used)}
-            await self._client.patch(
-                ResourceQuota,
-                key.name,
-                patch=patches.merge({"status": status}, patches.unchanged(quota)),
-                namespace=key.namespace,
-                subresource="status",
-            )
+            status = {"hard": _texts(hard), "used": _texts(used)}
+            # The version that was read is part of the document; upstream's role has no patch.
+            await self._client.update_document(ResourceQuota, {**document, "status": status}, subresource="status")
         return is_limited_anew
 
 
-def _replacing(old: Mapping[str, quantity.Quantity], new: Mapping[str, quantity.Quantity]) -> dict[str, str | None]:
-    """What a merge patch says so that ``new`` takes the place of ``old``."""
-    return {**dict.fromkeys(old), **{name: str(amount) for name, amount in new.items()}}
+def _texts(amounts: Mapping[str, quantity.Quantity]) -> dict[str, str]:
+    return {name: str(amounts[name]) for name in sorted(amounts)}
