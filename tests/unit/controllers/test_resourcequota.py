@@ -57,10 +57,11 @@ async def a_pod(world: worlds.World, name: str, **resources: dict[str, str]) -> 
 async def test_a_quota_made_later_is_filled_in(world: worlds.World) -> None:
     await config_map(world, "a")
     await world.client.create(claim("c").request("r", device_class="gpu", count=3).build())
-    await quota(world, {"configmaps": "5", "count/configmaps": "0", DEVICES: "9", "example.com/unheard-of": "1"})
+    hard = {"configmaps": "5", "count/configmaps": "0", DEVICES: "9", "example.com/unheard-of": "1"}
+    await quota(world, {**hard, "count/replicationcontrollers": "2"})
     assert await status(world) == (
-        {"configmaps": "5", "count/configmaps": "0", DEVICES: "9", "example.com/unheard-of": "1"},
-        {"configmaps": "1", "count/configmaps": "1", DEVICES: "3"},
+        {**hard, "count/replicationcontrollers": "2"},
+        {"configmaps": "1", "count/configmaps": "1", DEVICES: "3", "count/replicationcontrollers": "0"},
     )
 
 

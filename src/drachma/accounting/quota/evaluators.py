@@ -12,6 +12,12 @@ _SPECIAL: Final[dict[tuple[str, str], Evaluator[Any]]] = {
     ("resource.k8s.io", "resourceclaims"): resourceclaims.ResourceClaims(),
 }
 
+ALWAYS: Final = (
+    *_SPECIAL,
+    *(("", plural) for plural in ("configmaps", "replicationcontrollers", "resourcequotas", "secrets")),
+)
+"""Kinds that quotas count even where they are not served: there are none of them then."""
+
 _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events"), ("", "bindings")})
 """Never limited: there are many, or they are not stored."""
 

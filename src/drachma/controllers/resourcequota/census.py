@@ -7,25 +7,21 @@ has missed none of them. Informers of several kinds are not equally far along.
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from drachma import errors
 from drachma.accounting import extendedresources
 from drachma.accounting.quota import evaluator, evaluators, recount
-from drachma.api import meta, pod, resourceclaim, resourcequota, scheme
+from drachma.api import pod, resourceclaim, resourcequota, scheme
 from drachma.client import Client, Selection, target
 from drachma.values import quantity
 
 
-class Kind:
-    """A kind that quotas count, and how."""
+class Kind(NamedTuple):
+    """A kind that quotas count, and how; without a target where it is not served."""
 
-    def __init__(self, resource: target.Target[meta.Object], judge: evaluator.Evaluator[Any]) -> None:
-        self.judge: Final = judge
-        is_kind = scheme.has(judge.model)
-        self.target: Final[target.Target[Any]] = (
-            target.of(judge.model) if is_kind else target.view_of(resource, judge.model)
-        )
+    judge: evaluator.Evaluator[Any]
+    target: target.Target[Any] | None
 
 
 class Facts:
@@ -53,9 +49,9 @@ class Facts:
 
 async def kinds(client: Client) -> list[Kind]:
     """All kinds that can be counted on this server."""
-    served = [each for each in await client.resources() if each.namespaced]
-    judged = ((each, evaluators.of(each.group, each.plural)) for each in served)
-    return [Kind(resource, judge) for resource, judge in judged if judge is not None]
+    served = {(each.group, each.plural): each for each in await client.resources() if each.namespaced}
+    judged = ((evaluators.of(*key), served.get(key)) for key in dict.fromkeys((*served, *evaluators.ALWAYS)))
+    return [Kind(judge, _target(judge, resource)) for judge, resource in judged if judge is not None]
 
 
 async def take(
@@ -84,7 +80,16 @@ async def take(
     return recount.used(quota.spec, [(each.judge, objects) for each, objects in contents], facts=facts)
 
 
-async def _objects(client: Client, kind: target.Target[Any], selection: Selection) -> Sequence[Any]:
+def _target(judge: evaluator.Evaluator[Any], resource: target.Target[Any] | None) -> target.Target[Any] | None:
+    """What is asked for: the form that others ask for too, where there is one."""
+    if resource is None:
+        return None
+    return target.of(judge.model) if scheme.has(judge.model) else target.view_of(resource, judge.model)
+
+
+async def _objects(client: Client, kind: target.Target[Any] | None, selection: Selection) -> Sequence[Any]:
+    if kind is None:
+        return ()
     try:
         return (await client.list(kind, selection)).items
     except errors.ObjectNotFoundError:

@@ -6,15 +6,16 @@ limits were not charged by anybody, so whoever writes new limits counts once mor
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from drachma import errors
 from drachma.accounting import extendedresources
-from drachma.accounting.quota import objectcounts
+from drachma.accounting.quota import evaluator, objectcounts
 from drachma.api import deviceclass, hooks, meta
 from drachma.api.resourcequota import ResourceQuota
+from drachma.client import target
 from drachma.controllers.resourcequota import census, replenishment
 from drachma.runtime import Surroundings, cache, controller, informer, workqueue
 from drachma.values import quantity
@@ -38,7 +39,7 @@ class ResourceQuotaController:
         self._quotas: Final = quotas.cache
         self._extended: Final = extendedresources.ExtendedResources()
         self._kinds: list[census.Kind] = []
-        self._watched: Final[set[tuple[str, str]]] = set()
+        self._watched: Final[set[target.Target[Any]]] = set()
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             "resourcequota_primary", time=surroundings.clock, measured=surroundings.queues
         )
@@ -87,32 +88,33 @@ class ResourceQuotaController:
 
     async def _discover(self) -> None:
         """Asks for the kinds that there are; a new one may be what a quota limits already."""
-        before = {each.target.qualified for each in self._kinds}
+        before = {each.target for each in self._kinds}
         self._kinds = await census.kinds(self._client)
         for quota in self._quotas:
             self._watch_for(quota)
-        if before and before != {each.target.qualified for each in self._kinds}:
+        if before and before != {each.target for each in self._kinds}:
             self._see_all()
 
     def _watch_for(self, quota: ResourceQuota) -> None:
         """Watches the kinds that a quota limits, where nobody has asked for them yet."""
         for kind in self._kinds:
-            key = (kind.target.group, kind.target.plural)
-            if key not in self._watched and kind.judge.counted(quota.spec.hard, self._facts()):
-                self._watched.add(key)
-                self._watch(kind)
+            if kind.target is None or kind.target in self._watched:
+                continue
+            if kind.judge.counted(quota.spec.hard, self._facts()):
+                self._watched.add(kind.target)
+                self._watch(kind.target, kind.judge)
 
-    def _watch(self, kind: census.Kind) -> None:
+    def _watch(self, watched: target.Target[Any], judge: evaluator.Evaluator[Any]) -> None:
         def see_gone(gone: meta.Object) -> None:
             for quota in self._quotas.in_namespace(gone.metadata.namespace):
-                if kind.judge.counted(quota.spec.hard, self._facts()):
+                if judge.counted(quota.spec.hard, self._facts()):
                     self._see(quota)
 
         def see_changed(old: meta.Object, new: meta.Object) -> None:
             if replenishment.is_due(old, new, now=self._clock.utc()):
                 see_gone(new)
 
-        self._informers.of(kind.target).add_handler(informer.Handler(updated=see_changed, deleted=see_gone))
+        self._informers.of(watched).add_handler(informer.Handler(updated=see_changed, deleted=see_gone))
 
     def _is_unheard_of(self, name: str) -> bool:
         """Whether a quota counts objects of a kind that is not known."""
