@@ -7,7 +7,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import namespace
 from drachma.claims import wellknown
-from drachma.client import patches
+from drachma.client.protocol import Document
 from drachma.controllers.namespace import conditions, contents
 from drachma.runtime import Surroundings, controller, informer, workqueue
 
@@ -60,10 +60,11 @@ class NamespaceController:
         if subject.metadata.deletion_timestamp is None:
             return None
         if subject.status.phase != "Terminating":
-            subject = await self._write_status(subject, {"phase": "Terminating"})
+            document = await self._client.get_document(namespace.Namespace, name)
+            await self._write_status(document, {"phase": "Terminating"})
         if not subject.spec.finalizers:
             return None
-        deleted_for = self._clock.utc() - (subject.metadata.deletion_timestamp or self._clock.utc())
+        deleted_for = self._clock.utc() - subject.metadata.deletion_timestamp
         remains = await self._delete_contents(subject, deleted_for)
         if remains.is_failed:
             what = "; ".join((*remains.problems, remains.discovery_problem)).rstrip("; ")
@@ -79,26 +80,17 @@ class NamespaceController:
         current: list[Any] = (document.get("status") or {}).get("conditions") or []
         new_conditions = conditions.updated(current, remains, now=self._clock.utc())
         if new_conditions != current and document["metadata"]["uid"] == subject.metadata.uid:
-            version = patches.Preconditions(subject.metadata.uid, document["metadata"]["resourceVersion"])
             try:
-                await self._client.patch(
-                    namespace.Namespace,
-                    subject.metadata.name,
-                    patch=patches.merge({"status": {"conditions": new_conditions}}, version),
-                    subresource="status",
-                )
+                await self._write_status(document, {"conditions": new_conditions})
             except errors.ObjectConflictError as error:
                 # Only people read them, and the next round writes them again.
                 _log.debug("%s: %s: conditions not written: %s", self.name, subject.metadata.name, error)
         return remains
 
-    async def _write_status(self, subject: namespace.Namespace, content: dict[str, Any]) -> namespace.Namespace:
-        return await self._client.patch(
-            namespace.Namespace,
-            subject.metadata.name,
-            patch=patches.merge({"status": content}, patches.same(subject)),
-            subresource="status",
-        )
+    async def _write_status(self, document: Document, content: dict[str, Any]) -> None:
+        """Writes on the version that was read; upstream's role may update, not patch."""
+        status = {**(document.get("status") or {}), **content}
+        await self._client.update_document(namespace.Namespace, {**document, "status": status}, subresource="status")
 
     async def _finalize(self, name: str) -> None:
         document = await self._client.get_document(namespace.Namespace, name)
