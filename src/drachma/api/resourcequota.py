@@ -1,4 +1,4 @@
-"""ResourceQuota: how much a namespace may use, and does. A partial view."""
+"""ResourceQuota: how much a namespace may use, and does."""
 
 from collections.abc import Mapping
 
@@ -37,7 +37,7 @@ class ResourceQuotaStatus(Struct, frozen=True, kw_only=True):
 
 
 class ResourceQuota(meta.Object, frozen=True, kw_only=True):
-    """Core ResourceQuota, namespaced; a partial view."""
+    """Core ResourceQuota, namespaced."""
 
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
     status: ResourceQuotaStatus = ResourceQuotaStatus()

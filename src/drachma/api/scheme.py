@@ -105,7 +105,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="", model=pod.Pod, plural="pods"),
     Kind(group="", model=node.Node, plural="nodes", namespaced=False),
     Kind(group="", model=namespace.Namespace, plural="namespaces", namespaced=False),
-    Kind(group="", model=resourcequota.ResourceQuota, plural="resourcequotas"),
+    Kind(group="", model=resourcequota.ResourceQuota, plural="resourcequotas", complete=True),
     Kind(group="", model=limitrange.LimitRange, plural="limitranges"),
     Kind(group="", model=event.Event, plural="events"),
     Kind(group="coordination.k8s.io", model=lease.Lease, plural="leases"),

@@ -145,7 +145,7 @@ async def test_what_comes_while_limits_are_written_is_counted() -> None:
     late: list[str] = []
 
     async def before(verb: str, *arguments: Any, **_options: Any) -> None:
-        if verb == "update_document" and ResourceQuota in arguments and not late:
+        if verb == "update" and isinstance(arguments[0], ResourceQuota) and not late:
             late.append("a")
             await config_map(cluster, "a")
 
@@ -159,7 +159,7 @@ async def test_what_is_charged_while_it_counts_is_not_lost() -> None:
     late: list[str] = []
 
     async def before(verb: str, *arguments: Any, **_options: Any) -> None:
-        if verb == "update_document" and ResourceQuota in arguments and len(late) == 1:
+        if verb == "update" and isinstance(arguments[0], ResourceQuota) and len(late) == 1:
             late.append("b")
             await config_map(cluster, "b")
 
