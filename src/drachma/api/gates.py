@@ -40,12 +40,16 @@ class Gate(enum.StrEnum):
     RESOURCE_POOL_STATUS = "DRAResourcePoolStatus"
     SCHEDULER_FILTER_TIMEOUT = "DRASchedulerFilterTimeout"
     WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
+    GENERIC_WORKLOAD = "GenericWorkload"
+    NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
     ACCOUNTING_POLICIES = "DrachmaAccountingPolicies"
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
 
 
-NOT_IMPLEMENTED: Final = frozenset({Gate.RESOURCE_POOL_STATUS, Gate.WORKLOAD_RESOURCE_CLAIMS})
-"""Gates whose names are accepted and which change nothing: their kinds do not exist here."""
+NOT_IMPLEMENTED: Final = frozenset(
+    {Gate.RESOURCE_POOL_STATUS, Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.GENERIC_WORKLOAD, Gate.NODE_DECLARED_FEATURES}
+)
+"""Gates whose names are accepted and which change nothing: what they are about is stored, or does not exist here."""
 
 OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES})
 """Gates that upstream does not have; off unless they are switched on."""

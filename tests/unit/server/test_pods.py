@@ -237,3 +237,28 @@ async def test_status_of_node_allocatable_claims_follows_the_rules_on_its_type(s
     (cause,) = refused.body["details"]["causes"]
     field = "status.nodeAllocatableResourceClaimStatuses[0].mapping[1]"
     assert (refused.code, cause["field"], cause["reason"]) == (422, field, "FieldValueDuplicate")
+
+
+async def test_containers_for_debugging_are_added_and_stay(server: Client) -> None:
+    await server.call("POST", PODS, client.pod())
+    path = f"{PODS}/p/ephemeralcontainers"
+    patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"ephemeralContainers": [{"name": "debug", "image": "i"}]}}
+    added = await server.call("PATCH", path, patch, content_type="application/strategic-merge-patch+json")
+    assert (added.code, added.body["metadata"]["generation"]) == (200, 2)
+    assert [each["name"] for each in added.body["spec"]["ephemeralContainers"]] == ["debug"]
+    assert [each["name"] for each in added.body["spec"]["containers"]] == ["main"]
+    removed = await server.call(
+        "PATCH", path, {"spec": {"ephemeralContainers": None}}, content_type="application/merge-patch+json"
+    )
+    assert removed.code == 422
+    assert 'existing ephemeral containers "debug" may not be removed' in removed.body["message"]
+
+
+async def test_the_containers_of_a_pod_do_not_change_with_those_for_debugging(server: Client) -> None:
+    await server.call("POST", PODS, client.pod())
+    changed = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
+    answer = await server.call(
+        "PATCH", f"{PODS}/p/ephemeralcontainers", changed, content_type="application/strategic-merge-patch+json"
+    )
+    assert answer.body["metadata"]["generation"] == 1
+    assert answer.body["spec"]["containers"][0]["image"] == "registry.example/pause:3.10"

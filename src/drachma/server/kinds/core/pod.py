@@ -8,7 +8,7 @@ from drachma.api import pod as pods
 from drachma.server.kinds.core import binding, podstatustypes, podstrategy, podsummary, podtypes
 from drachma.server.kinds.policy import eviction
 from drachma.server.schema import metatypes, notation
-from drachma.server.surface import cells, layout, resources, selectable
+from drachma.server.surface import cells, layout, resources, selectable, verbs
 from drachma.server.surface.apisurface import Kind
 
 _TYPES: Final = """\
@@ -83,6 +83,14 @@ KIND: Final = Kind(
     subresources=(
         binding.SUBRESOURCE,
         eviction.SUBRESOURCE,
+        resources.Subresource(
+            name=podstrategy.EPHEMERAL_CONTAINERS,
+            verbs=verbs.STATUS,
+            resets=(
+                ("status",),
+                *(("spec", name) for name in _PACKAGE.object("PodSpec").fields if name != "ephemeralContainers"),
+            ),
+        ),
         resources.status(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ),
     schemas={"v1": _PACKAGE.object("Pod")},

@@ -33,6 +33,10 @@ _GATED: Final = {
 }
 
 
+EPHEMERAL_CONTAINERS: Final = "ephemeralcontainers"
+"""The subresource through which containers for debugging are added to a pod that runs."""
+
+
 class PodStrategy(TemplatedStrategy):
     counts_generations = True
     rechecks_names = True
@@ -111,6 +115,9 @@ class PodStrategy(TemplatedStrategy):
             content.update(podfields.drop_disabled(content, old=dict(old), gates=self._gates))
 
     def update_status(self, subject: Subject, old: Subject, write: Write) -> None:
+        if write.subresource == EPHEMERAL_CONTAINERS:
+            self._update_ephemeral_containers(subject, old)
+            return
         if subject.touches == _CLAIM_NAMES and not self._drops_fields:
             # Nothing is to be prepared or looked at but that.
             subject.checked = objectmeta.decoded(subject.metadata)
@@ -123,6 +130,21 @@ class PodStrategy(TemplatedStrategy):
         # A kubelet cannot change who owns a pod, or whether it is deleted.
         taken(subject.metadata, old.metadata, "ownerReferences", "deletionTimestamp")
         super().update_status(subject, old, write)
+
+    def _update_ephemeral_containers(self, subject: Subject, old: Subject) -> None:
+        """Of what a client sent, only these containers count."""
+        spec = {**old.content["spec"], "ephemeralContainers": subject.content["spec"].get("ephemeralContainers") or []}
+        if not spec["ephemeralContainers"]:
+            del spec["ephemeralContainers"]
+        content = subject.content = {**old.content, "spec": spec}
+        taken(subject.metadata, old.metadata, "deletionTimestamp", "ownerReferences")
+        if self._is_changed(content, old.content):
+            subject.metadata["generation"] = old.metadata.get("generation", 0) + 1
+        problems = list(self._check_metadata_update(subject, old))
+        problems += self.check(content, subject)
+        problems += changes.check_ephemeral_containers(spec, old.content["spec"], old.metadata.get("annotations") or {})
+        if problems:
+            raise self._refusal(problems, subject)
 
     def check(self, content: Document, subject: Subject) -> Errors:
         """Rules about metadata are those of all kinds, and of updates."""

@@ -24,7 +24,7 @@ KIND: Final = devicekind.of(
     table=layout.Layout(
         (
             layout.NAME,
-            layout.text("State", "Whether the claim is allocated, reserved, or on its way out."),
+            layout.text("State", "A summary of the current state (allocated, pending, reserved, etc.)."),
             layout.AGE,
         ),
         _cells,
