@@ -40,13 +40,13 @@ def check_replica_set(spec: Mapping[str, Any]) -> Errors:
     """The spec of a replica set."""
     for field in ("replicas", "minReadySeconds"):
         yield from choices.not_negative(spec.get(field, 0), SPEC.child(field))
-    yield from _pods(spec)
+    yield from check_pods(spec)
 
 
 def check_deployment(spec: Mapping[str, Any]) -> Errors:
     """The spec of a deployment."""
     yield from choices.not_negative(spec.get("replicas", 0), SPEC.child("replicas"))
-    yield from _pods(spec)
+    yield from check_pods(spec)
     yield from _strategy(spec.get("strategy") or {})
     ready, deadline = spec.get("minReadySeconds", 0), spec.get("progressDeadlineSeconds")
     yield from choices.not_negative(ready, SPEC.child("minReadySeconds"))
@@ -113,7 +113,7 @@ def check_share(value: int | str, at: Path) -> Errors:
 
 def check_no_more_than_all(value: int | str, at: Path) -> Errors:
     """A share of pods that exist."""
-    if isinstance(value, str) and _number(value) > 100:
+    if isinstance(value, str) and number(value) > 100:
         yield fielderror.invalid(at, rendering.wire(value), "must not be greater than 100%")
 
 
@@ -135,14 +135,15 @@ def _wire(value: Any) -> str:
     return rendering.wire(value)
 
 
-def _pods(spec: Mapping[str, Any]) -> Errors:
+def check_pods(spec: Mapping[str, Any], *, kind: str = "deployment", title: str = "ReplicaSet") -> Errors:
+    """The selector and template of a workload; it has two names in messages."""
     selector = spec.get("selector")
     if selector is None:
         yield fielderror.required(_SELECTOR)
     else:
         yield from selectors.check(selector, _SELECTOR)
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            yield fielderror.invalid(_SELECTOR, shown(selector), "empty selector is invalid for deployment")
+            yield fielderror.invalid(_SELECTOR, shown(selector), f"empty selector is invalid for {kind}")
     chosen = matching(selector)
     if chosen is None:
         yield fielderror.invalid(_SELECTOR, shown(selector), "invalid label selector")
@@ -155,7 +156,7 @@ def _pods(spec: Mapping[str, Any]) -> Errors:
         policy = rendering.named(pod.get("restartPolicy", ""))
         yield fielderror.not_supported(TEMPLATE.child("spec", "restartPolicy"), policy, ("Always",))
     if pod.get("activeDeadlineSeconds") is not None:
-        detail = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        detail = f"activeDeadlineSeconds in {title} is not Supported"
         yield fielderror.forbidden(TEMPLATE.child("spec", "activeDeadlineSeconds"), detail)
 
 
@@ -173,7 +174,7 @@ def _strategy(strategy: Mapping[str, Any]) -> Errors:
     unavailable, surge = (rolling or {}).get("maxUnavailable", 0), (rolling or {}).get("maxSurge", 0)
     yield from check_share(unavailable, at.child("maxUnavailable"))
     yield from check_share(surge, at.child("maxSurge"))
-    if not _number(unavailable) and not _number(surge):
+    if not number(unavailable) and not number(surge):
         detail = "may not be 0 when `maxSurge` is 0"
         yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
     yield from check_no_more_than_all(unavailable, at.child("maxUnavailable"))
@@ -186,7 +187,8 @@ def _rolling(rolling: Mapping[str, Any] | None) -> str:
     return '{{"MaxUnavailable":{},"MaxSurge":{}}}'.format(*shares)
 
 
-def _number(value: int | str) -> int:
+def number(value: int | str) -> int:
+    """A share as a number, whether it is one of pods or of a hundred."""
     if isinstance(value, int):
         return value
     return int(value[:-1]) if _PERCENT.fullmatch(value) else 0

@@ -9,10 +9,10 @@ from drachma.server.kinds.admissionregistration import (
     webhookconfiguration,
 )
 from drachma.server.kinds.apiextensions import customresourcedefinition
-from drachma.server.kinds.apps import deployment, replicaset
+from drachma.server.kinds.apps import controllerrevision, daemonset, deployment, replicaset, statefulset
 from drachma.server.kinds.authentication import selfsubjectreview, tokenreview
 from drachma.server.kinds.authorization import reviewtypes
-from drachma.server.kinds.batch import job
+from drachma.server.kinds.batch import cronjob, job
 from drachma.server.kinds.coordination import lease
 from drachma.server.kinds.core import (
     configmap,
@@ -20,12 +20,17 @@ from drachma.server.kinds.core import (
     limitrange,
     namespace,
     node,
+    persistentvolume,
+    persistentvolumeclaim,
     pod,
     resourcequota,
     secret,
     serviceaccount,
 )
+from drachma.server.kinds.discovery import endpointslice
 from drachma.server.kinds.events import event as newer_event
+from drachma.server.kinds.networking import networkpolicy
+from drachma.server.kinds.node import runtimeclass
 from drachma.server.kinds.policy import poddisruptionbudget
 from drachma.server.kinds.rbac import clusterrole, clusterrolebinding, role, rolebinding
 from drachma.server.kinds.resource import (
@@ -36,6 +41,7 @@ from drachma.server.kinds.resource import (
     resourceslice,
 )
 from drachma.server.kinds.scheduling import priorityclass
+from drachma.server.kinds.storage import csidriver, csinode, csistoragecapacity, storageclass, volumeattachment
 from drachma.server.surface.apisurface import Kind
 
 KINDS: Final[tuple[Kind, ...]] = (
@@ -43,17 +49,27 @@ KINDS: Final[tuple[Kind, ...]] = (
     clusterrolebinding.KIND,
     configmap.KIND,
     customresourcedefinition.KIND,
+    controllerrevision.KIND,
+    cronjob.KIND,
+    csidriver.KIND,
+    csinode.KIND,
+    csistoragecapacity.KIND,
+    daemonset.KIND,
     deployment.KIND,
     deviceclass.KIND,
     devicetaintrule.KIND,
+    endpointslice.KIND,
     event.KIND,
     newer_event.KIND,
     job.KIND,
     lease.KIND,
     limitrange.KIND,
-    namespace.KIND,
     mutatingadmissionpolicy.KIND,
+    namespace.KIND,
+    networkpolicy.KIND,
     node.KIND,
+    persistentvolume.KIND,
+    persistentvolumeclaim.KIND,
     pod.KIND,
     poddisruptionbudget.KIND,
     policybinding.MUTATING,
@@ -66,11 +82,15 @@ KINDS: Final[tuple[Kind, ...]] = (
     resourceslice.KIND,
     role.KIND,
     rolebinding.KIND,
+    runtimeclass.KIND,
     secret.KIND,
     selfsubjectreview.KIND,
     serviceaccount.KIND,
+    statefulset.KIND,
+    storageclass.KIND,
     tokenreview.KIND,
     validatingadmissionpolicy.KIND,
+    volumeattachment.KIND,
     webhookconfiguration.MUTATING,
     webhookconfiguration.VALIDATING,
     *reviewtypes.KINDS,

@@ -14,7 +14,7 @@ from drachma.server import status
 from drachma.server.calls import options
 from drachma.server.reads import listing, selection
 from drachma.server.reads.reader import Reader
-from drachma.server.surface import fieldselector
+from drachma.server.surface import fieldselector, resources
 from drachma.store import protocol, record
 from drachma.validation import fielderror
 from drachma.validation.path import Path

@@ -64,7 +64,7 @@ def test_aggregated_discovery_has_everything_in_one_document() -> None:
     assert (found["kind"], found["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
     apps = found["items"][0]
     assert apps["metadata"] == {"name": "apps"}
-    deployments = apps["versions"][0]["resources"][0]
+    deployments = next(each for each in apps["versions"][0]["resources"] if each["resource"] == "deployments")
     assert deployments["scope"] == "Namespaced"
     assert deployments["shortNames"] == ["deploy"]
     assert deployments["subresources"][0] == {

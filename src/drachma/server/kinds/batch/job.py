@@ -64,7 +64,7 @@ JobSpec.template: What the pods look like.
 JobSpec.completions: How many pods must succeed.
 JobSpec.parallelism: How many pods run at once.
 """
-_PACKAGE: Final = notation.Types(
+PACKAGE: Final = notation.Types(
     "io.k8s.api.batch.v1",
     _TYPES,
     numbers=_NUMBERS,
@@ -176,7 +176,7 @@ KIND: Final = Kind(
     namespaced=True,
     categories=("all",),
     subresources=(resources.status(),),
-    schemas={"v1": _PACKAGE.object("Job")},
+    schemas={"v1": PACKAGE.object("Job")},
     traits=resources.Traits(orphans_dependents=True),
     layout=layout.Layout(
         (

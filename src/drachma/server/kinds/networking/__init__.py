@@ -1,0 +1,1 @@
+"""``networking.k8s.io``: who may talk to whom."""

@@ -1,0 +1,1 @@
+"""``storage.k8s.io``: classes of storage and what storage drivers say."""

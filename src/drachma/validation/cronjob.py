@@ -1,0 +1,133 @@
+"""Rules for cron jobs: when, and what the jobs look like."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drachma.validation import fielderror, metadata, rendering
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import METADATA, SPEC
+from drachma.validation.podspec import choices
+from drachma.validation.podspec import spec as pod_spec
+
+TEMPLATE: Final = SPEC.child("jobTemplate", "spec", "template")
+_CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
+_LONGEST_NAME: Final = 52
+"""The controller appends eleven characters to make the names of jobs."""
+
+_MACROS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+_MONTHS: Final = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_DAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_RANGES: Final[tuple[tuple[int, int, tuple[str, ...]], ...]] = (
+    (0, 59, ()),
+    (0, 23, ()),
+    (1, 31, ()),
+    (1, 12, _MONTHS),
+    (0, 6, _DAYS),
+)
+_ZONE: Final = re.compile(r"[A-Za-z0-9+_./-]+")
+_EVERY: Final = re.compile(r"@every (\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+")
+
+
+def check(spec: Mapping[str, Any]) -> Errors:
+    """The spec of a cron job."""
+    yield from _schedule(spec.get("schedule", ""), spec.get("timeZone"))
+    if spec.get("startingDeadlineSeconds") is not None:
+        yield from choices.not_negative(spec["startingDeadlineSeconds"], SPEC.child("startingDeadlineSeconds"))
+    policy, at = spec.get("concurrencyPolicy", ""), SPEC.child("concurrencyPolicy")
+    if not policy:
+        yield fielderror.required(at)
+    elif policy not in _CONCURRENCY:
+        yield fielderror.not_supported(at, rendering.named(policy), _CONCURRENCY)
+    for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        if spec.get(field) is not None:
+            yield from choices.not_negative(spec[field], SPEC.child(field))
+    yield from _template((spec.get("jobTemplate") or {}).get("spec") or {})
+
+
+def check_name(name: str) -> Errors:
+    """The name must leave room for those of jobs."""
+    if len(name) > _LONGEST_NAME:
+        detail = f"must be no more than {_LONGEST_NAME} characters"
+        yield fielderror.invalid(METADATA.child("name"), name, detail)
+
+
+def _schedule(schedule: str, zone: str | None) -> Errors:
+    at = SPEC.child("schedule")
+    if not schedule:
+        yield fielderror.required(at)
+    elif problem := _cron_problem(schedule):
+        yield fielderror.invalid(at, schedule, problem)
+    if "TZ" in schedule and zone is not None:
+        yield fielderror.invalid(at, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
+    elif "TZ" in schedule:
+        yield fielderror.invalid(at, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+    if zone is not None:
+        place = SPEC.child("timeZone")
+        if not zone:
+            yield fielderror.invalid(place, zone, "timeZone must be nil or non-empty string")
+        elif not _ZONE.fullmatch(zone) or zone.lower() == "local":
+            yield fielderror.invalid(place, zone, f"unknown time zone {zone}")
+
+
+def _cron_problem(schedule: str) -> str:
+    """What is wrong with a text in cron's notation; empty if it is good."""
+    text = re.sub(r"^(TZ|CRON_TZ)=\S+\s*", "", schedule)
+    if text.startswith("@"):
+        return "" if text in _MACROS or _EVERY.fullmatch(text) else f"unrecognized descriptor: {text}"
+    fields = text.split()
+    if len(fields) != len(_RANGES):
+        return f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+    for field, (least, most, words) in zip(fields, _RANGES, strict=True):
+        for item in field.split(","):
+            problem = _item_problem(item, least, most, words=words)
+            if problem:
+                return problem
+    return ""
+
+
+def _item_problem(item: str, least: int, most: int, *, words: tuple[str, ...]) -> str:
+    span, slash, step = item.partition("/")
+    if slash and not (step.isascii() and step.isdigit()):
+        return f"failed to parse int from {step}: strconv.Atoi: parsing {rendering.named(step)}: invalid syntax"
+    if slash and int(step) == 0:
+        return f"step of range should be a positive number: {item}"
+    if span in ("*", "?"):
+        return ""
+    low, _, high = span.partition("-")
+    ends = []
+    for end in (low, high) if high else (low,):
+        if end.upper() in words:
+            ends.append(words.index(end.upper()) + least)
+        elif end.isascii() and end.isdigit() and len(end) < 10:
+            ends.append(int(end))
+        else:
+            return f"failed to parse int from {end}: strconv.Atoi: parsing {rendering.named(end)}: invalid syntax"
+    if ends[0] < least:
+        return f"beginning of range ({ends[0]}) below minimum ({least}): {item}"
+    if ends[-1] > most:
+        return f"end of range ({ends[-1]}) above maximum ({most}): {item}"
+    if ends[0] > ends[-1]:
+        return f"beginning of range ({ends[0]}) beyond end of range ({ends[-1]}): {item}"
+    return ""
+
+
+def _template(spec: Mapping[str, Any]) -> Errors:
+    at = SPEC.child("jobTemplate", "spec")
+    for field in ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"):
+        if spec.get(field) is not None:
+            yield from choices.not_negative(spec[field], at.child(field))
+    if spec.get("manualSelector"):
+        shown = rendering.wire(spec["manualSelector"])
+        yield fielderror.not_supported(at.child("manualSelector"), shown, ("nil", "false"))
+    template = spec.get("template") or {}
+    own = template.get("metadata") or {}
+    yield from metadata.labels(own.get("labels") or {}, TEMPLATE.child("labels"))
+    yield from metadata.annotations(own.get("annotations") or {}, TEMPLATE.child("annotations"))
+    pod = template.get("spec") or {}
+    yield from pod_spec.check(pod, TEMPLATE.child("spec"), is_pod=False)
+    policy, place = pod.get("restartPolicy", ""), TEMPLATE.child("spec", "restartPolicy")
+    if policy in ("", "Always"):
+        yield fielderror.required(place, 'valid values: "OnFailure", "Never"')
+    elif policy not in ("OnFailure", "Never"):
+        yield fielderror.not_supported(place, rendering.named(policy), ("OnFailure", "Never"))

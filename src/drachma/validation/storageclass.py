@@ -1,0 +1,56 @@
+"""Rules for classes of storage."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drachma.validation import fielderror, metadata, rendering
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Path
+from drachma.validation.podspec import choices
+
+DEFAULT_ANNOTATIONS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+"""What marks the class of claims that name none."""
+
+_POLICIES: Final = ("Delete", "Retain")
+_BINDING: Final = ("Immediate", "WaitForFirstConsumer")
+_PARAMETERS: Final = 512
+_PARAMETER_BYTES: Final = 256 * 1024
+
+
+def check(content: Mapping[str, Any]) -> Errors:
+    """A class by itself."""
+    provisioner = content.get("provisioner", "")
+    if not provisioner:
+        yield fielderror.required(Path("provisioner"))
+    else:
+        yield from choices.qualified_name(provisioner.lower(), Path("provisioner"))
+    parameters = content.get("parameters") or {}
+    if len(parameters) > _PARAMETERS:
+        yield fielderror.too_long(Path("parameters"), _PARAMETERS)
+    elif sum(len(key) + len(value) for key, value in parameters.items()) > _PARAMETER_BYTES:
+        yield fielderror.too_long(Path("parameters"), _PARAMETER_BYTES)
+    for key in parameters:
+        if not key:
+            yield fielderror.invalid(Path("parameters"), key, "field can not be empty.")
+    policy, mode = content.get("reclaimPolicy"), content.get("volumeBindingMode")
+    if policy and policy not in _POLICIES:
+        yield fielderror.not_supported(Path("reclaimPolicy"), rendering.named(policy), _POLICIES)
+    if mode is None:
+        yield fielderror.required(Path("volumeBindingMode"))
+    elif mode not in _BINDING:
+        yield fielderror.not_supported(Path("volumeBindingMode"), rendering.named(mode), _BINDING)
+
+
+def check_update(content: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
+    """What volumes of a class are made of is decided once."""
+    if (content.get("parameters") or {}) != (old.get("parameters") or {}):
+        yield fielderror.forbidden(Path("parameters"), "updates to parameters are forbidden.")
+    for field in ("provisioner", "reclaimPolicy"):
+        if content.get(field) != old.get(field):
+            yield fielderror.forbidden(Path(field), f"updates to {field} are forbidden.")
+    if content.get("volumeBindingMode") != old.get("volumeBindingMode"):
+        shown = rendering.named(content.get("volumeBindingMode") or "")
+        yield fielderror.invalid(Path("volumeBindingMode"), shown, metadata.IMMUTABLE)

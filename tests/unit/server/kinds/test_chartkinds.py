@@ -1,0 +1,189 @@
+"""Kinds that charts and tutorials use: made with their defaults, shown in tables, refused in upstream's words."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from drachma.server.kinds import builtin
+from tests.unit.server.client import Client
+
+TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+POD: dict[str, Any] = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {"containers": [{"name": "main", "image": "registry.example/pause:3.10"}]},
+}
+SELECTOR = {"matchLabels": {"app": "a"}}
+JOB_POD = {"spec": {**POD["spec"], "restartPolicy": "Never"}}
+PATHS = {
+    "ControllerRevision": "/apis/apps/v1/namespaces/default/controllerrevisions",
+    "CronJob": "/apis/batch/v1/namespaces/default/cronjobs",
+    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
+    "CSINode": "/apis/storage.k8s.io/v1/csinodes",
+    "CSIStorageCapacity": "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities",
+    "DaemonSet": "/apis/apps/v1/namespaces/default/daemonsets",
+    "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "PersistentVolumeClaim": "/api/v1/namespaces/default/persistentvolumeclaims",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
+    "StatefulSet": "/apis/apps/v1/namespaces/default/statefulsets",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
+}
+CLAIM_SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+GOOD: dict[str, dict[str, Any]] = {
+    "ControllerRevision": {"data": {"a": 1}, "revision": 2},
+    "CronJob": {"spec": {"schedule": "*/5 * * * MON-FRI", "jobTemplate": {"spec": {"template": JOB_POD}}}},
+    "CSIDriver": {"spec": {}},
+    "CSINode": {"spec": {"drivers": [{"name": "csi.example.com", "nodeID": "n"}]}},
+    "CSIStorageCapacity": {"storageClassName": "fast", "capacity": "1Ti"},
+    "DaemonSet": {"spec": {"selector": SELECTOR, "template": POD}},
+    "EndpointSlice": {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}]},
+    "NetworkPolicy": {"spec": {"podSelector": {}, "egress": [{"ports": [{"port": 53}]}]}},
+    "PersistentVolume": {
+        "spec": {"accessModes": ["ReadOnlyMany"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}
+    },
+    "PersistentVolumeClaim": {"spec": CLAIM_SPEC},
+    "RuntimeClass": {"handler": "kata"},
+    "StatefulSet": {
+        "spec": {
+            "selector": SELECTOR,
+            "serviceName": "a",
+            "template": POD,
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": CLAIM_SPEC}],
+        }
+    },
+    "StorageClass": {"provisioner": "csi.example.com"},
+    "VolumeAttachment": {
+        "spec": {"attacher": "csi.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+    },
+}
+
+
+def made(kind: str, **content: Any) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": "o"}, **copy.deepcopy(GOOD[kind]), **content}
+
+
+def at(document: Any, path: str) -> Any:
+    for step in path.split("."):
+        document = document[int(step)] if isinstance(document, list) else document[step]
+    return document
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "want"),
+    [
+        pytest.param("CronJob", "spec.concurrencyPolicy", "Allow", id="cron-jobs-run-side-by-side"),
+        pytest.param("CronJob", "spec.successfulJobsHistoryLimit", 3, id="cron-jobs-keep-some-jobs"),
+        pytest.param("CronJob", "spec.jobTemplate.spec.template.spec.dnsPolicy", "ClusterFirst", id="cron-job-pods"),
+        pytest.param("CSIDriver", "spec.attachRequired", True, id="drivers-attach"),
+        pytest.param("CSIDriver", "spec.volumeLifecycleModes", ["Persistent"], id="drivers-last"),
+        pytest.param("CSINode", "spec.drivers.0.topologyKeys", None, id="a-list-that-is-written-even-if-empty"),
+        pytest.param("DaemonSet", "spec.updateStrategy.rollingUpdate.maxUnavailable", 1, id="daemon-sets-roll"),
+        pytest.param("DaemonSet", "spec.revisionHistoryLimit", 10, id="daemon-sets-remember"),
+        pytest.param("DaemonSet", "status.numberMisscheduled", 0, id="daemon-sets-begin-with-nothing"),
+        pytest.param("DaemonSet", "metadata.generation", 1, id="daemon-sets-count-generations"),
+        pytest.param("EndpointSlice", "ports.0", {"name": "", "port": 80, "protocol": "TCP"}, id="ports"),
+        pytest.param("NetworkPolicy", "spec.policyTypes", ["Ingress", "Egress"], id="both-directions"),
+        pytest.param("NetworkPolicy", "spec.egress.0.ports.0.protocol", "TCP", id="protocol-of-a-policy"),
+        pytest.param("PersistentVolume", "spec.persistentVolumeReclaimPolicy", "Retain", id="volumes-are-kept"),
+        pytest.param("PersistentVolume", "spec.hostPath.type", "", id="host-path"),
+        pytest.param("PersistentVolumeClaim", "status.phase", "Pending", id="claims-wait"),
+        pytest.param("PersistentVolumeClaim", "spec.volumeMode", "Filesystem", id="claims-want-files"),
+        pytest.param("StatefulSet", "spec.podManagementPolicy", "OrderedReady", id="one-by-one"),
+        pytest.param("StatefulSet", "spec.updateStrategy.rollingUpdate.partition", 0, id="stateful-sets-roll"),
+        pytest.param("StatefulSet", "spec.volumeClaimTemplates.0.kind", "PersistentVolumeClaim", id="templates"),
+        pytest.param("StatefulSet", "spec.persistentVolumeClaimRetentionPolicy.whenScaled", "Retain", id="retain"),
+        pytest.param("StorageClass", "volumeBindingMode", "Immediate", id="classes-bind-at-once"),
+        pytest.param("StorageClass", "reclaimPolicy", "Delete", id="classes-delete"),
+        pytest.param("VolumeAttachment", "status.attached", False, id="attachments-begin-without"),
+    ],
+)
+async def test_defaults(server: Client, kind: str, path: str, want: Any) -> None:
+    answer = await server.call("POST", PATHS[kind], made(kind))
+    assert answer.code == 201, answer.body
+    assert at(answer.body, path) == want
+
+
+@pytest.mark.parametrize("kind", GOOD)
+async def test_objects_are_made_shown_changed_and_deleted(server: Client, kind: str) -> None:
+    assert (await server.call("POST", PATHS[kind], made(kind))).code == 201
+    table = (await server.call("GET", PATHS[kind], headers=TABLE)).body
+    assert [len(row["cells"]) for row in table["rows"]] == [len(table["columnDefinitions"])]
+    patch = {"metadata": {"labels": {"a": "b"}}}
+    changed = await server.call("PATCH", f"{PATHS[kind]}/o", patch, content_type="application/merge-patch+json")
+    assert (changed.code, changed.body["metadata"]["labels"]) == (200, {"a": "b"})
+    applied = {"apiVersion": changed.body["apiVersion"], **made(kind)}
+    apply = await server.call(
+        "PATCH", f"{PATHS[kind]}/o?fieldManager=m&force=true", applied, content_type="application/apply-patch+yaml"
+    )
+    assert apply.code == 200, apply.body
+    assert (await server.call("DELETE", f"{PATHS[kind]}/o")).code == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "field", "words"),
+    [
+        pytest.param(
+            "CronJob", {"schedule": "61 * * * *"}, "spec.schedule", "end of range (61) above maximum (59)", id="cron"
+        ),
+        pytest.param("CronJob", {"schedule": "* * *"}, "spec.schedule", "expected exactly 5 fields, found 3", id="few"),
+        pytest.param("CronJob", {"concurrencyPolicy": "x"}, "spec.concurrencyPolicy", "Unsupported value", id="policy"),
+        pytest.param("DaemonSet", {"selector": None}, "spec.selector", "Required value", id="no-selector"),
+        pytest.param(
+            "DaemonSet",
+            {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0}}},
+            "spec.updateStrategy.rollingUpdate.maxUnavailable",
+            "cannot be 0 when maxSurge is 0",
+            id="nothing-rolls",
+        ),
+        pytest.param(
+            "DaemonSet",
+            {"selector": {"matchLabels": {"b": "c"}}},
+            "spec.template.metadata.labels",
+            "`selector` does not match template `labels`",
+            id="selector-of-others",
+        ),
+        pytest.param("NetworkPolicy", {"ingress": [{"from": [{}]}]}, "spec.ingress[0].from[0]", "a peer", id="peer"),
+        pytest.param("PersistentVolume", {"hostPath": None}, "spec", "must specify a volume type", id="no-source"),
+        pytest.param("PersistentVolumeClaim", {"accessModes": []}, "spec.accessModes", "at least 1", id="mode"),
+        pytest.param(
+            "StatefulSet",
+            {"podManagementPolicy": "x"},
+            "spec.podManagementPolicy",
+            "must be",
+            id="order",
+        ),
+        pytest.param("CSINode", {"drivers": [{"name": "a", "nodeID": ""}]}, "spec.drivers[0].nodeID", "R", id="node"),
+        pytest.param("VolumeAttachment", {"source": {}}, "spec.source", "must specify exactly one of", id="source"),
+    ],
+)
+async def test_refused(server: Client, kind: str, content: dict[str, Any], field: str, words: str) -> None:
+    given = made(kind)
+    given["spec"] = {**given["spec"], **content}
+    answer = await server.call("POST", PATHS[kind], given)
+    assert answer.code == 422
+    messages = {cause["field"]: cause["message"] for cause in answer.body["details"]["causes"]}
+    assert words in messages[field]
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch", "field"),
+    [
+        pytest.param("RuntimeClass", {"handler": "other"}, "handler", id="handler"),
+        pytest.param("StorageClass", {"provisioner": "other"}, "provisioner", id="provisioner"),
+        pytest.param("StatefulSet", {"spec": {"serviceName": "b"}}, "spec", id="service-name"),
+        pytest.param("ControllerRevision", {"data": {"a": 2}}, "data", id="revision"),
+        pytest.param("EndpointSlice", {"addressType": "FQDN"}, "addressType", id="address-type"),
+    ],
+)
+async def test_what_is_decided_once(server: Client, kind: str, patch: dict[str, Any], field: str) -> None:
+    await server.call("POST", PATHS[kind], made(kind))
+    answer = await server.call("PATCH", f"{PATHS[kind]}/o", patch, content_type="application/merge-patch+json")
+    assert answer.code == 422
+    assert field in [cause["field"] for cause in answer.body["details"]["causes"]]
+
+
+def test_every_kind_here_is_served() -> None:
+    assert set(GOOD) <= {kind.kind for kind in builtin.KINDS}
