@@ -5,6 +5,7 @@ schema that is the same in all of them is ``spec.validation``, and that is how i
 a spec in this way.
 """
 
+import base64
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -157,6 +158,7 @@ def check_update(definition: Document, old: Document) -> list[FieldError]:
     if _is_established(old):
         found += _immutable(spec.document.get("scope"), before.document.get("scope"), SPEC.child("scope"))
         found += _immutable(spec.names.get("kind"), before.names.get("kind"), SPEC.child("names", "kind"))
+        found += _bundle(spec, before)
     found += _immutable(spec.document.get("group"), before.document.get("group"), SPEC.child("group"))
     found += _immutable(spec.names.get("plural"), before.names.get("plural"), SPEC.child("names", "plural"))
     return [
@@ -464,6 +466,25 @@ def _conversion(conversion: Document | None, at: Path) -> list[FieldError]:
     else:
         found += webhooks.check_client(client, here)
     return [*found, *_review_versions(versions or (), reviews)]
+
+
+def _bundle(spec: Spec, old: Spec) -> list[FieldError]:
+    """The certificates of a webhook in use; those that were no good before may stay so."""
+    bundle, before = _certificates(spec), _certificates(old)
+    if not bundle or _is_pem(bundle) or (before and not _is_pem(before)):
+        return []
+    place = SPEC.child("conversion").child("webhookClientConfig").child("caBundle")
+    detail = "unable to load root certificates: unable to parse bytes as PEM block"
+    return [fielderror.invalid(place, bundle, detail)]
+
+
+def _certificates(spec: Spec) -> str:
+    webhook = (spec.document.get("conversion") or {}).get("webhook") or {}
+    return str((webhook.get("clientConfig") or {}).get("caBundle") or "")
+
+
+def _is_pem(bundle: str) -> bool:
+    return b"-----BEGIN CERTIFICATE-----" in base64.b64decode(bundle)
 
 
 def _review_versions(versions: Sequence[str], at: Path) -> Errors:

@@ -17,6 +17,8 @@ from drachma.server.calls import options
 from drachma.server.decoding import jsonsyntax, protobuf, yamlsyntax
 from drachma.server.schema import decodeerrors, unknownfields
 from drachma.server.surface import apisurface, resources
+from drachma.validation import fielderror
+from drachma.validation.path import Path
 from drachma.values import quotation
 
 SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
@@ -177,20 +179,32 @@ def _check_type(document: dict[str, Any], wanted: Target, data: bytes) -> None:
         if value is not None and not isinstance(value, str):
             raise _unrecognized(data, wanted, f"{NO_TYPE}; json parse error: {not_text(value, field)}")
     api_version = document.get("apiVersion") or wanted.api_version
+    if wanted.resource.traits.is_custom and not document.get("kind"):
+        raise _unrecognized(data, wanted, f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
     kind = document.get("kind") or wanted.kind
     if api_version.count("/") > 1:
         raise _unrecognized(data, wanted, f"unexpected GroupVersion string: {api_version}")
     if kind != wanted.kind or api_version != wanted.api_version:
-        _refuse_type(api_version, kind, wanted)
+        _refuse_type(api_version, kind, wanted, name=_name(document))
     document["apiVersion"], document["kind"] = api_version, kind
 
 
-def _refuse_type(api_version: str, kind: str, wanted: Target) -> None:
+def _name(document: dict[str, Any]) -> str:
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else ""
+    return name if isinstance(name, str) else ""
+
+
+def _refuse_type(api_version: str, kind: str, wanted: Target, *, name: str) -> None:
     version = api_version.rpartition("/")[2]
     known = wanted.surface.of_kind(api_version, kind)
-    if known is None:
+    if wanted.resource.traits.is_custom and api_version == wanted.api_version:
+        # Upstream reads objects of custom kinds as whatever they say they are, and looks at their kind afterwards.
+        causes = [fielderror.invalid(Path("kind"), kind, f"must be {wanted.kind}")]
+        raise status.invalid(kind, name, group=wanted.resource.group, causes=causes)
+    if known is None and not wanted.resource.traits.is_custom:
         problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
-    elif known is wanted.resource and kind == wanted.kind:
+    elif wanted.resource.traits.is_custom or (known is wanted.resource and kind == wanted.kind):
         expected = f"does not match the expected API version ({wanted.api_version})"
         raise status.bad_request(f"the API version in the data ({api_version}) {expected}")
     else:

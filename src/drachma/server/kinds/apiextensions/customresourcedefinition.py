@@ -69,6 +69,11 @@ class DefinitionStrategy(DocumentStrategy):
         if stored is not None and stored not in versions:
             status["storedVersions"] = [*versions, stored]
 
+    def update(self, subject: Subject, old: Subject, write: Write) -> None:
+        super().update(subject, old, write)
+        before = set(_warnings(old.content["spec"]))
+        write.warnings.extend(each for each in _warnings(subject.content["spec"]) if each not in before)
+
     def check_new(self, content: Document, subject: Subject) -> Errors:
         yield from rules.check_name(subject.metadata.get("name", ""), content["spec"])
         yield from rules.check({**content, "metadata": subject.metadata})

@@ -55,7 +55,6 @@ def _fields(schema: Schema) -> dict[str, model.Field]:
         name: model.Field(
             name=name,
             type=_type(part),
-            required=name in schema.required,
             default=part.default if part.has_default else None,
             description=part.description,
         )

@@ -254,3 +254,40 @@ async def test_odd_finalizers_earn_warnings(server: Client) -> None:
     given["metadata"]["finalizers"] = ["odd"]
     made = await server.call("POST", PATH, given)
     assert "prefer a domain-qualified finalizer name to avoid accidental conflicts" in (made.header("warning") or "")
+
+
+async def test_an_applied_object_owns_what_it_must_have(server: Client) -> None:
+    needed = widgets.fields(a={"type": "string"}) | {"required": ["a"]}
+    version = widgets.version(spec=needed)
+    version["schema"]["openAPIV3Schema"]["required"] = ["spec"]
+    await _define(server, version)
+    applied = await server.call("PATCH", f"{PATH}/w?fieldManager=m", widgets.widget(a="x"), content_type=APPLY)
+    assert applied.code == 201
+    assert applied.body["metadata"]["managedFields"][0]["fieldsV1"] == {"f:spec": {"f:a": {}}}
+    lacking = await server.call("PATCH", f"{PATH}/v?fieldManager=m", widgets.widget("v"), content_type=APPLY)
+    assert lacking.body["message"].endswith("spec.a: Required value")
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "want"),
+    [
+        pytest.param(
+            {"kind": "Gadget"},
+            422,
+            'Gadget.toys.example.com "w" is invalid: kind: Invalid value: "Gadget": must be Widget',
+            id="another-kind",
+        ),
+        pytest.param(
+            {"apiVersion": "v1"},
+            400,
+            "the API version in the data (v1) does not match the expected API version (toys.example.com/v1)",
+            id="another-version",
+        ),
+        pytest.param({"kind": ""}, 400, "the object provided is unrecognized (must be of type Widget): ", id="no-kind"),
+    ],
+)
+async def test_bodies_of_another_kind(server: Client, change: dict[str, Any], code: int, want: str) -> None:
+    await _define(server)
+    refused = await server.call("POST", PATH, widgets.widget() | change)
+    assert refused.code == code
+    assert refused.body["message"].startswith(want)

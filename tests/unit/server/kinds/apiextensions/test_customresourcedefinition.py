@@ -228,3 +228,25 @@ async def test_watches_end_with_their_kind(server: Client) -> None:
         await server.call("DELETE", DEFINITION)
         assert (await stream.event())["type"] == "DELETED"
         assert await stream.event() is None, "the stream ends"
+
+
+async def test_an_update_warns_of_what_is_new(server: Client) -> None:
+    odd = widgets.fields(a={"type": "string", "format": "odd"})
+    await server.call("POST", DEFINITIONS, widgets.definition(widgets.version(spec=odd)))
+    labelled = await server.call("PATCH", DEFINITION, {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)
+    assert labelled.header("warning") is None
+    odder = {"spec": {"versions": [widgets.version(spec=widgets.fields(a={"type": "string", "format": "odder"}))]}}
+    changed = await server.call("PATCH", DEFINITION, odder, content_type=MERGE)
+    assert changed.header("warning") == '299 - "unrecognized format \\"odder\\""'
+
+
+async def test_certificates_of_a_conversion_in_use_must_be_some(server: Client) -> None:
+    await server.call("POST", DEFINITIONS, widgets.definition())
+    client_config = {"url": "https://127.0.0.1:1/convert", "caBundle": "bm9uZQ=="}
+    webhook = {"clientConfig": client_config, "conversionReviewVersions": ["v1"]}
+    refused = await server.call(
+        "PATCH", DEFINITION, {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}, content_type=MERGE
+    )
+    (cause,) = refused.body["details"]["causes"]
+    assert cause["field"] == "spec.conversion.webhookClientConfig.caBundle"
+    assert "unable to parse bytes as PEM block" in cause["message"]
