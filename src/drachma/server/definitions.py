@@ -33,24 +33,28 @@ class Definitions:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher: Final = dispatcher
         self._store: Final = dispatcher.services.store
-        self._is_busy = False
+        self._turn: Final = asyncio.Lock()
+        self._settling: asyncio.Task[Any] | None = None
         self._cleaning: Final[dict[str, asyncio.Task[None]]] = {}
         self._served: dict[str, resources.Resource] = {}
         dispatcher.after[extensions.KEY] = self.settle
 
     async def settle(self) -> None:
         """Brings the status of all definitions up to date, and starts to clean up behind those that are deleted."""
-        if self._is_busy:
+        task = asyncio.current_task()
+        if self._settling is task:
+            # Its own writes are followed, too.
             return
-        self._is_busy = True
-        try:
-            for _ in range(2):
-                # What one definition gives up another may want.
-                for stored in self._definitions():
-                    await self._settle(stored)
-        finally:
-            self._is_busy = False
-        self._end_watches()
+        async with self._turn:
+            self._settling = task
+            try:
+                for _ in range(2):
+                    # What one definition gives up another may want.
+                    for stored in self._definitions():
+                        await self._settle(stored)
+            finally:
+                self._settling = None
+            self._end_watches()
 
     def _end_watches(self) -> None:
         """Ends the watches of kinds that have gone or changed: what they would show is no longer what is served."""
@@ -71,7 +75,7 @@ class Definitions:
 
     async def _settle(self, stored: record.Record) -> None:
         document = stored.value
-        others = [each.value for each in self._definitions() if each.key != stored.key]
+        others = (each.value for each in self._definitions() if each.key != stored.key)
         now = objectmeta.time_text(self._dispatcher.services.clock())
         wanted = naming.settled(document, others, now=now)
         if wanted is not None:

@@ -1,5 +1,6 @@
 """Definitions as clients see them: names, conditions, versions, and what is refused."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -250,3 +251,14 @@ async def test_certificates_of_a_conversion_in_use_must_be_some(server: Client) 
     (cause,) = refused.body["details"]["causes"]
     assert cause["field"] == "spec.conversion.webhookClientConfig.caBundle"
     assert "unable to parse bytes as PEM block" in cause["message"]
+
+
+async def test_definitions_that_come_at_once_are_all_served_when_they_are_answered(server: Client) -> None:
+    async def define(number: int) -> int:
+        name = f"things{number}"
+        given = widgets.definition(names={"plural": name, "kind": f"Thing{number}"})
+        given["metadata"]["name"] = f"{name}.{widgets.GROUP}"
+        await server.call("POST", DEFINITIONS, given)
+        return (await server.call("GET", f"/apis/{widgets.GROUP}/v1/namespaces/default/{name}")).code
+
+    assert await asyncio.gather(*map(define, range(12))) == [200] * 12
