@@ -57,6 +57,8 @@ def _play(cases: list[Line], folder: pathlib.Path) -> dict[str, str | None]:
             without = ",".join(["*", *(f"-{name}" for name in _WITHOUT)])
             command = (
                 "controllers",
+                "--service-account-private-key-file",
+                str(people.folder / "sa.key"),
                 "--kubeconfig",
                 str(server.kubeconfig),
                 "--no-leader-elect",

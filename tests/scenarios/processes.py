@@ -17,6 +17,9 @@ START_SECONDS = 60.0
 
 _DRACHMA = (sys.executable, "-c", "from drachma import cli; cli.main()")
 
+_ALONE = ("--disable-admission-plugins=ServiceAccount",)
+"""For a server without controllers: nobody makes the accounts that pods run as."""
+
 
 class Process:
     """A running server: where it is, and how to get in."""
@@ -42,10 +45,16 @@ class Process:
 
 
 def start(
-    folder: pathlib.Path, *, listen: str = "127.0.0.1:0", command_name: str = "apiserver", options: Sequence[str] = ()
+    folder: pathlib.Path,
+    *,
+    listen: str = "127.0.0.1:0",
+    command_name: str = "apiserver",
+    options: Sequence[str] | None = None,
 ) -> Process:
     """Starts a server and waits until it serves; RuntimeError with its output if it does not."""
     kubeconfig = folder / "kubeconfig.yaml"
+    if options is None:
+        options = _ALONE if command_name == "apiserver" else ()
     own = ("--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig))
     process = subprocess.Popen(
         [*_DRACHMA, command_name, *own, *options],
@@ -63,7 +72,9 @@ def start(
 
 
 @contextlib.contextmanager
-def running(folder: pathlib.Path, *, command_name: str = "apiserver", options: Sequence[str] = ()) -> Iterator[Process]:
+def running(
+    folder: pathlib.Path, *, command_name: str = "apiserver", options: Sequence[str] | None = None
+) -> Iterator[Process]:
     """A server that is stopped in the end, whatever happens."""
     server = start(folder, command_name=command_name, options=options)
     try:

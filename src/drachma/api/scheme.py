@@ -10,6 +10,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import (
+    configmap,
     deployment,
     deviceclass,
     devicetaintrule,
@@ -27,6 +28,8 @@ from drachma.api import (
     resourceclaimtemplate,
     resourcequota,
     resourceslice,
+    secret,
+    serviceaccount,
     v1beta1,
 )
 
@@ -107,6 +110,9 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="", model=namespace.Namespace, plural="namespaces", namespaced=False),
     Kind(group="", model=resourcequota.ResourceQuota, plural="resourcequotas", complete=True),
     Kind(group="", model=limitrange.LimitRange, plural="limitranges"),
+    Kind(group="", model=configmap.ConfigMap, plural="configmaps"),
+    Kind(group="", model=secret.Secret, plural="secrets"),
+    Kind(group="", model=serviceaccount.ServiceAccount, plural="serviceaccounts"),
     Kind(group="", model=event.Event, plural="events"),
     Kind(group="coordination.k8s.io", model=lease.Lease, plural="leases"),
     Kind(group="apps", model=deployment.Deployment, plural="deployments"),

@@ -19,6 +19,7 @@ def apiserver(
     service_account_signing_key_file: options.ServiceAccountSigningKeyFile = None,
     service_account_issuer: options.ServiceAccountIssuer = None,
     api_audiences: options.ApiAudiences = "",
+    disable_admission_plugins: options.DisableAdmissionPlugins = "",
     authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE,
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
 ) -> None:
@@ -43,6 +44,7 @@ def apiserver(
                 authorization_modes=accessfiles.modes(authorization_mode),
             ),
             event_ttl=options.seconds(event_ttl, name="--event-ttl"),
+            disabled_plugins=options.plugins(disable_admission_plugins),
             announce=typer.echo,
         )
     )

@@ -1,5 +1,6 @@
 """``drachma controllers``: the controllers on their own, on any Kubernetes API server."""
 
+import pathlib
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from drachma.api import gates
 from drachma.cli import options
 from drachma.client import http
 from drachma.controllers import descriptors
-from drachma.process import components, logs, standalone
+from drachma.process import accountcredentials, components, logs, standalone
 from drachma.runtime import Surroundings, lease
 
 
@@ -21,6 +22,14 @@ def controllers(
         typer.Option("--controllers", help="Which to run: * for all, a name for one, -name for all but this one."),
     ] = "*",
     feature_gates: options.FeatureGates = "",
+    root_ca_file: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="The authority of the API server that pods get to know; the kubeconfig's by default."),
+    ] = None,
+    service_account_private_key_file: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="The key that signs tokens for secrets; without it, secrets are not filled with tokens."),
+    ] = None,
     leader_elect: options.LeaderElect = True,
     lease_name: options.LeaseName = "kube-controller-manager",
     lease_namespace: options.LeaseNamespace = "kube-system",
@@ -41,10 +50,14 @@ def controllers(
         # As upstream: who waits for the lease watches nothing.
         return lambda: components.controllers(surroundings, chosen)()
 
+    access = http.find_access(kubeconfig, context=context)
     standalone.run(
         build,
         standalone.Options(
-            access=http.find_access(kubeconfig, context=context),
+            access=access,
+            credentials=accountcredentials.load(
+                access, authority_file=root_ca_file, key_file=service_account_private_key_file
+            ),
             manager="drachma-controllers",
             gates=enabled,
             lease_name=lease.LeaseName(lease_namespace, lease_name) if leader_elect else None,

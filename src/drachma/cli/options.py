@@ -8,6 +8,7 @@ import typer
 
 from drachma import errors
 from drachma.cel.runtime import instants
+from drachma.server.pipeline import phases
 
 FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
 Filename: TypeAlias = Annotated[
@@ -64,6 +65,21 @@ EventTtl: TypeAlias = Annotated[str, typer.Option(help="How long events are kept
 
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
 Profile: TypeAlias = Annotated[str, typer.Option(help="What each of them has: cpu or gpu-server.")]
+DisableAdmissionPlugins: TypeAlias = Annotated[
+    str, typer.Option(help="Plugins of admission to leave out, comma between: ServiceAccount.")
+]
+
+
+def plugins(text: str) -> tuple[str, ...]:
+    """Names of plugins that can be left out; InvalidValueError for others."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in phases.PLUGINS:
+            raise errors.InvalidValueError(
+                f"admission plugin {name!r}: can be left out are {', '.join(phases.PLUGINS)}"
+            )
+    return names
+
 
 # Commands that work on an API server
 

@@ -20,6 +20,7 @@ from drachma.controllers import (
     replicaset,
     resourceclaim,
     resourcequota,
+    serviceaccount,
     tainteviction,
 )
 from drachma.runtime import Surroundings, controller
@@ -28,11 +29,15 @@ Make: TypeAlias = Callable[[Surroundings], controller.Controller]
 
 
 class Descriptor(NamedTuple):
-    """One controller: its name, how it is made, and the feature without which it has nothing to do."""
+    """One controller: its name, how it is made, and the feature without which it has nothing to do.
+
+    ``is_possible`` says whether a process has what it needs.
+    """
 
     name: str
     make: Make
     gate: features.Gate | None = None
+    is_possible: Callable[[Surroundings], bool] = lambda _: True
 
 
 ALL: Final = (
@@ -47,6 +52,17 @@ ALL: Final = (
     Descriptor("replicaset-controller", replicaset.ReplicaSetController),
     Descriptor("resourceclaim-controller", resourceclaim.ResourceClaimController, gate=features.Gate.CORE),
     Descriptor("resourcequota-controller", resourcequota.ResourceQuotaController),
+    Descriptor(
+        "root-ca-certificate-publisher-controller",
+        serviceaccount.RootCertificatePublisher,
+        is_possible=lambda surroundings: bool(surroundings.credentials.authority),
+    ),
+    Descriptor("serviceaccount-controller", serviceaccount.ServiceAccountController),
+    Descriptor(
+        "serviceaccount-token-controller",
+        serviceaccount.TokenController,
+        is_possible=lambda surroundings: surroundings.credentials.mint is not None,
+    ),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),
 )

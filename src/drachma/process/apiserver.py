@@ -6,12 +6,13 @@ a client in process, and tests and benchmarks either.
 
 import datetime as dt
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from drachma.api import gates as features
 from drachma.server import bootstrap
 from drachma.server.access import authentication
 from drachma.server.access.access import Access, plain
+from drachma.server.pipeline import phases
 from drachma.server.wire import app
 from drachma.store import protocol
 
@@ -24,6 +25,7 @@ async def build(
     gates: features.Gates = features.ALL,
     access: Access | None = None,
     admin_tokens: Iterable[str] = (),
+    disabled_plugins: Collection[str] = phases.PLUGINS,
 ) -> app.Application:
     """An application that serves the store to those who get access: as given, or with an admin's tokens."""
     made = app.Application(
@@ -32,6 +34,7 @@ async def build(
         clock=utc,
         chance=chance,
         gates=gates,
+        disabled_plugins=disabled_plugins,
     )
     await bootstrap.populate(made.dispatcher)
     await made.definitions.settle()

@@ -22,7 +22,7 @@ Component: TypeAlias = Callable[[Surroundings], Run]
 def controllers(surroundings: Surroundings, chosen: tuple[descriptors.Descriptor, ...] | None = None) -> Run:
     """Controllers, all of a cluster unless some are chosen."""
     makes = chosen if chosen is not None else descriptors.chosen(gates=surroundings.gates)
-    built = [descriptor.make(surroundings) for descriptor in makes]
+    built = [descriptor.make(surroundings) for descriptor in makes if descriptor.is_possible(surroundings)]
     return lambda: controller.run_all(surroundings, built)
 
 

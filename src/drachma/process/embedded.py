@@ -18,8 +18,8 @@ import prometheus_client
 from drachma.api import gates as features
 from drachma.client import Client, local
 from drachma.node import hardware
-from drachma.process import apiserver, components, hosting, mergedmetrics
-from drachma.runtime import Surroundings, clock
+from drachma.process import accountcredentials, apiserver, components, hosting, mergedmetrics
+from drachma.runtime import Credentials, Surroundings, clock
 from drachma.server import inprocess
 from drachma.server.wire import app
 from drachma.store import protocol
@@ -50,7 +50,13 @@ async def beside(
 ) -> None:
     """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it."""
     async with local.LocalClient(inprocess.InProcess(host.application.dispatcher)) as client:
-        surroundings = Surroundings(client, gates=gates, registry=host.application.metrics.registry)
+        mint = accountcredentials.mint(host.application.dispatcher.services.issuer.signer)
+        surroundings = Surroundings(
+            client,
+            gates=gates,
+            registry=host.application.metrics.registry,
+            credentials=Credentials(host.authority.decode(), mint),
+        )
         parts = components.ALL
         if simulated is not None:
             parts = (*parts, functools.partial(components.agents, simulated=simulated))

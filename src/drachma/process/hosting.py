@@ -44,6 +44,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     access: accessfiles.AccessOptions = accessfiles.DEFAULTS
     event_ttl: float = 3600.0
     """For how many seconds events are kept that nobody writes any more."""
+    disabled_plugins: tuple[str, ...] = ()
     announce: Callable[[str], object] = lambda _: None
     """Tells people where it serves, once it does."""
 
@@ -92,6 +93,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 utc=utc,
                 chance=random.Random(secrets.randbits(256)),
                 gates=options.gates,
+                disabled_plugins=options.disabled_plugins,
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
             )
             server = serving.Server(application, files, client_authority=options.access.client_ca_file)

@@ -15,7 +15,7 @@ from drachma import errors
 from drachma.api import gates as features
 from drachma.client import access, http
 from drachma.process import components, eventloop
-from drachma.runtime import Surroundings, clock, lease
+from drachma.runtime import Credentials, Surroundings, clock, lease
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +23,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     access: access.Access
     manager: str
+    credentials: Credentials = Credentials()
     gates: features.Gates = features.ALL
     lease_name: lease.LeaseName | None = None
     """The lease that says whether this process works or another one; without one it always does."""
@@ -51,7 +52,7 @@ async def _run(component: components.Component, options: Options) -> None:
         prometheus_client.start_http_server(options.metrics_port, "127.0.0.1", registry=registry)
     try:
         async with http.HttpClient(options.access, time=clock.SystemClock(), manager=options.manager) as client:
-            surroundings = Surroundings(client, registry=registry, gates=options.gates)
+            surroundings = Surroundings(client, registry=registry, gates=options.gates, credentials=options.credentials)
             async with surroundings.informers:
                 await _lead(component(surroundings), surroundings, options.lease_name)
     except asyncio.CancelledError:

@@ -6,13 +6,26 @@ tests make one on a clock and a chance of their own.
 
 import functools
 import random
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 import prometheus_client
 
 from drachma.api import gates as features
 from drachma.client import protocol
 from drachma.runtime import clock, events, informers, queuemetrics
+
+
+class Mint(Protocol):
+    """Makes a token of a service account for a secret to hold."""
+
+    def __call__(self, namespace: str, name: str, *, uid: str, secret: str) -> str: ...
+
+
+class Credentials(NamedTuple):
+    """What a process has to give to pods: the API server's authority as PEM, and tokens; empty where it has not."""
+
+    authority: str = ""
+    mint: Mint | None = None
 
 
 class Surroundings:
@@ -27,6 +40,7 @@ class Surroundings:
         chance: random.Random | None = None,
         registry: prometheus_client.CollectorRegistry | None = None,
         gates: features.Gates = features.ALL,
+        credentials: Credentials | None = None,
     ) -> None:
         """``shared`` are the informers, where components beside these have them already."""
         self.client: Final = client
@@ -35,6 +49,7 @@ class Surroundings:
         self.informers: Final = shared or informers.Informers(client, time=self.clock, chance=self.chance)
         self.registry: Final = registry or prometheus_client.CollectorRegistry()
         self.gates: Final = gates
+        self.credentials: Final = credentials or Credentials()
         self.recorders: Final[dict[str, events.Recorder]] = {}
 
     def with_registry(self, registry: prometheus_client.CollectorRegistry) -> "Surroundings":
@@ -46,6 +61,7 @@ class Surroundings:
             chance=self.chance,
             registry=registry,
             gates=self.gates,
+            credentials=self.credentials,
         )
 
     @functools.cached_property

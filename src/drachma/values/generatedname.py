@@ -1,5 +1,6 @@
 """Names for ``metadata.generateName``: the server draws them, and components that must know a name beforehand."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -13,6 +14,12 @@ class Chance(Protocol):
     """What names are drawn with, such as a ``random.Random``."""
 
     def choices(self, population: Sequence[str], *, k: int) -> Sequence[str]: ...
+
+
+def derived(prefix: str, source: str) -> str:
+    """The prefix and five characters that follow from a text, where names must differ but need not be drawn."""
+    digest = hashlib.sha256(source.encode()).digest()
+    return prefix + "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:_SUFFIX_LENGTH])
 
 
 def draw(prefix: str, *, chance: Chance) -> str:

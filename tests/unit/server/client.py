@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import urllib.parse
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from drachma.api import gates as feature
 from drachma.server import bootstrap
 from drachma.server.access import access, authentication, authorization
+from drachma.server.pipeline import phases
 from drachma.server.wire import app
 from drachma.store import memory, protocol
 
@@ -201,6 +202,7 @@ async def start(
     store: protocol.Store | None = None,
     limits: app.Limits | None = None,
     authoriser: authorization.Authoriser | None = None,
+    disabled_plugins: Collection[str] = phases.PLUGINS,
 ) -> Client:
     """A client of a fresh server with what every cluster has."""
     clock = Clock()
@@ -212,6 +214,7 @@ async def start(
         chance=random.Random(7),
         gates=gates,
         limits=limits,
+        disabled_plugins=disabled_plugins,
     )
     await bootstrap.populate(application.dispatcher)
     return Client(application, clock, place)

@@ -36,6 +36,9 @@ _START_SECONDS: Final = 60.0
 _QUIET_SECONDS: Final = 0.5
 _REST_SECONDS: Final = 60.0
 
+_LIKE_UPSTREAM: Final = ("--disable-admission-plugins", "ServiceAccount")
+"""Upstream's benchmark runs its API server without accounts, too."""
+
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One workload and what became of it."""
@@ -211,7 +214,7 @@ async def _over_https(folder: pathlib.Path, workload: workloads.Workload) -> Asy
     kubeconfig = folder / "kubeconfig"
     async with contextlib.AsyncExitStack() as stack:
         data = ("--data", str(folder / "data"), "--listen", "127.0.0.1:0", "--kubeconfig-out", str(kubeconfig))
-        server = await stack.enter_async_context(_process("apiserver", *data, until=kubeconfig))
+        server = await stack.enter_async_context(_process("apiserver", *data, *_LIKE_UPSTREAM, until=kubeconfig))
         client = await stack.enter_async_context(
             http.HttpClient(http.find_access(kubeconfig), time=clock.SystemClock())
         )

@@ -64,6 +64,25 @@ class Identity(NamedTuple):
     audiences: tuple[str, ...]
 
 
+class Signer:
+    """Signs claims with a key."""
+
+    def __init__(self, keys: signingkeys.Keys) -> None:
+        self._private = keys.private
+        self._public = keys.signer
+
+    def sign(self, claims: Mapping[str, Any]) -> str:
+        """Claims as a token."""
+        algorithm = self._public.algorithm
+        return jwt.PyJWS(algorithms=[algorithm]).encode(
+            msgspec.json.encode(claims), self._private, algorithm=algorithm, headers={"kid": self._public.id}
+        )
+
+    def issue_for_secret(self, namespace: str, holder: Reference, *, secret: str) -> str:
+        """A token of an account for a secret to hold."""
+        return self.sign(secrettokens.claims(namespace, holder, secret=secret))
+
+
 class AccountTokens:
     """Makes and verifies the tokens of one server. ``issuers`` has the one that signs first."""
 
@@ -77,19 +96,20 @@ class AccountTokens:
         audiences: Sequence[str] = (),
     ) -> None:
         self.keys: Final = keys
+        self.signer: Final = Signer(keys)
         self.issuers: Final = tuple(issuers)
         self.audiences: Final = tuple(audiences) or self.issuers
         self._store = store
         self._clock = clock
         self._signed: dict[str, _Claims] = {}
-        self._jws = jwt.PyJWS(algorithms=sorted({key.algorithm for key in (*keys.trusted, keys.signer)}))
+        self._jws = jwt.PyJWS(algorithms=sorted({key.algorithm for key in keys.trusted}))
 
     # Making them
 
     def issue(self, binding: Binding, *, audiences: Sequence[str], seconds: int, token_id: str) -> str:
         """A token for an account, good from now on for some seconds."""
         now = int(self._clock().timestamp())
-        return self._sign(
+        return self.signer.sign(
             {
                 "aud": list(audiences),
                 "exp": now + seconds,
@@ -100,16 +120,6 @@ class AccountTokens:
                 "nbf": now,
                 "sub": username(binding.namespace, binding.serviceaccount.name),
             }
-        )
-
-    def issue_for_secret(self, namespace: str, holder: Reference, *, secret: str) -> str:
-        """A token of an account for a secret to hold."""
-        return self._sign(secrettokens.claims(namespace, holder, secret=secret))
-
-    def _sign(self, claims: Mapping[str, Any]) -> str:
-        signer = self.keys.signer
-        return self._jws.encode(
-            msgspec.json.encode(claims), self.keys.private, algorithm=signer.algorithm, headers={"kid": signer.id}
         )
 
     # Looking at them

@@ -1,25 +1,193 @@
-"""ServiceAccount: a pod that names no service account is one of its namespace's ``default``.
+"""ServiceAccount: a pod runs as an account of its namespace, which must be there, and gets a token of it.
 
-Differs from upstream: the account need not exist, and no token of it is mounted, because no kubelet runs here.
+Like pods of one account leave with one spec: the volume of the token has a name that follows from the account, where
+upstream draws one for each pod.
 """
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from drachma.server.admission import podspecs
+from drachma.server.admission.absent import AbsentObjectError
 from drachma.server.admission.podspecs import Spec
 from drachma.server.admission.proposal import Proposal
+from drachma.server.reads.reader import Reader
+from drachma.store import record
 from drachma.validation.podspec import pod as pod_rules
+from drachma.values import generatedname, quotation
 
-_DEFAULT: Final = "default"
+DEFAULT: Final = "default"
+MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+ENFORCES_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
+
+_VOLUME: Final = "kube-api-access-"
+_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
+_SOURCE: Final[dict[str, Any]] = {
+    "sources": [
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+            }
+        },
+    ],
+    "defaultMode": 420,
+}
+"""The token, the authority of the API server and the namespace, as files."""
 
 
-def admit(proposal: Proposal) -> None:
+def name_account(proposal: Proposal) -> None:
     """Names the account of a new pod; that of a mirror pod is the business of the kubelet that runs it."""
-    if pod_rules.MIRROR_ANNOTATION not in (proposal.subject.metadata.get("annotations") or ()):
+    if not _is_mirror(proposal):
         podspecs.change(proposal, _with_account)
+
+
+class ServiceAccount:
+    """Upstream's admission plugin of that name, for pods that have their account's name."""
+
+    def __init__(self, store: Reader) -> None:
+        self._store = store
+
+    def admit(self, proposal: Proposal) -> None:
+        """Gives a new pod the token and the pull secrets of its account; refuses one whose account is not there."""
+        if _is_mirror(proposal):
+            _check_mirror(proposal)
+            return
+        account = self._account(proposal)
+        content = account.value
+        mounts = content.get("automountServiceAccountToken")
+        secrets = tuple(each.get("name", "") for each in content.get("imagePullSecrets") or ())
+        volume = generatedname.derived(_VOLUME, account.uid)
+        podspecs.change(proposal, _with_token, volume, mounts is not False)
+        if secrets:
+            podspecs.change(proposal, _with_pull_secrets, secrets)
+        self.validate(proposal)
+
+    def validate(self, proposal: Proposal) -> None:
+        """Refuses mirror pods that refer to accounts or secrets, and pods with secrets that are not their account's."""
+        if _is_mirror(proposal):
+            _check_mirror(proposal)
+            return
+        account = self._account(proposal)
+        annotations: Mapping[str, str] = account.value["metadata"].get("annotations") or {}
+        if annotations.get(ENFORCES_SECRETS, "") in _TRUE:
+            problem = next(_foreign_secrets(proposal.subject.content["spec"], account.value), None)
+            if problem is not None:
+                raise proposal.forbidden(problem)
+
+    def _account(self, proposal: Proposal) -> record.Record:
+        namespace, name = proposal.write.namespace, proposal.subject.content["spec"].get("serviceAccountName", "")
+        key = record.Key("serviceaccounts", namespace, name)
+        account = self._store.get(key)
+        if account is not None:
+            return account
+        detail = (
+            f"error looking up service account {namespace}/{name}: serviceaccount {quotation.quote(name)} not found"
+        )
+        refusal = proposal.forbidden(detail)
+        # A controller makes the default account of a new namespace.
+        raise AbsentObjectError(refusal, key) if name == DEFAULT else refusal
+
+
+def _is_mirror(proposal: Proposal) -> bool:
+    return pod_rules.MIRROR_ANNOTATION in (proposal.subject.metadata.get("annotations") or ())
 
 
 def _with_account(spec: Spec) -> Spec:
     if spec.get("serviceAccountName"):
         return spec
-    return {**spec, "serviceAccountName": _DEFAULT, "serviceAccount": _DEFAULT}
+    return {**spec, "serviceAccountName": DEFAULT, "serviceAccount": DEFAULT}
+
+
+def _with_pull_secrets(spec: Spec, secrets: tuple[str, ...]) -> Spec:
+    if spec.get("imagePullSecrets"):
+        return spec
+    return {**spec, "imagePullSecrets": [{"name": name} for name in secrets]}
+
+
+def _with_token(spec: Spec, volume: str, is_wanted: bool) -> Spec:  # noqa: FBT001 - facts have no names
+    """The spec with the token mounted in every container that has nothing else in its place."""
+    own = spec.get("automountServiceAccountToken")
+    if not (is_wanted if own is None else own):
+        return spec
+    volumes: list[dict[str, Any]] = spec.get("volumes") or []
+    present = next((each["name"] for each in volumes if each.get("name", "").startswith(_VOLUME)), None)
+    mount = {"name": present or volume, "readOnly": True, "mountPath": MOUNT_PATH}
+    changed = {
+        field: [_mounted(container, mount) for container in spec[field]]
+        for field in ("initContainers", "containers")
+        if spec.get(field)
+    }
+    if all(changed[field] == spec[field] for field in changed):
+        return spec
+    if present is None:
+        changed["volumes"] = [*volumes, {"name": volume, "projected": _SOURCE}]
+    return {**spec, **changed}
+
+
+def _mounted(container: dict[str, Any], mount: dict[str, Any]) -> dict[str, Any]:
+    mounts: list[dict[str, Any]] = container.get("volumeMounts") or []
+    if any(each.get("mountPath") == MOUNT_PATH for each in mounts):
+        return container
+    return {**container, "volumeMounts": [*mounts, mount]}
+
+
+def _check_mirror(proposal: Proposal) -> None:
+    spec: Spec = proposal.subject.content["spec"]
+    if spec.get("serviceAccountName"):
+        raise proposal.forbidden("a mirror pod may not reference service accounts")
+    if next(_secret_names(spec), None) is not None:
+        raise proposal.forbidden("a mirror pod may not reference secrets")
+    for volume in spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if source.get("serviceAccountToken"):
+                raise proposal.forbidden("a mirror pod may not use ServiceAccountToken volume projections")
+
+
+def _foreign_secrets(spec: Spec, account: Mapping[str, Any]) -> Iterator[str]:
+    """What a pod refers to that its account does not have, as upstream words it."""
+    name = account["metadata"]["name"]
+    owned = {each.get("name", "") for each in account.get("secrets") or ()}
+    end = f"is not allowed because service account {name} does not reference that"
+    for volume in spec.get("volumes") or ():
+        secret = (volume.get("secret") or {}).get("secretName")
+        if secret is not None and secret not in owned:
+            yield f'volume with secret.secretName="{secret}" {end} secret'
+    for field, title in (("initContainers", "init container"), ("containers", "container")):
+        for container in spec.get(field) or ():
+            for where, secret in _container_secrets(container):
+                if secret not in owned:
+                    subject = f"{title} {container['name']} with {where}"
+                    yield f'{subject} referencing secret.secretName="{secret}" {end} secret'
+    pulled = {each.get("name", "") for each in account.get("imagePullSecrets") or ()}
+    for position, each in enumerate(spec.get("imagePullSecrets") or ()):
+        if each.get("name", "") not in pulled:
+            yield f'imagePullSecrets[{position}].name="{each.get("name", "")}" {end} imagePullSecret'
+
+
+def _container_secrets(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where the environment of a container refers to secrets, and to which."""
+    for variable in container.get("env") or ():
+        reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
+        if reference:
+            yield f"envVar {variable.get('name', '')}", reference.get("name", "")
+    for source in container.get("envFrom") or ():
+        if source.get("secretRef"):
+            yield "envFrom", source["secretRef"].get("name", "")
+
+
+def _secret_names(spec: Spec) -> Iterator[str]:
+    """All secrets that a pod refers to."""
+    for each in spec.get("imagePullSecrets") or ():
+        yield each.get("name", "")
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(field) or ():
+            for _, secret in _container_secrets(container):
+                yield secret
+    for volume in spec.get("volumes") or ():
+        if (volume.get("secret") or {}).get("secretName"):
+            yield volume["secret"]["secretName"]
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if source.get("secret"):
+                yield source["secret"].get("name", "")

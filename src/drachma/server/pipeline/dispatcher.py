@@ -4,6 +4,7 @@ It has the only table of what is done on which verb. Calls that it gets are abou
 have looked that up. Whatever refuses a call raises a Status, which both doors hear alike.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
@@ -11,6 +12,7 @@ from typing import Final, TypeAlias, TypeVar
 from drachma import errors
 from drachma.server import status
 from drachma.server.access import attributes, authorization
+from drachma.server.admission import absent
 from drachma.server.calls.call import BODY_LIMIT, Call
 from drachma.server.pipeline import (
     binding,
@@ -32,10 +34,15 @@ from drachma.server.pipeline.questions import accessreview, rulesreview, selfsub
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import apisurface, verbs
 from drachma.server.surface.consultation import PendingError
+from drachma.store import record
 
 _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+
+_ATTEMPTS: Final = 50
+_ATTEMPT_SECONDS: Final = 0.03
+"""As long as upstream waits for the account of a new namespace, but looking more often."""
 
 Operation: TypeAlias = Callable[[Services, Call], Awaitable[Answer]]
 
@@ -118,19 +125,12 @@ class Dispatcher:
         services = self.services
         try:
             self._admit(call)
-            planner = _planner(call)
-            if planner is None:
-                try:
-                    answer = await _operation(call)(services, call)
-                except PendingError:
-                    answer = await self.consulted(lambda: _operation(call)(services, call))
-            else:
-                plan = planner(services, call)
-                outcome = await services.committer.commit(plan.intent)
-                try:
-                    answer = plan.answer(outcome)
-                except PendingError:
-                    answer = await self.consulted(lambda: _shown(plan, outcome))
+            try:
+                answer = await self._answer(call)
+            except absent.AbsentObjectError as early:
+                if not await self._appears(early.key):
+                    raise
+                answer = await self._answer(call)
         except (status.StatusError, errors.StoreError) as error:
             refusal = _refusal(error)
             self._audit((call,), (refusal,))
@@ -183,6 +183,28 @@ class Dispatcher:
         }:
             await follow()
         return answers
+
+    async def _answer(self, call: Call) -> Answer:
+        services, planner = self.services, _planner(call)
+        if planner is None:
+            try:
+                return await _operation(call)(services, call)
+            except PendingError:
+                return await self.consulted(lambda: _operation(call)(services, call))
+        plan = planner(services, call)
+        outcome = await services.committer.commit(plan.intent)
+        try:
+            return plan.answer(outcome)
+        except PendingError:
+            return await self.consulted(lambda: _shown(plan, outcome))
+
+    async def _appears(self, key: record.Key) -> bool:
+        """Whether an object that a controller is about to make is there in a moment."""
+        for _ in range(_ATTEMPTS):
+            await asyncio.sleep(_ATTEMPT_SECONDS)
+            if self.services.store.get(key) is not None:
+                return True
+        return False
 
     def _admit(self, call: Call) -> None:
         authorization.require(self.services.authoriser, attributes.of_call(call))

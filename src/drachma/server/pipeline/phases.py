@@ -26,7 +26,7 @@ admission have the names of upstream's plugins, and their order.
 
 import enum
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from drachma.api import gates as feature
@@ -53,6 +53,12 @@ from drachma.server.calls.call import Call
 from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions
 from drachma.server.pipeline.answer import Answer
 from drachma.server.reads.reader import Reader
+
+ACCOUNTS: Final = "ServiceAccount"
+"""The plugin that needs a controller: pods are refused where nobody makes accounts."""
+
+PLUGINS: Final = (ACCOUNTS,)
+"""The plugins that can be left out."""
 
 Auditor: TypeAlias = Callable[[Call, Answer | status.StatusError], None]
 """Is told how a call ended."""
@@ -164,6 +170,13 @@ class Phases:
         ]
         return Phases(alone, authoriser=self.authoriser, audit=self.audit)
 
+    def without_plugins(self, names: Collection[str]) -> "Phases":
+        """The same without some plugins of admission."""
+        rest = [
+            Phase(phase.name, tuple(step for step in phase.steps if step.name not in names)) for phase in self.phases
+        ]
+        return Phases(rest, authoriser=self.authoriser, audit=self.audit)
+
     def run(self, operation: Operation, proposal: Proposal) -> None:
         """Takes an object through all steps of an operation; the first that refuses it raises a Status."""
         choice = self._write[operation]
@@ -201,9 +214,15 @@ def _title(each: Callable[..., None]) -> str:
 
 
 def standard(
-    store: Reader, *, authoriser: authorization.Authoriser, gates: feature.Gates, chance: random.Random
+    store: Reader,
+    *,
+    authoriser: authorization.Authoriser,
+    gates: feature.Gates,
+    chance: random.Random,
+    disabled_plugins: Collection[str] = PLUGINS,
 ) -> Phases:
-    """The phases of drachma's API server."""
+    """The phases of drachma's API server, by default without plugins that need controllers."""
+    accounts = serviceaccount.ServiceAccount(store)
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     priorities = priority.Priority(store)
     features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
@@ -216,7 +235,9 @@ def standard(
     def look_again(proposal: Proposal) -> None:
         """What is done to pods that were changed on their way, as to new ones."""
         if proposal.stored is None and proposal.write.resource.key in podspecs.PODS:
-            serviceaccount.admit(proposal)
+            serviceaccount.name_account(proposal)
+            if ACCOUNTS not in disabled_plugins:
+                accounts.admit(proposal)
             priorities.admit(proposal)
             defaulttolerationseconds.admit(proposal)
 
@@ -224,7 +245,7 @@ def standard(
         mutatingadmissionpolicy.MutatingAdmissionPolicy(store, authoriser), mutating_webhooks, again=look_again
     )
     birth = identity.Birth(chance)
-    return Phases(
+    phases = Phases(
         (
             Phase(
                 "identity",
@@ -252,7 +273,8 @@ def standard(
                     Step("NamespaceLifecycle", lifecycle.admit, on=_NEW, needs_cluster=True),
                     RemovalStep("NamespaceLifecycle", lifecycle.admit_removal, of=namespacelifecycle.KINDS),
                     Step("LimitRanger", limits.admit, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
-                    Step("ServiceAccount", serviceaccount.admit, on=_NEW, of=podspecs.PODS),
+                    Step("default account", serviceaccount.name_account, on=_NEW, of=podspecs.PODS),
+                    Step(ACCOUNTS, accounts.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
                     Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
@@ -284,6 +306,7 @@ def standard(
                     RemovalStep("preconditions", preconditions.check_removal),
                     Step("LimitRanger", limits.validate, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
                     Step("LimitRanger", limits.validate, on=_WHOLE, of=limitranger.VOLUME_CLAIMS, needs_cluster=True),
+                    Step(ACCOUNTS, accounts.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES, needs_cluster=True),
                     Step("RuntimeClass", runtimeclass.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step(
@@ -309,3 +332,4 @@ def standard(
         ),
         authoriser=authoriser,
     )
+    return phases.without_plugins(disabled_plugins) if disabled_plugins else phases

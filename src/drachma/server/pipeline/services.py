@@ -1,7 +1,7 @@
 """What the operations work with: objects to read, a committer to write, and the phases in between."""
 
 import random
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from datetime import datetime
 
 import msgspec
@@ -69,12 +69,16 @@ def standard(
     gates: feature.Gates,
     clock: Callable[[], datetime],
     chance: random.Random,
+    disabled_plugins: Collection[str] = phases.PLUGINS,
 ) -> Services:
-    """The services of drachma's API server on a store."""
+    """The services of drachma's API server on a store, by default without plugins that need controllers."""
+    steps = phases.standard(
+        store, authoriser=access.authoriser, gates=gates, chance=chance, disabled_plugins=disabled_plugins
+    )
     return Services(
         store=store,
         committer=commit.Committer(store, _asking(chance)),
-        phases=phases.standard(store, authoriser=access.authoriser, gates=gates, chance=chance),
+        phases=steps,
         authenticator=access.authenticator,
         issuer=access.issuer,
         watches=watching.Watches(),

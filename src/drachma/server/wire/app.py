@@ -11,7 +11,7 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
-from drachma.server.pipeline import services
+from drachma.server.pipeline import phases, services
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import negotiation
@@ -65,6 +65,7 @@ class Application:
         chance: random.Random,
         gates: feature.Gates = feature.ALL,
         limits: Limits | None = None,
+        disabled_plugins: Collection[str] = phases.PLUGINS,
     ) -> None:
         self._authenticator = access.authenticator
         self._limits = limits or Limits()
@@ -74,7 +75,9 @@ class Application:
         self._is_draining = False
         self._in_flight = 0
         surface = apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store))
-        standard = services.standard(store, access=access, gates=gates, clock=clock, chance=chance)
+        standard = services.standard(
+            store, access=access, gates=gates, clock=clock, chance=chance, disabled_plugins=disabled_plugins
+        )
         self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
         self.definitions: Final = definitions.Definitions(self.dispatcher)
         self._presenter = answers.Presenter(clock)

@@ -273,7 +273,7 @@ class TestOfSecrets:
     """Tokens that secrets hold."""
 
     def token(self, tokens: AccountTokens, objects: Objects) -> str:
-        made = tokens.issue_for_secret("n", ACCOUNT, secret="s")
+        made = tokens.signer.issue_for_secret("n", ACCOUNT, secret="s")
         objects.put("secrets", "n", "s", content={"data": {"token": base64.b64encode(made.encode()).decode()}})
         return made
 

@@ -42,7 +42,7 @@ ownership  readable managed fields      create, update, status, upsert
 mutate     NamespaceLifecycle           create, upsert
            NamespaceLifecycle           delete of namespaces
            LimitRanger                  create, status, upsert of pods
-           ServiceAccount               create, upsert of pods
+           default account              create, upsert of pods
            Priority                     create, upsert of pods
            Priority                     update of pods
            DefaultTolerationSeconds     create, update, upsert of pods

@@ -1,0 +1,7 @@
+"""Service accounts: one in every namespace, the authority that their pods trust, and tokens in secrets."""
+
+from drachma.controllers.serviceaccount.accountcontroller import ServiceAccountController
+from drachma.controllers.serviceaccount.rootcertificate import RootCertificatePublisher
+from drachma.controllers.serviceaccount.tokencontroller import TokenController
+
+__all__ = ["RootCertificatePublisher", "ServiceAccountController", "TokenController"]
