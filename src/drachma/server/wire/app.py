@@ -19,7 +19,7 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.server import deadlines, definitions, mediatypes, status
-from drachma.server.access import attributes, authorization
+from drachma.server.access import attributes, authorization, impersonation
 from drachma.server.access.access import Access
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Target
@@ -68,6 +68,7 @@ class Application:
         disabled_plugins: Collection[str] = phases.PLUGINS,
     ) -> None:
         self._authenticator = access.authenticator
+        self._impersonation = impersonation.Impersonation(access.authoriser)
         self._limits = limits or Limits()
         self._deadlines = deadlines.Deadlines(self._limits.request_seconds)
         self._pace = streaming.Pace()
@@ -85,7 +86,7 @@ class Application:
         self.metrics.observe_store(store, standard.watches)
         checks = {"ping": lambda: "", "store": lambda: ""}
         checker = health.Health(checks, {"shutdown": lambda: "shutting down" if self._is_draining else ""})
-        self._nonresource = nonresource.NonResource(checker, self.metrics)
+        self._nonresource = nonresource.NonResource(checker, self.metrics, access.issuer)
 
     def drain(self) -> None:
         """Ends watches and says not to be ready; requests that come or are under way are still served."""
@@ -129,6 +130,8 @@ class Application:
     def _admit(self, request: Request, surface: apisurface.ApiSurface) -> tuple[User, routes.Route | None]:
         """Who makes a request, and where it goes; None if that is beside the resources."""
         user = self._authenticator.authenticate(request.credentials, request.path)
+        if request.has_impersonation:
+            user = self._impersonated(request, user)
         if self._in_flight >= self._limits.in_flight:
             raise status.too_many_requests("too many requests, please try again later", retry_after=1)
         route: routes.Route | None = None
@@ -142,6 +145,14 @@ class Application:
         if route is None:
             self._authorise(request, user)
         return user, route
+
+    def _impersonated(self, request: Request, user: User) -> User:
+        """The user as whom a request is made, where its headers name another one."""
+        wanted = impersonation.wanted_user(request.scope["headers"])
+        if wanted is None:
+            return user
+        what = attributes.of_path(request.method, request.path, user=user, query=request.query)
+        return self._impersonation.user(wanted, what)
 
     def _authorise(self, request: Request, user: User) -> None:
         """Refuses what no call is made of; those are the dispatcher's to refuse."""

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import drachma
 from drachma.server import mediatypes, status
+from drachma.server.access import accounttokens, openid
 from drachma.server.presentation import negotiation
 from drachma.server.surface import apisurface, discovery, openapi, resources, routes
 from drachma.server.wire import health, metrics, responses
@@ -16,6 +17,7 @@ KUBERNETES_VERSION: Final = ("1", str(resources.MINOR_VERSION))
 _AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 _PATHS: Final = (
+    openid.CONFIGURATION_PATH,
     "/api",
     "/api/v1",
     "/apis",
@@ -24,6 +26,7 @@ _PATHS: Final = (
     "/metrics",
     "/openapi/v2",
     "/openapi/v3",
+    openid.KEYS_PATH,
     "/readyz",
     "/version",
 )
@@ -32,9 +35,10 @@ _PATHS: Final = (
 class NonResource:
     """Everything that is only read and is not a resource."""
 
-    def __init__(self, checks: health.Health, numbers: metrics.Metrics) -> None:
+    def __init__(self, checks: health.Health, numbers: metrics.Metrics, tokens: accounttokens.AccountTokens) -> None:
         self._health = checks
         self._metrics = numbers
+        self._tokens = tokens
 
     def serve(self, request: Request, surface: apisurface.ApiSurface) -> responses.Response:
         """The answer, to whatever method; only versions and what is in them say that they can just be read.
@@ -52,6 +56,8 @@ class NonResource:
         if path == "/metrics":
             kind = b"text/plain; version=0.0.4; charset=utf-8"
             return responses.Response(200, self._metrics.exposition(), ((b"content-type", kind),))
+        if path in (openid.CONFIGURATION_PATH, openid.KEYS_PATH) and openid.is_served(self._tokens):
+            return self._openid(path, request)
         if path.startswith("/openapi/"):
             return _openapi(path, request, surface)
         if path in ("/api", "/apis") and _wants_aggregated(request):
@@ -67,6 +73,16 @@ class NonResource:
         if _is_routed(path):
             _admit(request, mediatypes.BODY_TYPES)
         return responses.document(200, content, request.output)
+
+    def _openid(self, path: str, request: Request) -> responses.Response:
+        """OpenID discovery, which relying parties may keep for an hour."""
+        if path == openid.KEYS_PATH:
+            content, kind = openid.keys(self._tokens), b"application/jwk-set+json"
+        else:
+            content = openid.configuration(self._tokens, server_address=_address(request))
+            kind = b"application/json"
+        headers = ((b"content-type", kind), (b"cache-control", b"public, max-age=3600"))
+        return responses.Response(200, responses.document(200, content).body, headers)
 
 
 def _content(path: str, request: Request, surface: apisurface.ApiSurface) -> Any:

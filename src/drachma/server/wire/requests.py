@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from drachma.server import status
-from drachma.server.access import authentication
+from drachma.server.access import authentication, impersonation
 from drachma.server.calls import options
 from drachma.server.calls.call import BODY_LIMIT
 from drachma.server.presentation import negotiation
@@ -57,6 +57,11 @@ class Request:
         shown = (self.scope.get("extensions") or {}).get(authentication.EXTENSION)
         user = shown[authentication.USER] if shown else None
         return authentication.Credentials(self.headers.get(b"authorization"), user)
+
+    @property
+    def has_impersonation(self) -> bool:
+        """Whether the client may want to act as somebody else."""
+        return any(name.startswith(impersonation.PREFIX) for name in self.headers)
 
     @property
     def output(self) -> negotiation.Output:
