@@ -28,42 +28,63 @@ from drachma.runtime import Surroundings, controller
 Make: TypeAlias = Callable[[Surroundings], controller.Controller]
 
 
+_SYSTEM: Final = "system:"
+_ACCOUNTS: Final = "system:serviceaccount:kube-system:"
+
+
 class Descriptor(NamedTuple):
     """One controller: its name, how it is made, and the feature without which it has nothing to do.
 
+    ``account`` is the service account that it acts as, under upstream's name, where that is not its own.
     ``is_possible`` says whether a process has what it needs.
     """
 
     name: str
     make: Make
     gate: features.Gate | None = None
+    account: str = ""
     is_possible: Callable[[Surroundings], bool] = lambda _: True
+
+    @property
+    def user(self) -> str:
+        """The user that it acts as."""
+        name = self.account or self.name
+        return name if name.startswith(_SYSTEM) else f"{_ACCOUNTS}{name}"
 
 
 ALL: Final = (
     Descriptor("deployment-controller", deployment.DeploymentController),
     Descriptor("device-taint-eviction-controller", devicetaints.DeviceTaintEviction, gate=features.Gate.DEVICE_TAINTS),
     Descriptor("disruption-controller", disruption.DisruptionController),
-    Descriptor("garbage-collector-controller", garbagecollector.GarbageCollector),
+    Descriptor("garbage-collector-controller", garbagecollector.GarbageCollector, account="generic-garbage-collector"),
     Descriptor("job-controller", job.JobController),
     Descriptor("namespace-controller", namespace.NamespaceController),
-    Descriptor("node-lifecycle-controller", nodelifecycle.NodeLifecycle),
-    Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector),
+    Descriptor("node-lifecycle-controller", nodelifecycle.NodeLifecycle, account="node-controller"),
+    Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector, account="pod-garbage-collector"),
     Descriptor("replicaset-controller", replicaset.ReplicaSetController),
-    Descriptor("resourceclaim-controller", resourceclaim.ResourceClaimController, gate=features.Gate.CORE),
+    Descriptor(
+        "resourceclaim-controller",
+        resourceclaim.ResourceClaimController,
+        gate=features.Gate.CORE,
+        account="resource-claim-controller",
+    ),
     Descriptor("resourcequota-controller", resourcequota.ResourceQuotaController),
     Descriptor(
         "root-ca-certificate-publisher-controller",
         serviceaccount.RootCertificatePublisher,
+        account="root-ca-cert-publisher",
         is_possible=lambda surroundings: bool(surroundings.credentials.authority),
     ),
-    Descriptor("serviceaccount-controller", serviceaccount.ServiceAccountController),
+    Descriptor(
+        "serviceaccount-controller", serviceaccount.ServiceAccountController, account="service-account-controller"
+    ),
     Descriptor(
         "serviceaccount-token-controller",
         serviceaccount.TokenController,
+        account="system:kube-controller-manager",
         is_possible=lambda surroundings: surroundings.credentials.mint is not None,
     ),
-    Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction),
+    Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction, account="node-controller"),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),
 )
 

@@ -3,7 +3,8 @@
 :mod:`drachma.process.embedded` runs several of them in one process, :mod:`drachma.process.standalone` one on its own.
 """
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, TypeAlias
 
 from drachma.controllers import descriptors
@@ -11,6 +12,11 @@ from drachma.node import agent, hardware
 from drachma.node.runtimes import simulated as runtime
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
+
+MANAGER: Final = "system:kube-controller-manager"
+"""Who watches for all controllers of a process."""
+
+SCHEDULER: Final = "system:kube-scheduler"
 
 Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Runs a component until it is cancelled; its informers run already."""
@@ -22,13 +28,32 @@ Component: TypeAlias = Callable[[Surroundings], Run]
 def controllers(surroundings: Surroundings, chosen: tuple[descriptors.Descriptor, ...] | None = None) -> Run:
     """Controllers, all of a cluster unless some are chosen."""
     makes = chosen if chosen is not None else descriptors.chosen(gates=surroundings.gates)
-    built = [descriptor.make(surroundings) for descriptor in makes if descriptor.is_possible(surroundings)]
-    return lambda: controller.run_all(surroundings, built)
+    built = [
+        (own, descriptor.make(own))
+        for descriptor in makes
+        if descriptor.is_possible(surroundings)
+        for own in [surroundings.acting_as(descriptor.user)]
+    ]
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            for own, controllers in _by_surroundings(built):
+                group.create_task(controller.run_all(own, controllers))
+
+    return run
+
+
+def _by_surroundings(
+    built: list[tuple[Surroundings, controller.Controller]],
+) -> Iterator[tuple[Surroundings, list[controller.Controller]]]:
+    """Controllers with the surroundings that they have in common, whose recorders are run once."""
+    for own in {id(own): own for own, _ in built}.values():
+        yield own, [each for other, each in built if other is own]
 
 
 def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> Run:
     """A scheduler, for the pods that name none unless settings say otherwise."""
-    return Scheduler(surroundings, chosen=settings).run
+    return Scheduler(surroundings.acting_as(SCHEDULER), chosen=settings).run
 
 
 def agents(surroundings: Surroundings, simulated: hardware.Hardware) -> Run:

@@ -21,6 +21,7 @@ from drachma.node import hardware
 from drachma.process import accountcredentials, apiserver, components, hosting, mergedmetrics
 from drachma.runtime import Credentials, Surroundings, clock
 from drachma.server import inprocess
+from drachma.server.access import authentication
 from drachma.server.wire import app
 from drachma.store import protocol
 
@@ -49,13 +50,21 @@ async def beside(
     host: hosting.Host, *, gates: features.Gates = features.ALL, simulated: hardware.Hardware | None = None
 ) -> None:
     """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it."""
-    async with local.LocalClient(inprocess.InProcess(host.application.dispatcher)) as client:
-        mint = accountcredentials.mint(host.application.dispatcher.services.issuer.signer)
+    dispatcher = host.application.dispatcher
+
+    def client_of(user: str) -> Client:
+        return local.LocalClient(inprocess.InProcess(dispatcher, user=authentication.component(user)))
+
+    async with local.LocalClient(
+        inprocess.InProcess(dispatcher, user=authentication.component(components.MANAGER))
+    ) as client:
+        mint = accountcredentials.mint(dispatcher.services.issuer.signer)
         surroundings = Surroundings(
             client,
             gates=gates,
             registry=host.application.metrics.registry,
             credentials=Credentials(host.authority.decode(), mint),
+            clients=client_of,
         )
         parts = components.ALL
         if simulated is not None:

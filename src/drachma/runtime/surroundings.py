@@ -4,9 +4,9 @@ Controllers and schedulers are made with it. Who composes a process makes one an
 tests make one on a clock and a chance of their own.
 """
 
-import functools
 import random
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import prometheus_client
 
@@ -28,6 +28,10 @@ class Credentials(NamedTuple):
     mint: Mint | None = None
 
 
+Clients: TypeAlias = Callable[[str], protocol.Client]
+"""The client of a component, by the name of the user that it is."""
+
+
 class Surroundings:
     """Shared by all components of a process; ``registry`` is where they count."""
 
@@ -41,8 +45,10 @@ class Surroundings:
         registry: prometheus_client.CollectorRegistry | None = None,
         gates: features.Gates = features.ALL,
         credentials: Credentials | None = None,
+        clients: Clients | None = None,
+        queues: queuemetrics.Metrics | None = None,
     ) -> None:
-        """``shared`` are the informers, where components beside these have them already."""
+        """``shared`` are the informers, and ``queues`` the metrics, where components beside these have them already."""
         self.client: Final = client
         self.clock: Final = time or clock.SystemClock()
         self.chance: Final = chance or random.Random()
@@ -50,6 +56,8 @@ class Surroundings:
         self.registry: Final = registry or prometheus_client.CollectorRegistry()
         self.gates: Final = gates
         self.credentials: Final = credentials or Credentials()
+        self._clients: Final = clients
+        self._queues = queues
         self.recorders: Final[dict[str, events.Recorder]] = {}
 
     def with_registry(self, registry: prometheus_client.CollectorRegistry) -> "Surroundings":
@@ -62,12 +70,30 @@ class Surroundings:
             registry=registry,
             gates=self.gates,
             credentials=self.credentials,
+            clients=self._clients,
         )
 
-    @functools.cached_property
+    def acting_as(self, user: str) -> "Surroundings":
+        """The same for a component that is somebody, where components are; its events are recorded apart."""
+        if self._clients is None:
+            return self
+        return Surroundings(
+            self._clients(user),
+            shared=self.informers,
+            time=self.clock,
+            chance=self.chance,
+            registry=self.registry,
+            gates=self.gates,
+            credentials=self.credentials,
+            queues=self.queues,
+        )
+
+    @property
     def queues(self) -> queuemetrics.Metrics:
         """The metrics of work queues."""
-        return queuemetrics.Metrics(self.registry)
+        if self._queues is None:
+            self._queues = queuemetrics.Metrics(self.registry)
+        return self._queues
 
     def recorder(self, component: str) -> events.Recorder:
         """The recorder of a component; whoever runs the components runs it."""

@@ -4,7 +4,6 @@ from typing import Final
 
 from drachma import errors
 from drachma.api import configmap, meta, namespace
-from drachma.client import patches
 from drachma.runtime import Surroundings, controller, informer, workqueue
 
 NAME: Final = "kube-root-ca.crt"
@@ -57,16 +56,20 @@ class RootCertificatePublisher:
             if current is None:
                 await self._client.create(self._made(name))
             elif dict(current.data) != self._data or not _has_description(current):
-                content = {"metadata": {"annotations": _DESCRIPTION}, "data": self._data}
-                gone = dict.fromkeys(set(current.data) - set(self._data))
-                patch = patches.merge({**content, "data": {**gone, **self._data}})
-                await self._client.patch(configmap.ConfigMap, NAME, patch=patch, namespace=name)
-        except (errors.ObjectExistsError, errors.ObjectNotFoundError):
+                await self._rewrite(name)
+        except (errors.ObjectExistsError, errors.ObjectNotFoundError, errors.ObjectConflictError):
             # The informer is behind, or the namespace has gone: whatever happened comes here again.
             pass
         except errors.ForbiddenError:
             if (current_place := self._namespaces.get(name)) is not None and current_place.status.phase == "Active":
                 raise
+
+    async def _rewrite(self, name: str) -> None:
+        document = await self._client.get_document(configmap.ConfigMap, NAME, namespace=name)
+        metadata = document["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), **_DESCRIPTION}
+        changed = {**document, "metadata": {**metadata, "annotations": annotations}, "data": self._data}
+        await self._client.update_document(configmap.ConfigMap, changed)
 
     def _made(self, name: str) -> configmap.ConfigMap:
         metadata = meta.ObjectMeta(name=NAME, namespace=name, annotations=_DESCRIPTION)

@@ -64,7 +64,8 @@ class TokenController:
                 )
             else:
                 await self._fill(holder, account)
-        except errors.ObjectNotFoundError:
+        except (errors.ObjectNotFoundError, errors.ObjectConflictError):
+            # The informer is behind: what has changed comes here again.
             pass
 
     async def _fill(self, holder: secret.Secret, account: serviceaccount.ServiceAccount) -> None:
@@ -78,9 +79,13 @@ class TokenController:
         has_uid = (holder.metadata.annotations or {}).get(ACCOUNT_UID) == account.metadata.uid
         if not changed and has_uid:
             return
-        content = {"metadata": {"annotations": {ACCOUNT_UID: account.metadata.uid}}, "data": changed}
-        patch = patches.merge(content, preconditions=patches.unchanged(holder))
-        await self._client.patch(secret.Secret, name, patch=patch, namespace=namespace)
+        document = await self._client.get_document(secret.Secret, name, namespace=namespace)
+        metadata = document["metadata"]
+        annotations = {**(metadata.get("annotations") or {}), ACCOUNT_UID: account.metadata.uid}
+        # Written on the version that was looked at, or not at all.
+        metadata = {**metadata, "annotations": annotations, "resourceVersion": holder.metadata.resource_version}
+        data = {**(document.get("data") or {}), **changed}
+        await self._client.update_document(secret.Secret, {**document, "metadata": metadata, "data": data})
 
 
 def _account(holder: secret.Secret) -> str:

@@ -121,6 +121,15 @@ def certificate_user(certificate: Mapping[str, Any], encoded: bytes) -> User | N
     )
 
 
+def component(name: str) -> User:
+    """A component in the server's own process, which need not show anything."""
+    account = name.removeprefix(accounts.PREFIX)
+    if name == ADMIN.name or account == name:
+        return ADMIN if name == ADMIN.name else with_group(User(name=name))
+    namespace, _, name = account.partition(":")
+    return with_group(accounts.account_user(namespace, accounts.Reference(name), {}))
+
+
 def with_group(user: User) -> User:
     """A user who has shown who that is; all of them are in one group."""
     if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
