@@ -72,11 +72,11 @@ LINES: Final[dict[str, dict[str, str]]] = {
             )
         },
     },
+    "policy": {"authn-certificate-server-only": "a certificate that is no good ends the TLS handshake"},
 }
 
 POLICY_AREAS: Final[dict[str, str]] = {
     "admission": "not built yet",
-    "authn": "not built yet",
     "crd": "not built yet",
     "gc": "not built yet",
     "managedfields": "not built yet",

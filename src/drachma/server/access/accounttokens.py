@@ -7,6 +7,7 @@ remembers verdicts for ten seconds.) Tokens that secrets hold are in :mod:`drach
 """
 
 import base64
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -27,6 +28,7 @@ _LEEWAY: Final = timedelta(minutes=1)
 _REMEMBERED: Final = 4096
 """Signatures that are remembered: to verify one takes some tens of microseconds."""
 
+_ENCODED: Final = re.compile(r"[A-Za-z0-9_-]*")
 _BAD_SIGNATURE: Final = "go-jose/go-jose: error in cryptographic primitive"
 _INVALIDATED: Final = "service account token has been invalidated"
 
@@ -147,31 +149,17 @@ class AccountTokens:
     def _verified(self, token: str) -> _Claims | None:
         """The claims of a token that somebody trusted has signed; None if it does not say that it is ours."""
         claims = self._signed.get(token)
-        if claims is None and self._is_ours(token):
-            claims = self._verify(token)
-            if claims is not None:
-                if len(self._signed) >= _REMEMBERED:
-                    self._signed.clear()
-                self._signed[token] = claims
+        if claims is None:
+            envelope = _read(token)
+            if envelope is None or envelope.issuer not in (*self.issuers, secrettokens.ISSUER):
+                return None
+            claims = self._verify(token, envelope.key_id)
+            if len(self._signed) >= _REMEMBERED:
+                self._signed.clear()
+            self._signed[token] = claims
         return claims
 
-    def _is_ours(self, token: str) -> bool:
-        """Whether a token says, without proof, that one of ours issued it."""
-        parts = token.split(".")
-        if len(parts) != 3:
-            return False
-        try:
-            payload = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
-            issuer = msgspec.json.decode(payload, type=secrettokens.Claims).iss
-        except (ValueError, msgspec.MsgspecError):
-            return False
-        return issuer in self.issuers or issuer == secrettokens.ISSUER
-
-    def _verify(self, token: str) -> _Claims | None:
-        try:
-            key_id = self._jws.get_unverified_header(token).get("kid", "")
-        except jwt.InvalidTokenError:
-            return None
+    def _verify(self, token: str, key_id: str) -> _Claims:
         keys = self.keys.trusted if not key_id else [key for key in self.keys.trusted if key.id == key_id]
         if not keys:
             raise RefusedTokenError("invalid signature, no keys found")
@@ -215,6 +203,31 @@ class AccountTokens:
             raise RefusedTokenError(_INVALIDATED)
         differs = f"{kind} UID ({{}}) does not match service account {kind} ref claim ({{}})"
         _check(stored, reference, now, gone=_INVALIDATED, differs=differs)
+
+
+class _Envelope(NamedTuple):
+    """What a token says of itself, without proof: who issued it, and which key it is signed with."""
+
+    issuer: str
+    key_id: str
+
+
+class _Header(msgspec.Struct, frozen=True):
+    kid: str = ""
+
+
+def _read(token: str) -> _Envelope | None:
+    """The envelope of what looks like a token; None for what does not."""
+    parts = token.split(".")
+    if len(parts) != 3 or not all(_ENCODED.fullmatch(part) and len(part) % 4 != 1 for part in parts):
+        return None
+    header, payload = (base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)) for part in parts[:2])
+    try:
+        return _Envelope(
+            msgspec.json.decode(payload, type=secrettokens.Claims).iss, msgspec.json.decode(header, type=_Header).kid
+        )
+    except msgspec.MsgspecError:
+        return None
 
 
 def _check(stored: record.Record, reference: Reference, now: datetime, *, gone: str, differs: str) -> None:
