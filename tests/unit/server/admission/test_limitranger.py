@@ -114,3 +114,18 @@ async def test_limits_are_for_new_pods_of_their_namespace(server: Client) -> Non
     assert answer.code == 200
     elsewhere = await server.call("POST", PODS.replace("default", "other"), a_pod("p"))
     assert elsewhere.body["spec"]["containers"][0]["resources"] == {}
+
+
+async def test_volume_claims_have_bounds(server: Client) -> None:
+    await limits(server, {"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}, "max": {"storage": "2Gi"}})
+    path = "/api/v1/namespaces/default/persistentvolumeclaims"
+    answers = []
+    for size in ("512Mi", "1Gi", "3Gi"):
+        resources = {"requests": {"storage": size}}
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": resources}
+        answers.append(await server.call("POST", path, {"metadata": {"name": "v"}, "spec": spec}))
+    assert [answer.code for answer in answers] == [403, 201, 403]
+    assert answers[2].body["message"] == (
+        'persistentvolumeclaims "v" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, '
+        "but request is 3Gi"
+    )

@@ -177,3 +177,22 @@ async def test_a_quota_may_change_in_the_commit_that_charges_it(server: Client, 
         await made.commit([creation, change] if is_charged_first else [change, creation])
     assert await used(server) == {DEVICES: "2"}
     assert (await server.call("GET", f"{QUOTAS}/q")).body["metadata"]["labels"] == {"a": "b"}
+
+
+async def test_storage_is_charged_by_class(server: Client) -> None:
+    gold = "gold.storageclass.storage.k8s.io/requests.storage"
+    await quota(server, {"requests.storage": "3Gi", gold: "1Gi", "persistentvolumeclaims": "5"})
+    path = "/api/v1/namespaces/default/persistentvolumeclaims"
+
+    def claim_of(name: str, size: str, **spec: str) -> dict[str, Any]:
+        resources = {"requests": {"storage": size}}
+        return {"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources, **spec}}
+
+    assert (await server.call("POST", path, claim_of("a", "1Gi", storageClassName="gold"))).code == 201
+    refused = await server.call("POST", path, claim_of("b", "1Gi", storageClassName="gold"))
+    assert refused.body["message"] == (
+        f'persistentvolumeclaims "b" is forbidden: exceeded quota: q, requested: {gold}=1Gi, used: {gold}=1Gi, '
+        f"limited: {gold}=1Gi"
+    )
+    assert (await server.call("POST", path, claim_of("c", "2Gi"))).code == 201
+    assert await used(server) == {"requests.storage": "3Gi", gold: "1Gi", "persistentvolumeclaims": "2"}
