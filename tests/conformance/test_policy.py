@@ -27,7 +27,7 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     cases = [
         cast(Line, item.callspec.params["case"])
         for item in request.session.items
-        if isinstance(item, pytest.Function) and item.originalname == test_policy.__name__
+        if isinstance(item, pytest.Function) and item.path == pathlib.Path(__file__)
     ]
     base = tmp_path_factory.getbasetemp()
     # Workers of one run have folders beside each other.

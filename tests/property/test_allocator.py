@@ -18,9 +18,7 @@ from drachma.api import codec, resourceclaim, resourceslice
 from tests.property import allocator_oracle, allocator_worlds
 from tests.property.allocator_worlds import World
 
-_RELAXED = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+_RELAXED = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 _NO_LIMITS = allocator.Limits()

@@ -84,7 +84,7 @@ def _devices(catalog: allocator.Catalog, state: allocator.AllocatedState, node: 
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(OPERATIONS)
 def test_each_fork_is_as_if_built_from_scratch(operations: list[tuple[int, object]]) -> None:
     worlds = [World(allocator.Catalog(), allocator.AllocatedState(consumable_capacity=True))]

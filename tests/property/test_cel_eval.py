@@ -62,7 +62,6 @@ def oracle_value(text: str, bindings: dict[str, Any]) -> Any:
     return oracle_plain(found)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(["bool", "int", "uint", "double", "string", "ints", "map"]).flatmap(expressions.expression),
     expressions.BINDINGS,
@@ -73,7 +72,7 @@ def test_an_independent_implementation_agrees(text: str, bindings: dict[str, Any
     assert (None if failed else plain(result.value)) == oracle_value(text, bindings)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(expressions.expression(), expressions.BINDINGS)
 def test_generated_code_and_machine_agree(text: str, bindings: dict[str, Any]) -> None:
     compiled = program.compile_expression(text, ENV)
@@ -128,7 +127,6 @@ _EMPTY: Final[dict[str, Any]] = {"attributes": {}, "capacity": {}, "allow": Fals
 _OTHER: Final[dict[str, Any]] = {**_EMPTY, "attributes": {"other/c": resourceslice.DeviceAttribute(int_value=1)}}
 
 
-@settings(deadline=None)
 @given(expressions.device_expression(), _DEVICES, _DEVICES)
 @example("cel.bind(x, device.attributes, x.o.a == 1)", _EMPTY, _OTHER)
 def test_what_is_not_read_does_not_matter(text: str, one: dict[str, Any], other: dict[str, Any]) -> None:
@@ -147,7 +145,7 @@ def test_what_is_not_read_does_not_matter(text: str, one: dict[str, Any], other:
     assert compiled.evaluate(make_device(one)) == compiled.evaluate(make_device(mixed))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(expressions.device_expression(), _DEVICES)
 def test_generated_code_and_machine_agree_on_devices(text: str, form: dict[str, Any]) -> None:
     try:

@@ -76,13 +76,13 @@ def run(text: str, env: environment.Environment) -> checker.Checked | None:
     return checked
 
 
-@hypothesis.settings(max_examples=400, deadline=None)
+@hypothesis.settings(max_examples=400)
 @hypothesis.given(text=st.one_of(soup, mixed, noise), env=st.sampled_from(ENVIRONMENTS))
 def test_any_text(text: str, env: environment.Environment) -> None:
     run(text, env)
 
 
-@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.settings(max_examples=300)
 @hypothesis.given(text=expressions, env=st.sampled_from(ENVIRONMENTS))
 def test_expressions(text: str, env: environment.Environment) -> None:
     parsed = parser.parse(text, env.macros)

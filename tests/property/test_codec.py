@@ -58,7 +58,7 @@ def _values(info: inspect.Type) -> st.SearchStrategy[Any]:
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in scheme.KINDS])
 @hypothesis.given(data=st.data())
-@hypothesis.settings(max_examples=25, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.settings(max_examples=25, suppress_health_check=list(hypothesis.HealthCheck))
 def test_round_trips(kind: scheme.Kind, data: st.DataObject) -> None:
     stored: meta.Object = data.draw(values_of(kind.model))
     document = codec.encode(stored)
@@ -72,7 +72,7 @@ def test_round_trips(kind: scheme.Kind, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in scheme.KINDS if kind.complete])
 @hypothesis.given(data=st.data())
-@hypothesis.settings(max_examples=25, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.settings(max_examples=25, suppress_health_check=list(hypothesis.HealthCheck))
 def test_versions_settle_after_one_conversion(kind: scheme.Kind, data: st.DataObject) -> None:
     """What v1beta1 cannot say is normalised by the first conversion; every later one changes nothing."""
     stored: meta.Object = data.draw(values_of(kind.model))

@@ -12,9 +12,7 @@ from drachma.claims import identity
 from tests.property import allocator_oracle, allocator_worlds
 from tests.property.allocator_worlds import World
 
-_RELAXED = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+_RELAXED = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 _NODE = allocator.Node("n")
 
 

@@ -161,7 +161,7 @@ _NAMES: list[dict[str, str]] = [
 """Other names for items and managers: writes that only differ in them are alike, or nearly so."""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.one_of(
         st.tuples(st.just("ResourceClaim"), _steps(_CLAIMS)),

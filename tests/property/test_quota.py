@@ -16,7 +16,7 @@ from drachma.client import patches, target
 from drachma.controllers.resourcequota import ResourceQuotaController
 from tests.unit.controllers import worlds
 
-SETTINGS = hypothesis.settings(max_examples=25, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+SETTINGS = hypothesis.settings(max_examples=25, suppress_health_check=list(hypothesis.HealthCheck))
 
 MAPS = target.metadata_of("", "v1", plural="configmaps", kind="ConfigMap", namespaced=True)
 HERE: dict[str, Any] = {"namespace": "default"}

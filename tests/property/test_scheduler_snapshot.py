@@ -212,7 +212,7 @@ def fresh() -> Snapshot:
     return snapshot
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(STEPS)
 def test_each_fork_is_as_if_only_its_own_history_happened(steps: list[tuple[int, Any, int]]) -> None:
     snapshots = [fresh()]

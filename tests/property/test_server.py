@@ -24,7 +24,7 @@ POD_RESOURCE = served.CATALOG.find("", "v1", plural="pods")
 assert POD_RESOURCE is not None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(before=ACTS, after=ACTS, selector=SELECTORS)
 def test_a_watcher_ends_up_with_the_list(before: Any, after: Any, selector: str) -> None:
     async def run() -> None:
@@ -55,7 +55,7 @@ def test_a_watcher_ends_up_with_the_list(before: Any, after: Any, selector: str)
     asyncio.run(run())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(acts=ACTS, limit=st.integers(1, 4), selector=SELECTORS)
 def test_pages_make_the_whole(acts: Any, limit: int, selector: str) -> None:
     async def run() -> None:

@@ -379,4 +379,4 @@ async def _read(watch: store.Watch, count: int) -> Sequence[store.Event]:
 
 
 TestStoreModel = StoreMachine.TestCase
-TestStoreModel.settings = hypothesis.settings(max_examples=30, stateful_step_count=40, deadline=None)
+TestStoreModel.settings = hypothesis.settings(max_examples=30, stateful_step_count=40)

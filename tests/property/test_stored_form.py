@@ -24,7 +24,7 @@ _KINDS = st.sampled_from(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(made=values_of(resourceclaim.ResourceClaim) | values_of(resourceslice.ResourceSlice))
 def test_the_canonical_form_looks_at_every_value(made: Any) -> None:
     canonical = defaults.canonical(made)
@@ -55,7 +55,7 @@ def _canonical(value: Any) -> Any:
             return value
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_what_fits_needs_no_words(data: st.DataObject) -> None:
     kind = served.schema(*data.draw(_KINDS))
@@ -63,7 +63,7 @@ def test_what_fits_needs_no_words(data: st.DataObject) -> None:
     assert decodeerrors.explain(document, kind) == decodeerrors.explained(document, kind)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(data=st.data())
 def test_every_unknown_field_is_found(data: st.DataObject) -> None:
     kind = served.schema(*data.draw(_KINDS))

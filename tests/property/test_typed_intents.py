@@ -19,7 +19,7 @@ from tests.unit.server import client
 
 Claim = resourceclaim.ResourceClaim
 FINALIZER = "resource.kubernetes.io/delete-protection"
-SETTINGS = hypothesis.settings(max_examples=25, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+SETTINGS = hypothesis.settings(max_examples=25, suppress_health_check=list(hypothesis.HealthCheck))
 
 NAMES = st.sampled_from(["a", "b", "", "Not A Name"])
 USERS = st.sampled_from(["p", "q"]).map(

@@ -6,13 +6,15 @@ complete kind does not have are ignored, as an API server does by default; :func
 """
 
 import functools
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from drachma import errors
 from drachma.api import conversion, hooks, meta, scheme, shape
 from drachma.api.struct import ABSENT_TEXT, Struct
+
+_ViewT = TypeVar("_ViewT")
 
 _ENVELOPE = frozenset({"apiVersion", "kind"})
 _encoder = msgspec.json.Encoder(enc_hook=hooks.encode)
@@ -43,13 +45,20 @@ def decode(document: Any) -> meta.Object:
     api_version, kind = type_of(document)
     model = kind.shape(api_version)
     try:
-        wire = msgspec.convert(document, model, dec_hook=hooks.decode)
+        return conversion.to_memory(view(document, model))
+    except errors.DecodeError as error:
+        raise errors.DecodeError(f"{title(document)}: {error}") from None
+
+
+def view(document: Any, model: type[_ViewT]) -> _ViewT:
+    """A document of the API, or a part of one, as a struct that has some of its fields; null is absent."""
+    try:
+        return msgspec.convert(document, model, dec_hook=hooks.decode)
     except msgspec.ValidationError:
         examined = shape.examine(document, model, known=_ENVELOPE)
         if examined.mismatches:
-            raise errors.DecodeError(f"{title(document)}: " + "; ".join(map(str, examined.mismatches))) from None
-        wire = msgspec.convert(examined.document, model, dec_hook=hooks.decode)
-    return conversion.to_memory(wire)
+            raise errors.DecodeError("; ".join(map(str, examined.mismatches))) from None
+        return msgspec.convert(examined.document, model, dec_hook=hooks.decode)
 
 
 def unknown_fields(document: Any) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ _pods = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(clusters(), _pods)
 def test_classes_decide_as_single_nodes_would(world: World, wanted: list[tuple[int, str, str, str]]) -> None:
     for number, (count, model, cpu, zone) in enumerate(wanted):

@@ -17,7 +17,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(OPERATIONS)
 def test_forks_are_as_deep_copies_are(operations: list[tuple[str, int, int]]) -> None:
     maps = [forkmap.ForkMap[int, list[int]](copy=list)]

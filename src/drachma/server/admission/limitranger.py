@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-import msgspec
-
 from drachma.accounting import limitranges
-from drachma.api import hooks, limitrange, persistentvolumeclaim, pod
+from drachma.api import codec, limitrange, persistentvolumeclaim, pod
 from drachma.server.admission import podspecs
 from drachma.server.admission.proposal import Proposal
 from drachma.server.reads.reader import Reader
@@ -96,4 +94,4 @@ def _with_defaults(spec: podspecs.Spec, limits: _Amounts, requests: _Amounts) ->
 
 
 def _read(document: Mapping[str, Any], model: Any) -> Any:
-    return msgspec.convert(document, model, dec_hook=hooks.decode)
+    return codec.view(document, model)

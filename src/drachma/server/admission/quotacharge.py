@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma.accounting.quota import amounts
-from drachma.api import hooks, resourcequota
+from drachma.api import codec, resourcequota
 from drachma.server.ownership import fieldset, managedfields, managers
 from drachma.store import record
 from drachma.values import quantity
@@ -76,4 +76,4 @@ class QuotaCharge(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(document: Mapping[str, Any]) -> resourcequota.ResourceQuota:
     """A stored quota."""
-    return msgspec.convert(document, resourcequota.ResourceQuota, dec_hook=hooks.decode)
+    return codec.view(document, resourcequota.ResourceQuota)

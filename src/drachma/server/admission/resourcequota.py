@@ -8,11 +8,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-import msgspec
-
 from drachma.accounting import extendedresources
 from drachma.accounting.quota import charging, evaluator, evaluators
-from drachma.api import deviceclass, hooks, meta, pod, resourceclaim
+from drachma.api import codec, deviceclass, meta, pod, resourceclaim
 from drachma.server.admission import quotacharge
 from drachma.server.admission.proposal import Get, Proposal
 from drachma.server.reads.reader import Reader
@@ -104,4 +102,4 @@ class _Facts:
 
 
 def _read(document: Any, model: type[_T]) -> _T:
-    return msgspec.convert(document, model, dec_hook=hooks.decode)
+    return codec.view(document, model)

@@ -49,6 +49,8 @@ _PACKAGE: Final = notation.Types(
     uses=(metatypes.META, references.REFERENCES, core.TYPES),
 )
 
+_EVENT: Final = _PACKAGE.object("Event")
+
 _NAMES: Final = {
     "deprecatedCount": "count",
     "deprecatedFirstTimestamp": "firstTimestamp",
@@ -73,7 +75,9 @@ class EventStrategy(core.EventStrategy):
         return core.KIND
 
     def settled(self, fields: Document, write: Write) -> Document:
-        return _renamed(super().settled(fields, write), _NAMES)
+        # A field that this shape does not have must not become one that the stored shape has.
+        own = {field: value for field, value in super().settled(fields, write).items() if field in _EVENT.fields}
+        return _renamed(own, _NAMES)
 
     def convert(self, document: Mapping[str, Any], version: str) -> Mapping[str, Any]:
         api_version = self._api_versions[version]
@@ -136,7 +140,7 @@ KIND: Final = Kind(
     kind="Event",
     namespaced=True,
     short_names=("ev",),
-    schemas={"v1": _PACKAGE.object("Event")},
+    schemas={"v1": _EVENT},
     stored_as="events",
     traits=resources.Traits(creates_on_update=True, has_dependents=False),
     layout=layout.Layout(core.KIND.layout.columns, _cells),
