@@ -105,7 +105,9 @@ class Permissions:
 
 def missing(owned: Sequence[Rule], granted: Sequence[Rule]) -> tuple[Rule, ...]:
     """Of what some rules allow, what others do not: rules of one verb, resource and name each."""
-    return tuple(atom for rule in granted for atom in _atoms(rule) if not any(_includes(each, atom) for each in owned))
+    same = frozenset(owned)
+    others = [rule for rule in granted if rule not in same]
+    return tuple(atom for rule in others for atom in _atoms(rule) if not any(_includes(each, atom) for each in owned))
 
 
 def compact(rules: Iterable[Rule]) -> tuple[Rule, ...]:
