@@ -13,6 +13,7 @@ from drachma.api import gates as feature
 from drachma.server import bootstrap
 from drachma.server.access import access, authentication, authorization
 from drachma.server.pipeline import phases
+from drachma.server.user import User
 from drachma.server.wire import app
 from drachma.store import memory, protocol
 
@@ -56,12 +57,19 @@ class Raw(NamedTuple):
 
 
 class Client:
-    """Talks to one application as its admin."""
+    """Talks to one application, as its admin unless it shows another token."""
 
-    def __init__(self, application: app.Application, clock: Clock, store: protocol.Store) -> None:
+    def __init__(
+        self, application: app.Application, clock: Clock, store: protocol.Store, *, token: str = TOKEN
+    ) -> None:
         self.app = application
         self.clock = clock
         self.store = store
+        self._token = token
+
+    def showing(self, token: str) -> "Client":
+        """A client of the same application that shows another token."""
+        return Client(self.app, self.clock, self.store, token=token)
 
     async def call(
         self,
@@ -121,7 +129,7 @@ class Client:
         self, method: str, path: str, *, content_type: str = "", headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
         path, _, query = path.partition("?")
-        given = {"authorization": f"Bearer {TOKEN}", "content-type": content_type, **(headers or {})}
+        given = {"authorization": f"Bearer {self._token}", "content-type": content_type, **(headers or {})}
         return {
             "type": "http",
             "method": method,
@@ -203,13 +211,14 @@ async def start(
     limits: app.Limits | None = None,
     authoriser: authorization.Authoriser | None = None,
     disabled_plugins: Collection[str] = phases.PLUGINS,
+    users: Mapping[str, User] | None = None,
 ) -> Client:
-    """A client of a fresh server with what every cluster has."""
+    """A client of a fresh server with what every cluster has; ``users`` are others beside the admin, by token."""
     clock = Clock()
     place = store if store is not None else memory.MemoryStore()
     application = app.Application(
         place,
-        access.plain(place, clock=clock, tokens={TOKEN: authentication.ADMIN}, authoriser=authoriser),
+        access.plain(place, clock=clock, tokens={TOKEN: authentication.ADMIN, **(users or {})}, authoriser=authoriser),
         clock=clock,
         chance=random.Random(7),
         gates=gates,

@@ -35,6 +35,16 @@ def of(pod: Document) -> Iterator[Reference]:
     yield from _claims(pod, spec)
 
 
+def audiences(pod: Document) -> frozenset[str]:
+    """For whom a pod mounts tokens of its service account; an empty text is the API server itself."""
+    return frozenset(
+        source["serviceAccountToken"].get("audience", "")
+        for volume in (pod.get("spec") or {}).get("volumes") or ()
+        for source in (volume.get("projected") or {}).get("sources") or ()
+        if source.get("serviceAccountToken") is not None
+    )
+
+
 def _of_container(container: Document) -> Iterator[Reference]:
     for source in container.get("envFrom") or ():
         yield from _named(SECRETS, source.get("secretRef"))

@@ -34,12 +34,14 @@ from drachma.server import status
 from drachma.server.access import authorization
 from drachma.server.admission import (
     defaulttolerationseconds,
+    escalation,
     limitranger,
     mutatingadmissionpolicy,
     mutatingadmissionwebhook,
     mutationchain,
     namespacelifecycle,
     nodedeclaredfeatures,
+    noderestriction,
     podspecs,
     priority,
     resourcequota,
@@ -50,7 +52,7 @@ from drachma.server.admission import (
 )
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call
-from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions
+from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions, upsert
 from drachma.server.pipeline.answer import Answer
 from drachma.server.reads.reader import Reader
 
@@ -245,6 +247,8 @@ def standard(
         mutatingadmissionpolicy.MutatingAdmissionPolicy(store, authoriser), mutating_webhooks, again=look_again
     )
     birth = identity.Birth(chance)
+    restriction = noderestriction.NodeRestriction(store, authoriser)
+    escalations = escalation.Escalation(store, authoriser)
     phases = Phases(
         (
             Phase(
@@ -275,12 +279,16 @@ def standard(
                     Step("LimitRanger", limits.admit, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
                     Step("default account", serviceaccount.name_account, on=_NEW, of=podspecs.PODS),
                     Step(ACCOUNTS, accounts.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
+                    Step("NodeRestriction", restriction.admit, on=_STORES, of=noderestriction.KINDS),
+                    RemovalStep("NodeRestriction", restriction.admit_removal, of=noderestriction.KINDS),
                     Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
                     Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
                     Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("MutationChain", mutations.admit, on=_STORES, needs_cluster=True),
                     RemovalStep("MutatingAdmissionWebhook", mutating_webhooks.admit_removal),
+                    Step("escalation", escalations.admit_role, on=_WHOLE, of=escalation.ROLES),
+                    Step("escalation", escalations.admit_binding, on=_WHOLE, of=escalation.BINDINGS),
                     Step("times of owners", fieldowners.keep_times, on=_CHANGES),
                 ),
             ),
@@ -304,6 +312,7 @@ def standard(
                 "check",
                 (
                     RemovalStep("preconditions", preconditions.check_removal),
+                    Step("leave to create", upsert.Upsert(authoriser).check, on=_UPSERT),
                     Step("LimitRanger", limits.validate, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
                     Step("LimitRanger", limits.validate, on=_WHOLE, of=limitranger.VOLUME_CLAIMS, needs_cluster=True),
                     Step(ACCOUNTS, accounts.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),

@@ -18,6 +18,7 @@ from drachma.server.surface import resources
 from drachma.server.surface.consultation import Consultation
 from drachma.server.user import User
 from drachma.store import record
+from drachma.validation import context
 
 _T = TypeVar("_T")
 
@@ -101,10 +102,14 @@ class Lookup(Protocol):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """What strategies may depend on besides their kind; ``interner`` is where like objects share what they have."""
+    """What strategies may depend on besides their kind; ``interner`` is where like objects share what they have.
+
+    ``status_authorizer`` says what the author of a write may do to parts of a claim's status; without it, everything.
+    """
 
     gates: feature.Gates
     store: Lookup
+    status_authorizer: Callable[[Write], context.Authorizer] | None = None
     interner: parts.Interner = msgspec.field(default_factory=parts.Interner)
 
 

@@ -8,6 +8,7 @@ that were accepted finish.
 
 import asyncio
 import contextlib
+import functools
 import logging
 import random
 import time
@@ -21,6 +22,7 @@ from drachma.api import gates as feature
 from drachma.server import deadlines, definitions, mediatypes, status
 from drachma.server.access import attributes, authorization, impersonation
 from drachma.server.access.access import Access
+from drachma.server.authorisers import claimstatus
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
@@ -75,7 +77,12 @@ class Application:
         self._chance = chance
         self._is_draining = False
         self._in_flight = 0
-        surface = apisurface.ApiSurface(builtin.KINDS, environment=Environment(gates=gates, store=store))
+        environment = Environment(
+            gates=gates,
+            store=store,
+            status_authorizer=functools.partial(claimstatus.StatusAuthorizer, access.authoriser),
+        )
+        surface = apisurface.ApiSurface(builtin.KINDS, environment=environment)
         standard = services.standard(
             store, access=access, gates=gates, clock=clock, chance=chance, disabled_plugins=disabled_plugins
         )

@@ -43,12 +43,16 @@ mutate     NamespaceLifecycle           create, upsert
            NamespaceLifecycle           delete of namespaces
            LimitRanger                  create, status, upsert of pods
            default account              create, upsert of pods
+           NodeRestriction              create, update, status, upsert, bind, finalizers of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/resourceslices, storage.k8s.io/csinodes
+           NodeRestriction              delete of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/resourceslices, storage.k8s.io/csinodes
            Priority                     create, upsert of pods
            Priority                     update of pods
            DefaultTolerationSeconds     create, update, upsert of pods
            RuntimeClass                 create, upsert of pods
            MutationChain                create, update, status, upsert, bind, finalizers
            MutatingAdmissionWebhook     delete
+           escalation                   create, update, upsert of rbac.authorization.k8s.io/clusterroles, rbac.authorization.k8s.io/roles
+           escalation                   create, update, upsert of rbac.authorization.k8s.io/clusterrolebindings, rbac.authorization.k8s.io/rolebindings
            times of owners              update, status
 prepare    generated name               create
            uid and time                 create, upsert
@@ -57,6 +61,7 @@ validate   kind                         create, upsert
            kind                         update
            kind                         status
 check      preconditions                delete
+           leave to create              upsert
            LimitRanger                  create, status, upsert of pods
            LimitRanger                  create, update, upsert of persistentvolumeclaims
            Priority                     create, update, upsert of scheduling.k8s.io/priorityclasses
@@ -70,7 +75,7 @@ quota      ResourceQuota                create, upsert
            ResourceQuota                update, status of persistentvolumeclaims, pods, \
 resource.k8s.io/resourceclaims, services
 audit      -
-"""
+"""  # noqa: E501 - as it is printed
 
 
 class Act(NamedTuple):

@@ -30,6 +30,7 @@ class DeviceStrategy:
         self._kind: scheme.Kind = resource.model
         self._gates = environment.gates
         self._store = environment.store
+        self._status_authorizer = environment.status_authorizer
         self._served = {version: resource.api_version(version) for version in resource.versions}
         self._api_version = self._served[resource.versions[0]]
         self._schema = resource.schema(resource.versions[0])
@@ -120,7 +121,13 @@ class DeviceStrategy:
     def _context(self, write: Write) -> context.Context:
         labels = self._namespace_labels(write) if self._resource.namespaced else None
         api_version = self._served[write.version]
-        return context.Context(now=write.now, gates=self._gates, api_version=api_version, namespace_labels=labels)
+        return context.Context(
+            now=write.now,
+            gates=self._gates,
+            api_version=api_version,
+            namespace_labels=labels,
+            authorizer=self._status_authorizer(write) if self._status_authorizer is not None else None,
+        )
 
     def _namespace_labels(self, write: Write) -> Mapping[str, str]:
         namespace = self._store.get(record.Key("namespaces", "", write.namespace))
