@@ -10,6 +10,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import (
+    clusterrole,
     configmap,
     deployment,
     deviceclass,
@@ -119,6 +120,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="apps", model=replicaset.ReplicaSet, plural="replicasets"),
     Kind(group="batch", model=job.Job, plural="jobs"),
     Kind(group="policy", model=poddisruptionbudget.PodDisruptionBudget, plural="poddisruptionbudgets"),
+    Kind(group="rbac.authorization.k8s.io", model=clusterrole.ClusterRole, plural="clusterroles", namespaced=False),
 )
 
 _BY_NAME = {(api_version, kind.name): kind for kind in KINDS for api_version in kind.api_versions}

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from drachma import errors
 from drachma.api import gates as features
 from drachma.controllers import (
+    clusterroleaggregation,
     deployment,
     devicetaints,
     disruption,
@@ -53,6 +54,7 @@ class Descriptor(NamedTuple):
 
 
 ALL: Final = (
+    Descriptor("clusterrole-aggregation-controller", clusterroleaggregation.ClusterRoleAggregation),
     Descriptor("deployment-controller", deployment.DeploymentController),
     Descriptor("device-taint-eviction-controller", devicetaints.DeviceTaintEviction, gate=features.Gate.DEVICE_TAINTS),
     Descriptor("disruption-controller", disruption.DisruptionController),

@@ -1,0 +1,61 @@
+"""Aggregated roles: their rules are those of all roles whose labels they choose."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from drachma.api import meta
+from drachma.api.clusterrole import AggregationRule, ClusterRole, PolicyRule
+from drachma.client import patches
+from drachma.runtime import Surroundings, controller, informer, workqueue
+from drachma.values import labels
+
+WORKERS: Final = 5
+
+
+class ClusterRoleAggregation:
+    """Writes the rules of aggregated roles. Which role has a part in which is not remembered: there are few roles."""
+
+    name: Final = "clusterrole_aggregation"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        roles = surroundings.informers.of(ClusterRole)
+        self._client: Final = surroundings.client
+        self._roles: Final = roles.cache
+        self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
+            "ClusterRoleAggregator", time=surroundings.clock, measured=surroundings.queues
+        )
+        roles.add_handler(informer.Handler(added=self._see, updated=self._see_changed, deleted=self._see))
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._reconcile, workers=WORKERS)
+
+    def _see(self, _role: ClusterRole) -> None:
+        for each in self._roles:
+            if each.aggregation_rule is not None:
+                self._queue.add(each.metadata.name)
+
+    def _see_changed(self, _old: ClusterRole, new: ClusterRole) -> None:
+        self._see(new)
+
+    async def _reconcile(self, name: str) -> None:
+        role = self._roles.get(name)
+        if role is None or role.aggregation_rule is None:
+            return
+        rules = tuple(dict.fromkeys(self._rules(role, role.aggregation_rule)))
+        if rules != role.rules:
+            content: dict[str, Any] = {"rules": rules} if rules else {}
+            await self._client.patch(ClusterRole, name, patch=patches.apply(content, force=True))
+
+    def _rules(self, role: ClusterRole, aggregation: AggregationRule) -> Iterator[PolicyRule]:
+        """The rules of all roles that are chosen, selector by selector and in the order of their names."""
+        parts = sorted((each for each in self._roles if each is not role), key=lambda each: each.metadata.name)
+        for selector in map(_selector, aggregation.cluster_role_selectors):
+            for part in parts:
+                if selector.matches(part.metadata.labels):
+                    yield from part.rules
+
+
+def _selector(of: meta.LabelSelector) -> labels.Selector:
+    return labels.Selector.from_parts(
+        of.match_labels, ((each.key, each.operator, each.values) for each in of.match_expressions)
+    )
