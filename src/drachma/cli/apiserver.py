@@ -41,7 +41,7 @@ def apiserver(
                 service_account_signing_key_file=service_account_signing_key_file,
                 service_account_issuers=tuple(service_account_issuer or ()),
                 api_audiences=tuple(filter(None, api_audiences.split(","))),
-                authorization_modes=accessfiles.modes(authorization_mode),
+                authorization_modes=accessfiles.authorization_modes(authorization_mode),
             ),
             event_ttl=options.seconds(event_ttl, name="--event-ttl"),
             disabled_plugins=options.plugins(disable_admission_plugins),

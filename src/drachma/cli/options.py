@@ -35,7 +35,7 @@ KubeconfigOut: TypeAlias = Annotated[
     pathlib.Path | None, typer.Option(help="Where to write a kubeconfig for the admin.")
 ]
 
-DEFAULT_AUTHORIZATION_MODE: Final = "AlwaysAllow"
+DEFAULT_AUTHORIZATION_MODE: Final = "Node,RBAC"
 
 TokenAuthFile: TypeAlias = Annotated[
     pathlib.Path | None, typer.Option(help='Who shows which token, in lines of token,user,uid,"group,group".')
@@ -56,7 +56,7 @@ ApiAudiences: TypeAlias = Annotated[
     str, typer.Option(help="Whom tokens must be meant for, comma between; the issuers.")
 ]
 AuthorizationMode: TypeAlias = Annotated[
-    str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow.")
+    str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow, Node, RBAC.")
 ]
 
 DEFAULT_EVENT_TTL: Final = "1h"

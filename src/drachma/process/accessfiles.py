@@ -4,7 +4,6 @@ Keys and the admin's token are made in the data directory where nothing else is 
 """
 
 import datetime as dt
-import enum
 import pathlib
 import ssl
 from collections.abc import Callable
@@ -13,15 +12,11 @@ from typing import Final
 import msgspec
 
 from drachma import errors
-from drachma.server.access import accounts, accounttokens, authentication, authorization, signingkeys, tokenfile
+from drachma.server.access import accounttokens, authentication, signingkeys, tokenfile
 from drachma.server.access.access import Access
+from drachma.server.authorisers import modes
+from drachma.server.reads.reader import Reader
 from drachma.server.user import User
-
-
-class Mode(enum.Enum):
-    """Who decides what users may do, by upstream's names."""
-
-    ALWAYS_ALLOW = "AlwaysAllow"
 
 
 class AccessOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,29 +28,24 @@ class AccessOptions(msgspec.Struct, frozen=True, kw_only=True):
     service_account_signing_key_file: pathlib.Path | None = None
     service_account_issuers: tuple[str, ...] = ()
     api_audiences: tuple[str, ...] = ()
-    authorization_modes: tuple[Mode, ...] = (Mode.ALWAYS_ALLOW,)
+    authorization_modes: tuple[str, ...] = (modes.NODE, modes.ROLE_BASED)
 
 
 DEFAULTS: Final = AccessOptions()
 
 
-def modes(text: str) -> tuple[Mode, ...]:
+def authorization_modes(text: str) -> tuple[str, ...]:
     """``--authorization-mode``: names with commas between them; InvalidValueError for what is none."""
-    names = {mode.value: mode for mode in Mode}
-    chosen = [name.strip() for name in text.split(",")]
-    for name in chosen:
-        if name not in names:
-            raise errors.InvalidValueError(f"authorization mode {name!r}: must be one of {', '.join(names)}")
-    if len(set(chosen)) < len(chosen):
-        raise errors.InvalidValueError(f"authorization mode {text!r}: each can be there once")
-    return tuple(names[name] for name in chosen)
+    chosen = tuple(name.strip() for name in text.split(","))
+    modes.check(chosen)
+    return chosen
 
 
 def load(
     options: AccessOptions,
     folder: pathlib.Path,
     *,
-    store: accounts.Store,
+    store: Reader,
     utc: Callable[[], dt.datetime],
     admin_token: str,
 ) -> Access:
@@ -79,7 +69,7 @@ def load(
     users[admin_token] = authentication.ADMIN
     return Access(
         authenticator=authentication.Authenticator(users, issuer),
-        authoriser=authorization.AlwaysAllow(),
+        authoriser=modes.make(store, options.authorization_modes),
         issuer=issuer,
     )
 

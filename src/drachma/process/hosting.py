@@ -22,7 +22,9 @@ from drachma import errors
 from drachma.api import gates as feature
 from drachma.process import accessfiles, apiserver, eventloop
 from drachma.runtime import clock
+from drachma.server import rolereconciliation
 from drachma.server.access import certificates, kubeconfig
+from drachma.server.authorisers import modes
 from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
 from drachma.server.wire import serving
@@ -96,6 +98,10 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 disabled_plugins=options.disabled_plugins,
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
             )
+            if modes.ALWAYS_ALLOW in options.access.authorization_modes:
+                _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")
+            if modes.ROLE_BASED in options.access.authorization_modes:
+                await rolereconciliation.reconcile(application.dispatcher)
             server = serving.Server(application, files, client_authority=options.access.client_ca_file)
             waits = asyncio.Semaphore(0)
             host = Host(

@@ -13,6 +13,7 @@ from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.authorisers import node as nodes
 from drachma.server.authorisers import nodegraph, podreferences
 from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
 from drachma.server.user import User
 from drachma.store import record
 from drachma.values import quotation
@@ -115,8 +116,7 @@ class NodeRestriction:
             return "node requested token with a pod binding without a uid"
         pod = self._store.get(record.Key(nodegraph.PODS, namespace, bound["name"]))
         if pod is None:
-            message = f"pod {quotation.quote(bound['name'])} not found"
-            raise status.failure(404, "NotFound", message, details={"name": bound["name"], "kind": "pod"})
+            raise _no_pod(bound["name"])
         if bound["uid"] != pod.uid:
             return (
                 f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record. "
@@ -165,6 +165,19 @@ class NodeRestriction:
                     f"unexpected pod subresource {quotation.quote(subresource)}, "
                     "only 'status' and 'eviction' are allowed"
                 )
+
+
+def absence(write: Write) -> status.StatusError | None:
+    """What a node is told that wants to delete or evict a pod which is not there, in this plugin's words."""
+    if write.resource.key == nodegraph.PODS and nodes.name_of(write.user):
+        return _no_pod(write.name)
+    return None
+
+
+def _no_pod(name: str) -> status.StatusError:
+    """Upstream's plugin looks pods up by their singular name."""
+    message = f"pod {quotation.quote(name)} not found"
+    return status.failure(404, "NotFound", message, details={"name": name, "kind": "pod"})
 
 
 def _pod_status(proposal: Proposal, old: Document, *, node: str) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from drachma.api import poddisruptionbudget
 from drachma.server import objectmeta, status
+from drachma.server.admission import noderestriction
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.pipeline import deletion, intent, update
@@ -51,7 +52,7 @@ class BudgetCharge:
         write = self.write
         pod = get(record.Key(write.resource.key, write.namespace, write.name))
         if pod is None:
-            raise status.not_found(write.resource, write.name)
+            raise noderestriction.absence(write) or status.not_found(write.resource, write.name)
         if self._budgets is None or _is_free(pod.value):
             return intent.Leave(pod)
         several = tuple(self._of(pod.value, self._budgets))

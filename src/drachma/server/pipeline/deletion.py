@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from drachma.server import status
+from drachma.server.admission import noderestriction
 from drachma.server.admission.proposal import Removal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
@@ -89,7 +90,7 @@ class Deletion:
         write = self.write
         stored = get(record.Key(write.resource.key, write.namespace, write.name))
         if stored is None:
-            raise status.not_found(write.resource, write.name)
+            raise noderestriction.absence(write) or status.not_found(write.resource, write.name)
         removal = Removal(stored, write, self.options)
         self._phases.run_removal(removal)
         return removal

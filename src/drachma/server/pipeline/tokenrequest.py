@@ -9,7 +9,7 @@ from drachma.api import meta, struct
 from drachma.server import objectmeta, status
 from drachma.server.access.accounts import Reference
 from drachma.server.access.accounttokens import Binding
-from drachma.server.admission import namespacelifecycle
+from drachma.server.admission import namespacelifecycle, noderestriction
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.kinds.core import namespace as namespace_kind
@@ -62,6 +62,7 @@ async def create(services: Services, call: Call) -> Answer:
     wanted = options.for_write(call.query, "CreateOptions")
     request = podcalls.read(call, _TokenRequest, wanted, media_type=media_type)
     _check_namespace(services, call)
+    _check_node(services, call, request.spec)
     _check_names(request.metadata, call)
     account = services.get(call.target).value["metadata"]
     if request.metadata.uid and request.metadata.uid != account["uid"]:
@@ -113,6 +114,19 @@ def _check_namespace(services: Services, call: Call) -> None:
     namespace = call.target.namespace or ""
     if services.store.get(record.Key(namespacelifecycle.NAMESPACES, "", namespace)) is None:
         raise status.not_found(namespace_kind.KIND, namespace)
+
+
+def _check_node(services: Services, call: Call, spec: _Spec) -> None:
+    """As NodeRestriction: nodes get tokens for pods that run on them."""
+    restriction = noderestriction.NodeRestriction(services.store, services.authoriser)
+    detail = restriction.check_token(
+        call.user,
+        namespace=call.target.namespace or "",
+        name=call.target.name,
+        request={"spec": msgspec.to_builtins(spec)},
+    )
+    if detail:
+        raise status.forbidden(call.target.resource, call.target.name, detail=detail)
 
 
 def _check_names(metadata: meta.ObjectMeta, call: Call) -> None:

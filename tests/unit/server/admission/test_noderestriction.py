@@ -134,6 +134,8 @@ async def test_nothing_of_pods_elsewhere(admin: Client) -> None:
     assert refused.body["message"].endswith(f'node "n2" can only delete pods {itself}')
     refused = await n2.call("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
     assert refused.body["message"].endswith(f"node n2 can only evict pods {itself}")
+    refused = await n2.call("DELETE", f"{PODS}/ghost")
+    assert (refused.body["message"], refused.body["details"]["kind"]) == ('pod "ghost" not found', "pod")
     labels = {"metadata": {"labels": {"a": "b"}}}
     refused = await admin.showing("n1").call("PATCH", f"{PODS}/p/status", labels, content_type=MERGE)
     assert refused.body["message"].endswith('node "n1" cannot update labels through pod status')
