@@ -15,6 +15,7 @@ BENCHMARKS = (
     "client",
     "customresources",
 )
+BENCHMARKS = ("values", "api", "cel", "allocator", "scheduler", "store", "server", "client", "customresources", "authorisation")
 
 
 def main() -> None:

@@ -41,8 +41,9 @@ def _allows(rule: Rule, question: tuple[str, str, str, str, str]) -> bool:
 @given(st.lists(rules, max_size=4), questions)
 def test_several_rules_allow_what_one_of_them_does(given_rules: list[Rule], question: tuple[str, ...]) -> None:
     verb, group, resource, subresource, name = question
-    allowed = Permissions(given_rules).allow(verb, group, resource=resource, subresource=subresource, name=name)
-    assert allowed is any(_allows(rule, (verb, group, resource, subresource, name)) for rule in given_rules)
+    permissions = Permissions([("all", given_rules)])
+    source = permissions.allowing(verb, group, resource=resource, subresource=subresource, name=name)
+    assert (source == "all") is any(_allows(rule, (verb, group, resource, subresource, name)) for rule in given_rules)
 
 
 @given(st.lists(rules, max_size=4), st.lists(rules, max_size=2), questions)

@@ -5,13 +5,15 @@ Pure: documents in, values out. A rule allows what all of its parts match; nothi
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from drachma.values import quotation
 
 ALL: Final = "*"
+
+_SourceT = TypeVar("_SourceT")
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,43 +66,51 @@ def write(rule: Rule) -> dict[str, list[str]]:
     return {name: list(values) for name, values in parts.items() if values}
 
 
-class Permissions:
-    """What several rules allow together, arranged so that a question costs a few look-ups, however many there are."""
+class Permissions(Generic[_SourceT]):
+    """What rules of several sources allow, arranged so that a question costs a few look-ups, however many there are.
+
+    Answers are the sources: the first that allows it, or None where none does.
+    """
 
     __slots__ = ("_paths", "_resources")
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        resources: dict[str, dict[str, list[tuple[frozenset[str], frozenset[str]]]]] = {}
-        for rule in rules:
-            entry = frozenset(rule.verbs), frozenset(rule.names)
-            for resource, group in itertools.product(rule.resources, rule.groups):
-                resources.setdefault(resource, {}).setdefault(group, []).append(entry)
-        self._resources: Final = resources
-        self._paths: Final = tuple((frozenset(rule.verbs), rule.paths) for rule in rules if rule.paths)
+    def __init__(self, sources: Iterable[tuple[_SourceT, Sequence[Rule]]]) -> None:
+        self._resources: Final[dict[str, dict[str, list[tuple[frozenset[str], frozenset[str], _SourceT]]]]] = {}
+        self._paths: Final[list[tuple[frozenset[str], tuple[str, ...], _SourceT]]] = []
+        for source, rules in sources:
+            for rule in rules:
+                self._add(source, rule)
 
-    def allow(self, verb: str, group: str, *, resource: str, subresource: str, name: str) -> bool:
-        """Whether something may be done to an object or a collection, or below one."""
-        full = f"{resource}/{subresource}" if subresource else resource
-        if self._allow(full, verb, group, name=name) or self._allow(ALL, verb, group, name=name):
-            return True
-        return bool(subresource) and self._allow(f"*/{subresource}", verb, group, name=name)
+    def _add(self, source: _SourceT, rule: Rule) -> None:
+        verbs = frozenset(rule.verbs)
+        entry = verbs, frozenset(rule.names), source
+        for resource, group in itertools.product(rule.resources, rule.groups):
+            self._resources.setdefault(resource, {}).setdefault(group, []).append(entry)
+        if rule.paths:
+            self._paths.append((verbs, rule.paths, source))
 
-    def _allow(self, resource: str, verb: str, group: str, *, name: str) -> bool:
-        groups = self._resources.get(resource)
-        if groups is None:
-            return False
-        for each in (group, ALL):
-            for verbs, names in groups.get(each, ()):
-                if (verb in verbs or ALL in verbs) and (not names or name in names):
-                    return True
-        return False
+    def allowing(self, verb: str, group: str, *, resource: str, subresource: str, name: str) -> _SourceT | None:
+        """Who lets something be done to an object or a collection, or below one."""
+        resources = self._resources
+        wanted: tuple[str, ...] = (resource, ALL)
+        if subresource:
+            wanted = (f"{resource}/{subresource}", ALL, f"*/{subresource}")
+        for each in wanted:
+            groups = resources.get(each)
+            if groups is None:
+                continue
+            for part in (group, ALL):
+                for verbs, names, source in groups.get(part, ()):
+                    if (verb in verbs or ALL in verbs) and (not names or name in names):
+                        return source
+        return None
 
-    def allow_path(self, verb: str, path: str) -> bool:
-        """Whether something may be done to a path beside the resources."""
-        return any(
-            (verb in verbs or ALL in verbs) and any(_includes_path(each, path) for each in paths)
-            for verbs, paths in self._paths
-        )
+    def allowing_path(self, verb: str, path: str) -> _SourceT | None:
+        """Who lets something be done to a path beside the resources."""
+        for verbs, paths, source in self._paths:
+            if (verb in verbs or ALL in verbs) and any(_includes_path(each, path) for each in paths):
+                return source
+        return None
 
 
 def missing(owned: Sequence[Rule], granted: Sequence[Rule]) -> tuple[Rule, ...]:

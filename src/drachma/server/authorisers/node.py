@@ -38,7 +38,7 @@ class NodeAuthoriser:
 
     def __init__(self, graph: NodeGraph, rules: Sequence[Rule]) -> None:
         self._graph = graph
-        self._permissions = Permissions(rules)
+        self._permissions = Permissions([(ALLOWED, rules)])
         self._divided: Mapping[str, Callable[[str, Attributes], Opinion]] = {
             podreferences.SECRETS: self._read,
             podreferences.CONFIG_MAPS: self._read,
@@ -62,18 +62,18 @@ class NodeAuthoriser:
         if not node:
             return _because(f"unknown node for user {quotation.quote(attributes.user.name)}")
         if attributes.path is not None:
-            return ALLOWED if self._permissions.allow_path(attributes.verb, attributes.path) else NO_OPINION
+            return self._permissions.allowing_path(attributes.verb, attributes.path) or NO_OPINION
         judge = self._divided.get(_key(attributes))
         if judge is not None:
             return judge(node, attributes)
-        allowed = self._permissions.allow(
+        opinion = self._permissions.allowing(
             attributes.verb,
             attributes.group,
             resource=attributes.resource,
             subresource=attributes.subresource,
             name=attributes.name,
         )
-        return ALLOWED if allowed else NO_OPINION
+        return opinion or NO_OPINION
 
     def rules(self, user: User, namespace: str) -> Rules:
         """None for nodes, whose permissions are not of a kind that rules could say."""

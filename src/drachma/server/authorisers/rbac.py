@@ -1,12 +1,11 @@
 """RBAC: users may do what the roles that they are bound to allow."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from drachma.server.access.authorization import NO_OPINION, Attributes, Decision, Opinion, Rules
-from drachma.server.access.policyrules import Rule
-from drachma.server.authorisers.roles import Roles
+from drachma.server.authorisers.roles import Held, Roles
 from drachma.server.user import User
-from drachma.store import record
 
 
 class RBAC:
@@ -18,40 +17,33 @@ class RBAC:
         self._roles = roles
 
     def authorise(self, attributes: Attributes) -> Opinion:
-        absences: dict[str, None] = {}
-        verb, path = attributes.verb, attributes.path
-        for grant, role in self._roles.of(attributes.user, attributes.namespace):
-            if role is None:
-                absences[grant.absence] = None
-            elif path is not None:
-                if role.permissions.allow_path(verb, path):
-                    return grant.opinion
-            elif role.permissions.allow(
-                verb,
-                attributes.group,
-                resource=attributes.resource,
-                subresource=attributes.subresource,
-                name=attributes.name,
-            ):
-                return grant.opinion
-        return Opinion(Decision.NO_OPINION, f"RBAC: {_aggregate(absences)}") if absences else NO_OPINION
+        several = self._roles.of(attributes.user, attributes.namespace)
+        for held in several:
+            opinion = _opinion(held, attributes)
+            if opinion is not None:
+                return opinion
+        absence = _aggregate(several)
+        return Opinion(Decision.NO_OPINION, f"RBAC: {absence}") if absence else NO_OPINION
 
     def rules(self, user: User, namespace: str) -> Rules:
         """The rules of all roles that are there."""
-        rules: list[Rule] = []
-        absences: dict[str, None] = {}
-        bindings: set[record.Key] = set()
-        for grant, role in self._roles.of(user, namespace):
-            if grant.binding in bindings:
-                continue
-            bindings.add(grant.binding)
-            if role is None:
-                absences[grant.absence] = None
-            else:
-                rules.extend(role.rules)
-        return Rules(tuple(rules), _aggregate(absences))
+        several = self._roles.of(user, namespace)
+        return Rules(tuple(rule for held in several for rule in held.rules), _aggregate(several))
 
 
-def _aggregate(messages: dict[str, None]) -> str:
-    """Several messages as upstream puts them together."""
+def _opinion(held: Held, attributes: Attributes) -> Opinion | None:
+    if attributes.path is not None:
+        return held.permissions.allowing_path(attributes.verb, attributes.path)
+    return held.permissions.allowing(
+        attributes.verb,
+        attributes.group,
+        resource=attributes.resource,
+        subresource=attributes.subresource,
+        name=attributes.name,
+    )
+
+
+def _aggregate(several: Sequence[Held]) -> str:
+    """Which roles are not there, as upstream puts messages together."""
+    messages = [message for held in several for message in held.absences]
     return f"[{', '.join(messages)}]" if len(messages) > 1 else "".join(messages)

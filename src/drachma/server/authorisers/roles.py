@@ -3,7 +3,7 @@
 One of these belongs to an application. What it hands out is immutable.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma.server.access import policyrules
@@ -24,11 +24,8 @@ CLUSTER_BINDINGS: Final = f"{rbac.GROUP}/clusterrolebindings"
 _RESOURCES: Final = {"Role": ROLES, "ClusterRole": CLUSTER_ROLES}
 
 
-class Role(NamedTuple):
-    """The rules of a role, and what they allow."""
-
-    rules: tuple[Rule, ...]
-    permissions: policyrules.Permissions
+_HELD: Final = 1024
+"""For how many users and places it is remembered what they come to; what is forgotten is worked out again."""
 
 
 class Grant(NamedTuple):
@@ -45,6 +42,14 @@ class Grant(NamedTuple):
         return f"{kind}.{rbac.GROUP} {quotation.quote(self.role.name)} not found"
 
 
+class Held(NamedTuple):
+    """What a user has in one place, put together: what it may do, its rules, and roles that are not there."""
+
+    permissions: policyrules.Permissions[Opinion]
+    rules: tuple[Rule, ...]
+    absences: tuple[str, ...]
+
+
 _Grants = dict[str, dict[record.Key, Grant]]
 
 
@@ -55,58 +60,75 @@ class Roles:
         index = self._index = _Index()
         self._follower = follower.Follower(store, (CLUSTER_ROLES, CLUSTER_BINDINGS, ROLES, BINDINGS), index)
 
-    def role(self, key: record.Key) -> Role | None:
-        """The role of that name."""
-        self._follower.catch_up()
-        return self._index.roles.get(key)
-
-    def of(self, user: User, namespace: str) -> Iterator[tuple[Grant, Role | None]]:
+    def of(self, user: User, namespace: str) -> Sequence[Held]:
         """What a user has everywhere, and then what it has in a namespace, if there is one."""
         self._follower.catch_up()
-        roles = self._index.roles
-        for place in ("", namespace) if namespace else ("",):
-            users, groups = self._index.users.get(place), self._index.groups.get(place)
-            if users and user.name in users:
-                for grant in users[user.name].values():
-                    yield grant, roles.get(grant.role)
-            if groups:
-                for group in user.groups:
-                    for grant in groups[group].values() if group in groups else ():
-                        yield grant, roles.get(grant.role)
+        index = self._index
+        everywhere = index.held(user, "")
+        if not namespace or not index.has_bindings(namespace):
+            return (everywhere,)
+        return everywhere, index.held(user, namespace)
 
 
 class _Index:
-    """Roles by their keys, and grants by namespace and subject; those of the whole cluster have no namespace."""
+    """Rules by the keys of roles, and grants by namespace and subject; those of the whole cluster have no namespace."""
 
     def __init__(self) -> None:
-        self.roles: dict[record.Key, Role] = {}
-        self.users: dict[str, _Grants] = {}
-        self.groups: dict[str, _Grants] = {}
+        self._rules: dict[record.Key, tuple[Rule, ...]] = {}
+        self._users: dict[str, _Grants] = {}
+        self._groups: dict[str, _Grants] = {}
         self._subjects: dict[record.Key, tuple[tuple[str, bool], ...]] = {}
+        self._held: dict[tuple[str, str, tuple[str, ...]], Held] = {}
+
+    def has_bindings(self, namespace: str) -> bool:
+        return namespace in self._users or namespace in self._groups
+
+    def held(self, user: User, namespace: str) -> Held:
+        """What a user has in a namespace alone, or outside of all."""
+        key = namespace, user.name, user.groups
+        held = self._held.get(key)
+        if held is None:
+            if len(self._held) >= _HELD:
+                self._held.clear()
+            held = self._held[key] = self._put_together(user, namespace)
+        return held
+
+    def _put_together(self, user: User, namespace: str) -> Held:
+        grants: dict[record.Key, Grant] = {}
+        users, groups = self._users.get(namespace, {}), self._groups.get(namespace, {})
+        for each in (users.get(user.name), *map(groups.get, user.groups)):
+            grants = {**(each or {}), **grants}
+        roles = [(grant, self._rules.get(grant.role)) for _, grant in sorted(grants.items())]
+        return Held(
+            policyrules.Permissions([(grant.opinion, rules) for grant, rules in roles if rules is not None]),
+            tuple(rule for _, rules in roles for rule in rules or ()),
+            tuple(dict.fromkeys(grant.absence for grant, rules in roles if rules is None)),
+        )
 
     def clear(self) -> None:
-        for each in (self.roles, self.users, self.groups, self._subjects):
+        for each in (self._rules, self._users, self._groups, self._subjects, self._held):
             each.clear()
 
     def put(self, stored: record.Record) -> None:
+        self._held.clear()
         if stored.key.resource in (ROLES, CLUSTER_ROLES):
-            rules = policyrules.read(stored.value.get("rules"))
-            self.roles[stored.key] = Role(rules, policyrules.Permissions(rules))
+            self._rules[stored.key] = policyrules.read(stored.value.get("rules"))
             return
         self._forget(stored.key)
         grants = dict(reversed(list(_grants(stored))))
         for (name, is_group), grant in grants.items():
-            place = (self.groups if is_group else self.users).setdefault(stored.key.namespace, {})
+            place = (self._groups if is_group else self._users).setdefault(stored.key.namespace, {})
             place.setdefault(name, {})[stored.key] = grant
         self._subjects[stored.key] = tuple(grants)
 
     def drop(self, stored: record.Record) -> None:
-        self.roles.pop(stored.key, None)
+        self._held.clear()
+        self._rules.pop(stored.key, None)
         self._forget(stored.key)
 
     def _forget(self, binding: record.Key) -> None:
         for name, is_group in self._subjects.pop(binding, ()):
-            places = self.groups if is_group else self.users
+            places = self._groups if is_group else self._users
             grants = places[binding.namespace]
             del grants[name][binding]
             if not grants[name]:

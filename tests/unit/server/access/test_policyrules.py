@@ -14,30 +14,31 @@ PATHS = Rule(verbs=("get",), paths=("/healthz", "/apis/*"))
 @pytest.mark.parametrize(
     ("verb", "group", "resource", "name", "want"),
     [
-        pytest.param("get", "", "pods", "p", True, id="a-pod"),
-        pytest.param("list", "", "pods", "", True, id="pods"),
-        pytest.param("delete", "", "pods", "p", False, id="another-verb"),
-        pytest.param("get", "apps", "pods", "p", False, id="another-group"),
-        pytest.param("get", "", "pods/log", "p", True, id="below"),
-        pytest.param("get", "", "pods/status", "p", False, id="below-elsewhere"),
-        pytest.param("get", "", "secrets", "one", True, id="by-name"),
-        pytest.param("get", "", "secrets", "two", False, id="another-name"),
-        pytest.param("list", "", "secrets", "", False, id="all-names"),
-        pytest.param("update", "apps", "deployments/scale", "d", True, id="below-everything"),
-        pytest.param("update", "apps", "deployments", "d", False, id="not-below"),
-        pytest.param("get", "", "scale", "d", False, id="not-below-anything"),
+        pytest.param("get", "", "pods", "p", "some", id="a-pod"),
+        pytest.param("list", "", "pods", "", "some", id="pods"),
+        pytest.param("delete", "", "pods", "p", None, id="another-verb"),
+        pytest.param("get", "apps", "pods", "p", None, id="another-group"),
+        pytest.param("get", "", "pods/log", "p", "some", id="below"),
+        pytest.param("get", "", "pods/status", "p", None, id="below-elsewhere"),
+        pytest.param("get", "", "secrets", "one", "some", id="by-name"),
+        pytest.param("get", "", "secrets", "two", None, id="another-name"),
+        pytest.param("list", "", "secrets", "", None, id="all-names"),
+        pytest.param("update", "apps", "deployments/scale", "d", "others", id="below-everything"),
+        pytest.param("update", "apps", "deployments", "d", None, id="not-below"),
+        pytest.param("get", "", "scale", "d", None, id="not-below-anything"),
     ],
 )
-def test_what_rules_allow(verb: str, group: str, resource: str, name: str, want: bool) -> None:
-    permissions = Permissions((PODS, ONE_SECRET, SCALES, PATHS))
+def test_what_rules_allow(verb: str, group: str, resource: str, name: str, want: str | None) -> None:
+    permissions = Permissions([("some", (PODS, ONE_SECRET)), ("others", (SCALES, PATHS))])
     resource, _, subresource = resource.partition("/")
-    assert permissions.allow(verb, group, resource=resource, subresource=subresource, name=name) is want
+    source = permissions.allowing(verb, group, resource=resource, subresource=subresource, name=name)
+    assert source == want
 
 
 def test_a_star_is_every_resource_and_what_is_below() -> None:
-    permissions = Permissions(policyrules.EVERYTHING)
-    assert permissions.allow("fly", "x", resource="things", subresource="below", name="n")
-    assert permissions.allow_path("post", "/anything")
+    permissions = Permissions([("all", policyrules.EVERYTHING)])
+    assert permissions.allowing("fly", "x", resource="things", subresource="below", name="n") == "all"
+    assert permissions.allowing_path("post", "/anything") == "all"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_a_star_is_every_resource_and_what_is_below() -> None:
     ],
 )
 def test_what_rules_allow_beside_resources(verb: str, path: str, want: bool) -> None:
-    assert Permissions((PODS, PATHS)).allow_path(verb, path) is want
+    assert (Permissions([("some", (PODS, PATHS))]).allowing_path(verb, path) is not None) is want
 
 
 @pytest.mark.parametrize(

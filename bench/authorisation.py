@@ -1,0 +1,126 @@
+"""What it costs to ask whether a user may do something: decisions by roles and bindings, and writes with and without.
+
+``python -m bench authorisation`` runs it alone. Upstream's measure: 100 roles and 200 bindings add at most 20 us.
+"""
+
+import asyncio
+import functools
+import pathlib
+import tempfile
+from typing import Any
+
+import msgspec
+from tests.scenarios import processes
+from tests.unit.server import client
+from tests.unit.server.client import Client
+
+from bench import load, timing
+from drachma.server import rolereconciliation
+from drachma.server.access.authorization import AlwaysAllow, Attributes, Authoriser
+from drachma.server.authorisers import modes
+from drachma.server.user import User
+from drachma.store import memory
+
+ROLES = 100
+BINDINGS = 200
+CREATES = 3_000
+CONNECTIONS = 16
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+TOKEN = "bench-token"
+
+
+async def cluster(*, own: int) -> tuple[Authoriser, Client]:
+    """The default roles and many more, of which a user has some; the last one allows what is asked for."""
+    store = memory.MemoryStore()
+    authoriser = modes.make(store, ["Node", "RBAC"])
+    server = await client.start(store=store, authoriser=authoriser)
+    await rolereconciliation.reconcile(server.app.dispatcher)
+    for number in range(ROLES):
+        resources = ["resourceclaims"] if number == ROLES - 1 else [f"things-{number}", f"others-{number}"]
+        rule = {"apiGroups": ["resource.k8s.io"], "resources": resources, "verbs": ["get", "create", "update"]}
+        paths = {"nonResourceURLs": [f"/things/{number}/*"], "verbs": ["get"]}
+        role = {"metadata": {"name": f"role-{number}"}, "rules": [rule, paths]}
+        assert (await server.call("POST", f"{RBAC}/clusterroles", role)).code == 201
+    for number in range(BINDINGS):
+        user = "ann" if number >= BINDINGS - own else f"user-{number % 40}"
+        binding = {
+            "metadata": {"name": f"binding-{number}"},
+            "roleRef": {"kind": "ClusterRole", "name": f"role-{number % ROLES}"},
+            "subjects": [{"kind": "User", "name": user}],
+        }
+        assert (await server.call("POST", f"{RBAC}/clusterrolebindings", binding)).code == 201
+    return authoriser, server
+
+
+def decisions() -> None:
+    """Questions of a user who has few or many of the roles."""
+    ann = User(name="ann", groups=("staff", "system:authenticated"))
+
+    def ask(authoriser: Authoriser, verb: str) -> bool:
+        question = Attributes(
+            user=ann, verb=verb, group="resource.k8s.io", version="v1", resource="resourceclaims", namespace="default"
+        )
+        return authoriser.authorise(question).is_allowed
+
+    plain = timing.per_call(lambda: ask(AlwaysAllow(), "create"))
+    rows = [("AlwaysAllow", "-", f"{plain * 1e6:.2f}", "-")]
+    for own in (1, 5, 20, BINDINGS):
+        authoriser, _ = asyncio.run(cluster(own=own))
+        assert ask(authoriser, "create")
+        assert not ask(authoriser, "delete")
+        allowed = timing.per_call(functools.partial(ask, authoriser, "create"), repeat=2_000)
+        refused = timing.per_call(functools.partial(ask, authoriser, "delete"), repeat=2_000)
+        rows.append(("Node,RBAC", str(own), f"{allowed * 1e6:.2f}", f"{refused * 1e6:.2f}"))
+    timing.table(
+        f"decisions with {ROLES} roles and {BINDINGS} bindings beside the default ones",
+        ("mode", "bindings of the user", "allowed us", "refused us"),
+        rows,
+    )
+
+
+def creates(folder: pathlib.Path, mode: str) -> float:
+    """Seconds for creates over HTTPS by a user who may do just that."""
+    tokens = folder / "tokens.csv"
+    tokens.write_text(f"{TOKEN},ann,1\n")
+    more = ("--token-auth-file", str(tokens), "--authorization-mode", mode)
+    with processes.running(folder / mode, options=more) as server:
+        admin = load.Connection(server)
+        for path, document in _grants():
+            admin.call(load.request(server, "POST", path, msgspec.json.encode(document)))
+        server.token = TOKEN
+        bodies = [msgspec.json.encode(client.claim(f"bench-{number}")) for number in range(CREATES)]
+        requests = [load.request(server, "POST", client.CLAIMS, body) for body in bodies]
+        return load.put(server, requests, connections=CONNECTIONS).seconds
+
+
+def _grants() -> list[tuple[str, dict[str, Any]]]:
+    rule = {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["create"]}
+    binding = {"metadata": {"name": "bench"}, "roleRef": {"kind": "ClusterRole", "name": "bench"}}
+    return [
+        (f"{RBAC}/clusterroles", {"metadata": {"name": "bench"}, "rules": [rule]}),
+        (f"{RBAC}/clusterrolebindings", {**binding, "subjects": [{"kind": "User", "name": "ann"}]}),
+    ]
+
+
+def writes() -> None:
+    """Durable creates with and without roles, turn by turn."""
+    seconds: dict[str, list[float]] = {"AlwaysAllow": [], "Node,RBAC": []}
+    for _ in range(3):
+        for mode, taken in seconds.items():
+            with tempfile.TemporaryDirectory() as folder:
+                taken.append(creates(pathlib.Path(folder), mode))
+    plain = min(seconds["AlwaysAllow"])
+    timing.table(
+        f"{CREATES:,} durable creates over HTTPS, {CONNECTIONS} connections, the best of three",
+        ("mode", "per second", "of AlwaysAllow"),
+        [(mode, f"{CREATES / min(taken):,.0f}", f"{plain / min(taken):.0%}") for mode, taken in seconds.items()],
+    )
+
+
+def main() -> None:
+    decisions()
+    writes()
+
+
+if __name__ == "__main__":
+    main()
