@@ -16,6 +16,8 @@ BENCHMARKS = (
     "customresources",
 )
 BENCHMARKS = ("values", "api", "cel", "allocator", "scheduler", "store", "server", "client", "customresources", "authorisation")
+    "authorisation",
+)
 
 
 def main() -> None:

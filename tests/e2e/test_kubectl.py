@@ -165,3 +165,21 @@ def test_deletion_policies(kubectl: Kubectl, policy: str) -> None:
     finalizers = {"background": "", "foreground": '["foregroundDeletion"]', "orphan": '["orphan"]'}[policy]
     left = kubectl("get", "resourceclaim", "-o", "jsonpath={.items[*].metadata.finalizers}")
     assert left == finalizers
+
+
+def test_what_one_may_do(kubectl: Kubectl, namespace: str) -> None:
+    everything = kubectl("auth", "can-i", "--list").splitlines()
+    assert everything[0].split() == ["Resources", "Non-Resource", "URLs", "Resource", "Names", "Verbs"]
+    assert ["*.*", "[]", "[]", "[*]"] in [line.split() for line in everything]
+    kubectl("create", "serviceaccount", "robot")
+    kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods", "--resource-name=one")
+    kubectl("create", "rolebinding", "reads", "--role=reader", f"--serviceaccount={namespace}:robot")
+    token = f"--token={kubectl('create', 'token', 'robot').strip()}"
+    assert kubectl("auth", "can-i", "get", "pods/one", token) == "yes\n"
+    assert kubectl("auth", "can-i", "get", "pods/two", token, fails=True).startswith("no")
+    assert kubectl("auth", "can-i", "get", "/healthz", token) == "yes\n"
+    lines = [line.split() for line in kubectl("auth", "can-i", "--list", token).splitlines()]
+    assert ["pods", "[]", "[one]", "[get", "list]"] in lines
+    refused = kubectl("get", "secrets", token, fails=True)
+    account = f'User "system:serviceaccount:{namespace}:robot"'
+    assert f'{account} cannot list resource "secrets" in API group "" in the namespace "{namespace}"' in refused
