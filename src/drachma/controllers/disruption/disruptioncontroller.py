@@ -11,6 +11,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import meta, pod, poddisruptionbudget
 from drachma.client import patches
+from drachma.controllers import statuswrites
 from drachma.controllers.disruption import budgetstatus, scales, staleconditions
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 from drachma.values import labels
@@ -141,13 +142,8 @@ class DisruptionController:
         if not status:
             return
         try:
-            await self._client.patch(
-                Budget,
-                budget.metadata.name,
-                patch=patches.merge({"status": status}, patches.unchanged(budget)),
-                namespace=budget.metadata.namespace,
-                subresource="status",
-            )
+            meant = patches.unchanged(budget)
+            await statuswrites.update(self._client, Budget, of=budget.metadata, content=status, meant=meant)
         except errors.ObjectNotFoundError:
             return
 

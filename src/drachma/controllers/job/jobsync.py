@@ -13,6 +13,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import job, pod
 from drachma.client import Client, patches
+from drachma.controllers import statuswrites
 from drachma.controllers.job import indexes, jobmetrics, model, outcome, podcontrol, progress, retries, tally
 from drachma.runtime import events
 
@@ -224,15 +225,10 @@ class JobSync:
         content = self._progress.content()
         if content == self._written.content():
             return
-        version = patches.Preconditions(self._job.metadata.uid, self._version)
-        changed = await self._client.patch(
-            job.Job,
-            self._job.metadata.name,
-            patch=patches.merge({"status": content}, version),
-            namespace=self._job.metadata.namespace,
-            subresource="status",
+        meant = patches.Preconditions(self._job.metadata.uid, self._version)
+        self._version = await statuswrites.update(
+            self._client, job.Job, of=self._job.metadata, content=content, meant=meant
         )
-        self._version = changed.metadata.resource_version
         self._metrics.count_pods(
             self._job.mode,
             succeeded=self._progress.succeeded - self._written.succeeded,
