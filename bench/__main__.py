@@ -14,8 +14,6 @@ BENCHMARKS = (
     "server",
     "client",
     "customresources",
-)
-BENCHMARKS = ("values", "api", "cel", "allocator", "scheduler", "store", "server", "client", "customresources", "authorisation")
     "authorisation",
 )
 
