@@ -242,7 +242,9 @@ async def test_webhooks_that_fail(
     server: client.Client, webhook: WebhookServer, handler: Any, want: str, policy: str
 ) -> None:
     webhook.responses["/hook"] = handler
-    await _validating(server, _hook(webhook, failurePolicy=policy, timeoutSeconds=1))
+    # Only who hangs is waited for; a busy machine takes its time to read what others say.
+    seconds = 1 if handler is webhookserver.hang else 30
+    await _validating(server, _hook(webhook, failurePolicy=policy, timeoutSeconds=seconds))
     answer = await _create(server)
     if policy == "Ignore":
         assert answer.code == 201
