@@ -78,10 +78,9 @@ LINES: Final[dict[str, dict[str, str]]] = {
 POLICY_AREAS: Final[dict[str, str]] = {
     "admission": "not built yet",
     "crd": "not built yet",
-    "gc": "not built yet",
     "managedfields": "not built yet",
     "node": "not built yet",
-    "quota": "not built yet",
+    "quota": "needs services, and access rules in force",
     "rbac": "not built yet",
     "watch": "not built yet",
 }
