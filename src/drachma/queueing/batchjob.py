@@ -6,19 +6,16 @@ It is a document, of which every field is kept that is not changed here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from msgspec import structs
 
-from drachma.queueing import frameworks, topologyrequest
+from drachma.queueing import frameworks, podsetinfo, topologyrequest
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.podsetinfo import PodSetInfo, of_template
 
 Document = Mapping[str, Any]
-
-KIND: Final = frameworks.KINDS[frameworks.BATCH_JOB]
-POD_SET: Final = "main"
 
 _STOPPING: Final = "kueue.x-k8s.io/stopping"
 _MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
@@ -43,6 +40,8 @@ class Ending(msgspec.Struct, frozen=True):
 
 class BatchJob(msgspec.Struct, frozen=True):
     """One Job."""
+
+    kind: ClassVar = frameworks.KINDS[frameworks.BATCH_JOB]
 
     document: Document
 
@@ -124,8 +123,8 @@ class BatchJob(msgspec.Struct, frozen=True):
         return (self._status.get("succeeded") or 0) + ready + len(uncounted) >= self.pods
 
     @property
-    def reclaimable_pods(self) -> int:
-        """How many of the pods need their quota no more."""
+    def reclaimable_pods(self) -> Mapping[str, int]:
+        """How many of the pods need their quota no more, by pod set."""
         completions = self._spec.get("completions")
         completions = self.parallelism if completions is None else completions
         over = self._status.get("succeeded") or 0
@@ -134,31 +133,29 @@ class BatchJob(msgspec.Struct, frozen=True):
                 completions, self._status.get("completedIndexes") or "", self._status.get("failedIndexes") or ""
             )
         if self.parallelism <= 1 or over <= 0:
-            return 0
-        return max(self.parallelism - max(completions - over, 0), 0)
+            return {}
+        count = self.parallelism - max(completions - over, 0)
+        return {podsetinfo.DEFAULT_POD_SET: count} if count > 0 else {}
 
-    def pod_set(self, gates: Gates) -> dict[str, Any]:
-        """Its pods, as a pod set of a workload; an InvalidValueError where annotations are wrong."""
+    def pod_sets(self, gates: Gates) -> list[dict[str, Any]]:
+        """Its pods, as the pod set of a workload; an InvalidValueError where annotations are wrong."""
         template = self._spec.get("template", {})
         metadata = dict(template.get("metadata") or {})
         labels = {key: value for key, value in (metadata.pop("labels", None) or {}).items() if key not in _NOT_COPIED}
         if labels:
             metadata["labels"] = labels
-        spec = dict(template.get("spec", {}))
-        for field in ("containers", "initContainers"):
-            if field in spec:
-                spec[field] = [_without_duplicates(each) for each in spec[field] or ()]
+        template = {**({"metadata": metadata} if metadata else {}), "spec": template.get("spec", {})}
         pod_set: dict[str, Any] = {
-            "name": POD_SET,
+            "name": podsetinfo.DEFAULT_POD_SET,
             "count": self.pods,
-            "template": {**({"metadata": metadata} if metadata else {}), "spec": spec},
+            "template": podsetinfo.sanitized(template),
         }
         if self.min_pods is not None and gates.on(Gate.PARTIAL_ADMISSION):
             pod_set["minCount"] = self.min_pods
         if gates.on(Gate.TAS):
             annotations = metadata.get("annotations") or {}
             pod_set["topologyRequest"] = topologyrequest.of_annotations(annotations, index_label=_INDEX_LABEL)
-        return pod_set
+        return [pod_set]
 
     def suspended(self) -> BatchJob:
         """Held back."""
@@ -204,14 +201,6 @@ class BatchJob(msgspec.Struct, frozen=True):
 
     def _with_spec(self, **fields: Any) -> BatchJob:
         return BatchJob({**self.document, "spec": {**self._spec, **fields}})
-
-
-def _without_duplicates(container: Document) -> Document:
-    """Of environment variables that are set twice the last counts."""
-    variables = container.get("env")
-    if not variables:
-        return container
-    return {**container, "env": list({each.get("name", ""): each for each in variables}.values())}
 
 
 def _indexes(completions: int, *texts: str) -> int:

@@ -10,6 +10,11 @@ class GroupVersionKind(NamedTuple):
     version: str
     kind: str
 
+    @property
+    def api_version(self) -> str:
+        """As objects spell it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
 
 BATCH_JOB: Final = "batch/job"
 POD: Final = "pod"

@@ -48,6 +48,7 @@ class Gate(enum.StrEnum):
     REJECT_INVALID_ON_FLAVORS = "RejectUpdatesToCQWithInvalidOnFlavors"
     SCHEDULING_EQUIVALENCE_HASHING = "SchedulingEquivalenceHashing"
     SHORT_WORKLOAD_NAMES = "ShortWorkloadNames"
+    SKIP_REASSIGNMENT_FOR_PODS = "SkipReassignmentForPodOwnedWorkloads"
     TAS = "TopologyAwareScheduling"
     TAS_PROFILE_MIXED = "TASProfileMixed"
     TAS_VALIDATE_SLICE_SIZE = "TASValidateWorkloadSliceSize"
@@ -74,7 +75,7 @@ WITHOUT_EFFECT: Final = frozenset({
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",
     "MultiKueueKubeConfigPathValidation", "MultiKueueManagerQuotaAutomation",
     "MultiKueueRemoteSpecSync", "RemoveFinalizersWithStrictPatch", "SchedulerLibraryIntegration",
-    "SkipAncestorCheckForDeletedWorkloads", "SkipReassignmentForPodOwnedWorkloads", "SparkApplicationIntegration",
+    "SkipAncestorCheckForDeletedWorkloads", "SparkApplicationIntegration",
     "TASAssignmentsEncodingByHostnamePrefix", "TASBalancedPlacement", "TASCacheNodeMatchResults",
     "TASCacheTopologyTree", "TASCachingRemainingResources", "TASFailedNodeReplacement",
     "TASFailedNodeReplacementFailFast", "TASHandleOverlappingFlavors", "TASMultiLayerTopology",

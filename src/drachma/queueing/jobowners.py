@@ -39,7 +39,7 @@ class Management(msgspec.Struct, frozen=True):
 
 def ancestor(of: Document, owners: Owners, management: Management) -> Document | None:
     """The topmost owner that is queued; None if the object stands for itself."""
-    known = {(_api_version(kind), kind.kind): name for name, kind in frameworks.KINDS.items()}
+    known = {(kind.api_version, kind.kind): name for name, kind in frameworks.KINDS.items()}
     top: Document | None = None
     passed: set[str] = set()
     while True:
@@ -66,7 +66,3 @@ def ancestor(of: Document, owners: Owners, management: Management) -> Document |
         of = parent
         if len(passed) > MOST:
             raise NestingError("managed owner chain limit reached")
-
-
-def _api_version(kind: frameworks.GroupVersionKind) -> str:
-    return f"{kind.group}/{kind.version}" if kind.group else kind.version

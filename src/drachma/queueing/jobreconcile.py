@@ -1,75 +1,30 @@
-"""What a job and its workload become when they are looked at: held back until admitted, started, stopped, over.
+"""What a Job and its workload become when they are looked at.
 
-Called whenever a job or its workload changes. The outcome says what both are afterwards; whoever calls it writes that
+Called whenever a Job or its workload changes. The outcome says what both are afterwards; whoever calls it writes that
 down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 import msgspec
-from msgspec import structs
 
-from drachma import errors
-from drachma.queueing import (
-    conditions,
-    jobowners,
-    jobworkload,
-    podsetinfo,
-    transitions,
-    workloadstate,
-)
-from drachma.queueing.admitter import NORMAL, WARNING, Event
-from drachma.queueing.batchjob import KIND, POD_SET, BatchJob
-from drachma.queueing.gates import DEFAULT, Gate, Gates
-from drachma.queueing.jobowners import Management
-from drachma.queueing.jobworkload import QUEUE_LABEL, Priorities, WorkloadRecord
+from drachma.queueing import jobowners, jobworkload, podsetinfo, workloadstate
+from drachma.queueing.admitter import WARNING, Event
+from drachma.queueing.batchjob import BatchJob
+from drachma.queueing.jobstep import JobSettings, JobStep, Surroundings
+from drachma.queueing.jobworkload import QUEUE_LABEL, WorkloadRecord
 from drachma.queueing.kinds import workload
-from drachma.queueing.workloadrules import ADMISSION_GATES
-from drachma.values import labels, names, quotation
+from drachma.queueing.podsetinfo import PodSetInfo
 
 Document = Mapping[str, Any]
 
-_PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-_MESSAGE_LENGTH: Final = 1024
-_NOT_READY: Final = "Not all pods are ready or succeeded"
-_READY: Final = "All pods reached readiness and the workload is running"
-_RECOVERING: Final = "At least one pod has failed, waiting for recovery"
-
-
-class JobSettings(msgspec.Struct, frozen=True):
-    """How jobs are queued."""
-
-    management: Management = Management()
-    namespaces: labels.Selector = labels.Selector()
-    """In which namespaces."""
-    waits_for_pods: bool = False
-    """Whether it is noted when all pods are ready."""
-    retention: timedelta | None = None
-    """How long jobs are kept that were deactivated; None: for ever."""
-    label_keys: Sequence[str] = ()
-    annotation_keys: Sequence[str] = ()
-    """What workloads take over from their jobs."""
-    gates: Gates = DEFAULT
-
-
-class Surroundings(msgspec.Struct, frozen=True):
-    """What a job has around it."""
-
-    namespace_labels: Mapping[str, str] | None
-    """None: its namespace does not exist."""
-    workloads: Sequence[WorkloadRecord] = ()
-    """All of its namespace."""
-    owners: jobowners.Owners = {}
-    flavors: podsetinfo.Flavors = {}
-    priorities: Priorities = Priorities()
-
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a job and of the workloads of its namespace."""
+    """What became of a Job and of the workloads of its namespace."""
 
     job: Document | None
     workloads: Mapping[str, WorkloadRecord]
@@ -79,40 +34,22 @@ class Outcome(msgspec.Struct, frozen=True):
     """What went wrong and is tried again."""
 
 
-class _Retry(errors.DrachmaError):
-    """This look at the job ends here, and there is to be another."""
-
-
 def reconcile(
     name: str, job: BatchJob | None, around: Surroundings, now: datetime, *, settings: JobSettings
 ) -> Outcome:
-    """One look at the job of a name, which may be gone."""
-    return _Step(name, job, around, now, settings).run()
+    """One look at the Job of a name, which may be gone."""
+    return _BatchStep(name, job, around, now, settings).run()
 
 
-class _Step:
+class _BatchStep(JobStep[BatchJob]):
     def __init__(
         self, name: str, job: BatchJob | None, around: Surroundings, now: datetime, settings: JobSettings
     ) -> None:
+        super().__init__(job, around, now, settings)
         self._name = name
-        self._job: BatchJob | None = job
-        self._around = around
-        self._now = now
-        self._settings = settings
-        self._gates = settings.gates
-        self._workloads = {each.key: each for each in around.workloads}
-        self._events: list[Event] = []
-        self._look_again_after = timedelta()
 
     def run(self) -> Outcome:
-        error = ""
-        try:
-            if self._job is None or self._job.metadata.get("deletionTimestamp"):
-                self._let_go()
-            elif self._is_queued(self._job):
-                self._follow(self._job)
-        except errors.DrachmaError as refusal:
-            error = str(refusal)
+        error = self._take()
         return Outcome(
             None if self._job is None else self._job.document,
             self._workloads,
@@ -121,401 +58,72 @@ class _Step:
             error,
         )
 
-    def _tell(self, job: BatchJob, reason: str, message: str, *, kind: str = NORMAL) -> None:
-        text = message if len(message) <= _MESSAGE_LENGTH else f"{message[: _MESSAGE_LENGTH - 4]} ..."
-        self._events.append(Event(job.key, kind, reason, text))
+    def _owned(self, name: str) -> list[WorkloadRecord]:
+        return self._of_owner(name, BatchJob.kind.kind, BatchJob.kind.api_version)
 
-    def _keep(self, record: WorkloadRecord) -> WorkloadRecord:
-        self._workloads[record.key] = record
-        return record
-
-    def _become(self, record: WorkloadRecord, view: workload.Workload) -> WorkloadRecord:
-        return self._keep(record.with_status(view))
-
-    def _of_owner(self, name: str, kind: str = KIND.kind, api_version: str = "batch/v1") -> list[WorkloadRecord]:
-        return [
-            each
-            for each in self._workloads.values()
-            if any(
-                (owner.api_version, owner.kind, owner.name) == (api_version, kind, name)
-                for owner in each.view.metadata.owner_references
-            )
-        ]
-
-    def _let_go(self) -> None:
-        """The job is gone, or about to be: its workloads are over, and may go."""
-        for record in self._of_owner(self._name):
-            if (
-                self._gates.on(Gate.FINISH_ORPHANED_WORKLOADS)
-                and record.view.metadata.deletion_timestamp is None
-                and record.controller is not None
-            ):
-                record = self._finish(record, "OwnerNotFound", "The workload's owner no longer exists")
-            self._free(record)
-
-    def _free(self, record: WorkloadRecord) -> None:
-        """Without the finalizer; what is deleted is gone with its last one."""
-        after = record.without_finalizer()
-        if after.view.metadata.deletion_timestamp is not None and not after.view.metadata.finalizers:
-            del self._workloads[record.key]
-        else:
-            self._keep(after)
-
-    def _finish(self, record: WorkloadRecord, reason: str, message: str) -> WorkloadRecord:
-        if workloadstate.is_finished(record.view):
-            return record
-        return self._become(record, transitions.finished(record.view, reason=reason, message=message, now=self._now))
+    def _left_behind(self) -> list[WorkloadRecord]:
+        return self._owned(self._name)
 
     def _is_queued(self, job: BatchJob) -> bool:
-        """Whether the job is one that waits for its own workload."""
-        namespace = self._around.namespace_labels
-        if namespace is None or not self._settings.namespaces.matches(namespace):
+        if not self._is_in_scope():
             return False
         management = self._settings.management
         try:
             ancestor = jobowners.ancestor(job.document, self._around.owners, management)
         except jobowners.NestingError:
-            message = (
-                f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {jobowners.MOST}"
-            )
-            self._tell(job, "JobNestingTooDeep", message, kind=WARNING)
+            limit = f"ancestor depth exceeded limit of {jobowners.MOST}"
+            message = f"Terminated search for Kueue-managed Job because {limit}"
+            self._tell(job.key, "JobNestingTooDeep", message, kind=WARNING)
             raise
         if ancestor is None:
-            return management.without_queue_name or bool(job.labels.get(QUEUE_LABEL))
-        has_queue = job.labels.get(QUEUE_LABEL) or (ancestor["metadata"].get("labels") or {}).get(QUEUE_LABEL)
-        if management.without_queue_name or has_queue:
+            return self._has_queue(job)
+        if self._has_queue(job) or (ancestor["metadata"].get("labels") or {}).get(QUEUE_LABEL):
             self._follow_ancestor(job, ancestor)
         return False
 
     def _follow_ancestor(self, job: BatchJob, ancestor: Document) -> None:
-        """A job of something that is admitted in its place runs only while that does."""
+        """A Job of something that is admitted in its place runs only while that does."""
         if job.ending is not None or job.is_suspended:
             return
         theirs = self._of_owner(ancestor["metadata"]["name"], ancestor["kind"], ancestor["apiVersion"])
         pending = [each for each in theirs if not workloadstate.is_finished(each.view)]
-        latest = max(pending, key=lambda each: _created(each.view), default=None)
+        latest = max(pending, key=lambda each: _age(each.view), default=None)
         if latest is None or not workloadstate.is_admitted(latest.view):
             self._job = job.suspended()
-            self._tell(job, "Suspended", "Kueue managed child job suspended")
+            self._tell(job.key, "Suspended", "Kueue managed child job suspended")
 
-    def _follow(self, job: BatchJob) -> None:
-        record = self._workload(job)
-        if record is None:
-            if job.ending is None:
-                self._without_workload(self._current)
-            return
-        rules: Iterable[Callable[[BatchJob, WorkloadRecord], bool]] = (
-            self._over,
-            self._deleted,
-            self._ended,
-            self._reclaimed,
-            self._readiness,
-            self._evicted,
-            self._waiting,
-            self._unadmitted,
-        )
-        for rule in rules:
-            if rule(self._current, record):
-                return
-
-    @property
-    def _current(self) -> BatchJob:
-        assert self._job is not None
-        return self._job
-
-    # The workload of a job
-
-    def _workload(self, job: BatchJob) -> WorkloadRecord | None:
-        """The one workload of the job; others are deleted."""
-        prebuilt = self._prebuilt(job)
-        if prebuilt:
-            return self._prebuilt_workload(job, prebuilt)
+    def _candidates(self, job: BatchJob) -> tuple[WorkloadRecord | None, list[WorkloadRecord]]:
         match: WorkloadRecord | None = None
         others: list[WorkloadRecord] = []
-        for record in self._of_owner(job.name):
+        for record in self._owned(job.name):
             if match is None and self._is_equivalent(job, record):
                 match = record
             else:
                 others.append(record)
-        outdated: WorkloadRecord | None = None
-        if match is None and others and job.is_suspended and not workloadstate.has_reservation(others[0].view):
-            outdated = others.pop(0)
-        if match is None and not job.is_suspended and job.ending is None:
-            self._stop_unmatched(job, others)
-        self._delete(job, others, has_match=match is not None)
-        if outdated is not None:
-            return self._renew(job, outdated)
-        return None if match is None else self._sync_priority(job, self._sync_gates(job, match))
+        return match, others
 
-    def _prebuilt(self, job: BatchJob) -> str:
-        """The name of the workload that somebody made for the job."""
-        label, annotation = job.labels.get(_PREBUILT, ""), job.annotations.get(_PREBUILT, "")
-        if self._gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS):
-            return annotation or label
-        return label or (annotation if len(annotation) > names.LABEL_LENGTH else "")
+    def _construct(self, job: BatchJob) -> WorkloadRecord:
+        return jobworkload.make(
+            job,
+            priorities=self._around.priorities,
+            gates=self._gates,
+            label_keys=self._settings.label_keys,
+            annotation_keys=self._settings.annotation_keys,
+        ).owned_by(job)
 
-    def _prebuilt_workload(self, job: BatchJob, name: str) -> WorkloadRecord | None:
-        record = self._workloads.get(f"{job.metadata.get('namespace', '')}/{name}")
-        if record is None:
-            return None
-        owner = record.controller
-        if owner is not None and owner.uid != job.uid:
-            return None
-        if owner is None:
-            record = self._keep(record.owned_by(job))
-        if not self._is_equivalent(job, record):
-            self._finish(record, "OutOfSync", "The prebuilt workload is out of sync with its user job")
-            return None
-        return record
-
-    def _is_equivalent(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        return jobworkload.is_equivalent(job, record, flavors=self._around.flavors, gates=self._gates)
-
-    def _stop_unmatched(self, job: BatchJob, others: list[WorkloadRecord]) -> None:
-        if len(others) == 1:
-            message = "No matching Workload; restoring pod templates according to existent Workload"
-            self._stop(job, others[0], message)
-        else:
-            self._stop(job, None, "Missing Workload; unable to restore pod templates")
-
-    def _delete(self, job: BatchJob, others: list[WorkloadRecord], *, has_match: bool) -> None:
-        is_deleted = False
-        for record in others:
-            after = record.without_finalizer()
-            if after.view.metadata.deletion_timestamp is not None:
-                self._free(record)
-                continue
-            is_deleted = True
-            if after.view.metadata.finalizers:
-                self._keep(after.with_metadata(deletionTimestamp=self._now.isoformat()))
-            else:
-                del self._workloads[record.key]
-            self._tell(job, "DeletedWorkload", f"Deleted not matching Workload: {record.key}")
-        if is_deleted:
-            problem = "extra workloads" if has_match else "no matching workloads"
-            raise _Retry(f"{problem}: deleted {len(others)} workloads")
-
-    def _make(self, job: BatchJob) -> WorkloadRecord:
-        try:
-            return jobworkload.make(
-                job,
-                priorities=self._around.priorities,
-                gates=self._gates,
-                label_keys=self._settings.label_keys,
-                annotation_keys=self._settings.annotation_keys,
-            )
-        except jobworkload.ClassMissingError:
-            self._tell_of_missing_class(job)
-            raise
-
-    def _tell_of_missing_class(self, job: BatchJob) -> None:
-        name = job.labels.get(jobworkload.PRIORITY_LABEL, "")
-        if name:
-            message = f"WorkloadPriorityClass {quotation.quote(name)} not found"
-            self._tell(job, "WorkloadPriorityClassNotFound", message, kind=WARNING)
-
-    def _renew(self, job: BatchJob, record: WorkloadRecord) -> WorkloadRecord:
-        """A workload without quota follows its job."""
-        made = self._make(job)
-        spec = dict(made.document["spec"])
-        if record.view.spec.active is not None:
-            spec["active"] = record.view.spec.active
-        after = self._keep(WorkloadRecord.of({**record.document, "spec": spec}))
-        self._tell(job, "UpdatedWorkload", f"Updated not matching Workload for suspended job: {record.key}")
-        return after
-
-    def _sync_gates(self, job: BatchJob, record: WorkloadRecord) -> WorkloadRecord:
-        gates = job.annotations.get(ADMISSION_GATES, "")
-        annotations = dict(record.view.metadata.annotations)
-        if not self._gates.on(Gate.ADMISSION_GATED_BY) or annotations.get(ADMISSION_GATES, "") == gates:
-            return record
-        annotations.pop(ADMISSION_GATES, None)
-        if gates:
-            annotations[ADMISSION_GATES] = gates
-        self._tell(job, "UpdatedWorkload", f"Updated workload AdmissionGatedBy to {quotation.quote(gates)}")
-        return self._keep(record.with_metadata(annotations=annotations))
-
-    def _sync_priority(self, job: BatchJob, record: WorkloadRecord) -> WorkloadRecord:
-        """The priority follows the job's label, unless it came from the pods."""
-        ref = record.view.spec.priority_class_ref
-        if ref is None and workloadstate.has_reservation(record.view):
-            return record
-        if ref is not None and ref.kind != jobworkload.WORKLOAD_PRIORITY:
-            return record
-        if (ref.name if ref is not None else "") == job.labels.get(jobworkload.PRIORITY_LABEL, ""):
-            return record
-        try:
-            source, priority = self._around.priorities.of(job, record.document["spec"].get("podSets") or ())
-        except jobworkload.ClassMissingError as error:
-            self._tell_of_missing_class(job)
-            raise _Retry(f"prepare workload priority: {error}") from None
-        after = record.with_spec(priorityClassRef=source, priority=priority)
-        if after.view == record.view:
-            return record
-        self._tell(job, "UpdatedWorkload", f"Updated workload priority class: {record.key}")
-        return self._keep(after)
-
-    def _without_workload(self, job: BatchJob) -> None:
-        is_prebuilt = bool(self._prebuilt(job))
-        if is_prebuilt:
-            job = self._stop(job, None, "missing workload")
-        if job.is_active:
-            return
-        if is_prebuilt:
-            raise _Retry("prebuilt workload not found")
-        made = self._make(job)
-        if made.key in self._workloads:
-            name = quotation.quote(made.view.metadata.name)
-            raise _Retry(f"workloads.kueue.x-k8s.io {name} already exists")
-        self._keep(made)
-        self._tell(job, "CreatedWorkload", f"Created Workload: {made.key}")
-
-    def _stop(self, job: BatchJob, record: WorkloadRecord | None, message: str) -> BatchJob:
+    def _stop(self, job: BatchJob, record: WorkloadRecord | None, message: str, *, reason: str) -> None:
         infos = record.pod_set_infos if record is not None else ()
         if not job.is_suspended:
-            self._tell(job, "Stopped", message)
+            self._tell(job.key, "Stopped", message)
         self._job = job.stopped(infos[0] if infos else None)
-        return self._job
 
-    # What a job and its workload do next
-
-    def _over(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        if not workloadstate.is_finished(record.view):
-            return False
-        self._tell(job, "FinishedWorkload", f"Workload '{record.key}' is declared finished")
-        self._free(record)
-        return True
-
-    def _deleted(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        if record.view.metadata.deletion_timestamp is None:
-            return False
-        self._stop(job, record, "Workload is deleted")
-        self._free(record)
-        return True
-
-    def _ended(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        ending = job.ending
-        if ending is None:
-            return False
-        self._finish(record, "Succeeded" if ending.is_success else "Failed", ending.message)
-        self._tell(job, "FinishedWorkload", f"Workload '{record.key}' is declared finished")
-        return True
-
-    def _reclaimed(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        """Pods that need their quota no more give it back."""
-        if not self._gates.on(Gate.RECLAIMABLE_PODS):
-            return False
-        sizes = {each.name: each.count for each in record.view.spec.pod_sets}
-        count = min(job.reclaimable_pods, sizes.get(POD_SET, job.reclaimable_pods))
-        pods = (workload.ReclaimablePod(name=POD_SET, count=count),) if count else ()
-        if {each.name: each.count for each in record.view.status.reclaimable_pods} == {
-            each.name: each.count for each in pods
-        }:
-            return False
-        status = structs.replace(record.view.status, reclaimable_pods=pods)
-        self._become(record, structs.replace(record.view, status=status))
-        return True
-
-    def _readiness(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        if not self._settings.waits_for_pods:
-            return False
-        status, reason, message = _readiness(job, record.view)
-        before = conditions.find(record.view.status.conditions, conditions.PODS_READY)
-        if before is not None and (before.status, before.reason) == (status, reason):
-            return False
-        after = transitions.condition(
-            record.view, conditions.PODS_READY, status, reason=reason, message=message, now=self._now
-        )
-        self._become(record, after)
-        return True
-
-    def _evicted(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        """Stopped; and when no pod is left, the quota is given back."""
-        condition = conditions.find(record.view.status.conditions, conditions.EVICTED)
-        if condition is None or condition.status != "True":
-            return False
-        job = self._stop(job, record, condition.message)
-        if workloadstate.has_reservation(record.view) and not job.is_active:
-            comes_back = condition.reason in (transitions.PREEMPTED, "NodeFailures")
-            view = transitions.requeued(
-                record.view,
-                "True" if comes_back else "False",
-                reason=condition.reason,
-                message=condition.message,
-            )
-            reason = "PendingEvaluation" if self._gates.on(Gate.UNADMITTED_OBSERVABILITY) else "Pending"
-            view = transitions.unreserve(
-                view, reason=reason, message=condition.message, now=self._now, gates=self._gates
-            )
-            record = self._become(record, view)
-        self._outdated(job, record, condition.reason, condition.last_transition_time)
-        return True
-
-    def _outdated(self, job: BatchJob, record: WorkloadRecord, reason: str, since: datetime | None) -> None:
-        """Jobs that were deactivated are deleted after a while."""
-        retention = self._settings.retention
-        is_ours = reason.startswith(transitions.reason_with_cause(transitions.DEACTIVATED, ""))
-        if retention is None or since is None or workloadstate.is_active(record.view) or not is_ours:
-            return
-        rest = since + retention - self._now
-        if rest > timedelta():
-            self._look_again_after = rest
-            return
-        self._job = None
-        self._tell(job, "Deleted", "Deleted job: deactivation retention period expired")
-
-    def _waiting(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        if not job.is_suspended:
-            return False
-        if workloadstate.is_admitted(record.view):
-            self._start(job, record)
-            return True
-        if workloadstate.has_reservation(record.view):
-            checks = [
-                f"{check.name}: {check.message}"
-                for check in record.view.status.admission_checks
-                if check.state == workloadstate.PENDING and check.message
-            ]
-            if checks:
-                self._tell(job, "UpdatedAdmissionCheck", "; ".join(checks))
-        queue = job.labels.get(QUEUE_LABEL, "")
-        if record.view.spec.queue_name != queue:
-            self._keep(record.with_spec(queueName=queue))
-        return True
-
-    def _start(self, job: BatchJob, record: WorkloadRecord) -> None:
-        try:
-            infos = podsetinfo.of_admission(record.view, self._around.flavors, self._gates)
-            if len(infos) != 1:
-                raise podsetinfo.PodSetConflictError(f"invalid podset infos: expecting 1 podset, got {len(infos)}")
-            self._job = job.started(infos[0])
-        except podsetinfo.PodSetConflictError as error:
-            self._finish(record, "FailedToStart", str(error))
-            return
-        admission = record.view.status.admission
-        queue = admission.cluster_queue if admission is not None else ""
-        self._tell(job, "Started", f"Admitted by clusterQueue {queue}")
-
-    def _unadmitted(self, job: BatchJob, record: WorkloadRecord) -> bool:
-        if workloadstate.is_admitted(record.view):
-            return False
-        self._stop(job, record, "Not admitted by cluster queue")
-        return True
+    def _run(self, job: BatchJob, infos: Sequence[PodSetInfo], message: str) -> None:
+        if len(infos) != 1:
+            raise podsetinfo.PodSetConflictError(f"invalid podset infos: expecting 1 podset, got {len(infos)}")
+        self._job = job.started(infos[0])
+        self._tell(job.key, "Started", message)
 
 
-def _readiness(job: BatchJob, of: workload.Workload) -> tuple[conditions.Status, str, str]:
-    """What is to be said of the readiness of a job's pods: status, reason and message."""
-    if not workloadstate.is_admitted(of):
-        return "False", "WaitForStart", _NOT_READY
-    before = conditions.find(of.status.conditions, conditions.PODS_READY)
-    reason = before.reason if before is not None else ""
-    if job.are_pods_ready:
-        return "True", "Recovered" if reason in ("WaitForRecovery", "Recovered") else "Started", _READY
-    if before is not None and (before.status == "True" or reason == "WaitForRecovery"):
-        return "False", "WaitForRecovery", _RECOVERING
-    return "False", "WaitForStart", _NOT_READY
-
-
-def _created(of: workload.Workload) -> tuple[bool, datetime | None, str]:
+def _age(of: workload.Workload) -> tuple[bool, datetime | None, str]:
     created = of.metadata.creation_timestamp
     return created is not None, created, of.metadata.uid

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from drachma import errors
 from drachma.api import meta, pod
 from drachma.queueing import podsetinfo, workloadnames, workloadstate
-from drachma.queueing.batchjob import KIND, BatchJob
+from drachma.queueing.batchjob import Ending
+from drachma.queueing.frameworks import GroupVersionKind
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.podsetinfo import Flavors, PodSetInfo
@@ -30,6 +31,39 @@ _PROVISIONING: Final = "provreq.kueue.x-k8s.io/"
 _MOST_SECONDS: Final = 2**31 - 1
 
 
+class QueuedJob(Protocol):
+    """Something that waits for a workload of its own."""
+
+    @property
+    def kind(self) -> GroupVersionKind: ...
+    @property
+    def metadata(self) -> Document: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+    @property
+    def annotations(self) -> Mapping[str, str]: ...
+    @property
+    def is_suspended(self) -> bool: ...
+    @property
+    def is_active(self) -> bool: ...
+    @property
+    def are_pods_ready(self) -> bool: ...
+    @property
+    def ending(self) -> Ending | None: ...
+    @property
+    def reclaimable_pods(self) -> Mapping[str, int]: ...
+
+    def pod_sets(self, gates: Gates) -> list[dict[str, Any]]:
+        """Its pods, as pod sets of a workload."""
+        ...
+
+
 class ClassMissingError(errors.DrachmaError):
     """A priority class does not exist."""
 
@@ -42,7 +76,7 @@ class Priorities(msgspec.Struct, frozen=True):
     defaults: Sequence[str] = ()
     """Names of those that pods without a class get; the lowest counts."""
 
-    def of(self, job: BatchJob, pod_sets: Sequence[Document]) -> tuple[dict[str, str] | None, int]:
+    def of(self, job: QueuedJob, pod_sets: Sequence[Document]) -> tuple[dict[str, str] | None, int]:
         """Where a job's priority comes from, and which it is; a ClassMissingError if the class is not there."""
         name = job.labels.get(PRIORITY_LABEL, "")
         if name:
@@ -112,26 +146,31 @@ class WorkloadRecord(msgspec.Struct, frozen=True):
         finalizers = self.view.metadata.finalizers
         return self.with_metadata(finalizers=[each for each in finalizers if each != IN_USE])
 
-    def owned_by(self, job: BatchJob) -> WorkloadRecord:
+    def owned_by(self, job: QueuedJob) -> WorkloadRecord:
         """As the workload of a job."""
         metadata = self.document["metadata"]
         labels_after = dict(metadata.get("labels") or {})
         if not names.label_value(job.uid):
             labels_after[JOB_UID_LABEL] = job.uid
-        owners = [*(metadata.get("ownerReferences") or ()), _reference(job)]
+        owner = {**reference(job.kind, job.metadata), "controller": True, "blockOwnerDeletion": True}
+        owners = [*(metadata.get("ownerReferences") or ()), owner]
         return self.with_metadata(labels=labels_after, ownerReferences=owners)
 
 
 def make(
-    job: BatchJob,
+    job: QueuedJob,
     *,
+    name: str = "",
     priorities: Priorities,
     gates: Gates,
     label_keys: Iterable[str] = (),
     annotation_keys: Iterable[str] = (),
 ) -> WorkloadRecord:
-    """The workload that a job is to have; a ClassMissingError or InvalidValueError if there can be none."""
-    pod_sets = [job.pod_set(gates)]
+    """The workload that a job is to have, owned by nobody yet.
+
+    Raises ClassMissingError if its priority class is not there, and InvalidValueError if annotations are wrong.
+    """
+    pod_sets = job.pod_sets(gates)
     copied = frozenset(annotation_keys) if gates.on(Gate.CUSTOM_METRIC_LABELS) else frozenset()
     annotations = {
         key: value for key, value in job.annotations.items() if key.startswith(_PROVISIONING) or key in copied
@@ -146,23 +185,23 @@ def make(
     if limit is not None:
         spec["maximumExecutionTimeSeconds"] = limit
     metadata = {
-        "name": workloadnames.for_owner(job.name, uid=job.uid, kind=KIND, gates=gates),
+        "name": name or workloadnames.for_owner(job.name, uid=job.uid, kind=job.kind, gates=gates),
         "namespace": job.metadata.get("namespace", ""),
         "finalizers": [IN_USE],
         "labels": {key: job.labels[key] for key in label_keys if key in job.labels},
         "annotations": annotations,
     }
     document = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": metadata, "spec": spec}
-    return WorkloadRecord.of(document).owned_by(job)
+    return WorkloadRecord.of(document)
 
 
-def seconds_limit(job: BatchJob) -> int | None:
+def seconds_limit(job: QueuedJob) -> int | None:
     """How long a job may run, if it says so."""
     seconds = labels.parse_int64(job.labels.get(_LIMIT_LABEL, ""))
     return seconds if seconds is not None and 0 < seconds <= _MOST_SECONDS else None
 
 
-def is_equivalent(job: BatchJob, record: WorkloadRecord, *, flavors: Flavors, gates: Gates) -> bool:
+def is_equivalent(job: QueuedJob, record: WorkloadRecord, *, flavors: Flavors, gates: Gates) -> bool:
     """Whether a workload is that of a job as the job is now, running or held back."""
     owner = record.controller
     if owner is None or owner.name != job.name:
@@ -171,7 +210,7 @@ def is_equivalent(job: BatchJob, record: WorkloadRecord, *, flavors: Flavors, ga
         return False
     if record.view.spec.maximum_execution_time_seconds != seconds_limit(job):
         return False
-    asked = [job.pod_set(gates)]
+    asked = job.pod_sets(gates)
     with_tolerations = not workloadstate.is_admitted(record.view)
     waiting: Sequence[Document] = record.document.get("spec", {}).get("podSets") or ()
     running = _running(record, waiting, flavors=flavors, gates=gates)
@@ -234,12 +273,11 @@ def _compact(value: Any) -> Any:
     return value
 
 
-def _reference(job: BatchJob) -> dict[str, Any]:
+def reference(kind: GroupVersionKind, metadata: Document) -> dict[str, Any]:
+    """How an owner is named in what it owns."""
     return {
-        "apiVersion": f"{KIND.group}/{KIND.version}",
-        "kind": KIND.kind,
-        "name": job.name,
-        "uid": job.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "name": metadata["name"],
+        "uid": metadata.get("uid", ""),
     }

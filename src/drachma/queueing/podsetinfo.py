@@ -20,6 +20,7 @@ from drachma.values import names, quotation
 Document = Mapping[str, Any]
 Flavors = Mapping[str, resourceflavor.ResourceFlavor]
 
+DEFAULT_POD_SET: Final = "main"
 _WORKLOAD: Final = "kueue.x-k8s.io/workload"
 _POD_SET: Final = "kueue.x-k8s.io/podset"
 _LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
@@ -96,6 +97,15 @@ def of_template(template: Document, *, name: str = "", count: int = 0) -> PodSet
     )
 
 
+def sanitized(template: Document) -> dict[str, Any]:
+    """A pod template for a workload: of environment variables that are set twice the last counts."""
+    spec = dict(template.get("spec", {}))
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            spec[field] = [_without_duplicates(each) for each in spec[field] or ()]
+    return {**template, "spec": spec}
+
+
 def of_admission(of: workload.Workload, flavors: Flavors, gates: Gates) -> tuple[PodSetInfo, ...]:
     """What the pods of each set of a workload with quota are to get."""
     admission = of.status.admission
@@ -160,6 +170,13 @@ def _with_updates(info: PodSetInfo, checks: tuple[workload.AdmissionCheckState, 
         except PodSetConflictError as error:
             raise PodSetConflictError(f"in admission check {quotation.quote(check.name)}: {error}") from None
     return info
+
+
+def _without_duplicates(container: Document) -> Document:
+    variables = container.get("env")
+    if not variables:
+        return container
+    return {**container, "env": list({each.get("name", ""): each for each in variables}.values())}
 
 
 def _united(field: str, present: Mapping[str, str], added: Mapping[str, str]) -> Mapping[str, str]:
