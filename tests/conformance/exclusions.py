@@ -77,7 +77,6 @@ LINES: Final[dict[str, dict[str, str]]] = {
 
 POLICY_AREAS: Final[dict[str, str]] = {
     "admission": "not built yet",
-    "crd": "not built yet",
     "managedfields": "not built yet",
     "node": "not built yet",
     "quota": "needs services, and access rules in force",
