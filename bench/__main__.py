@@ -12,6 +12,7 @@ BENCHMARKS = (
     "queueing",
     "store",
     "server",
+    "policies",
     "client",
     "customresources",
     "authorisation",

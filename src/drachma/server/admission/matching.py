@@ -86,10 +86,14 @@ class Criteria:
         self._is_exact = document.get("matchPolicy", _EXACT) == _EXACT
         self._namespaces = _selector(document.get("namespaceSelector"))
         self._objects = _selector(document.get("objectSelector"))
+        self._covering: dict[Place, Sequence[_Rule]] = {}
 
     def covers(self, place: Place) -> bool:
         """Whether requests of a place can match at all."""
-        return not self._rules or any(rule.covers(place) for rule in self._rules)
+        if not self._rules:
+            return True
+        self._covering[place] = [rule for rule in self._rules if rule.covers(place)]
+        return bool(self._covering[place])
 
     def match(self, request: Request, place: Place, *, store: Reader) -> str | None:
         """The version in which the request matches, or None.
@@ -100,15 +104,22 @@ class Criteria:
         if not self._chooses_object(request):
             return None
         version = request.write.version
-        if self._exclusions and self._find(self._exclusions, request, place) is not None:
-            return None
-        found = self._find(self._rules, request, place) if self._rules else version
+        if self._exclusions:
+            exclusions = [rule for rule in self._exclusions if rule.covers(place)]
+            if self._find(exclusions, request) is not None:
+                return None
+        found: str | None = version
+        if self._rules:
+            if place not in self._covering:
+                self.covers(place)
+            found = self._find(self._covering[place], request)
         if found is None or not self._chooses_namespace(request, store):
             return None
         return found
 
-    def _find(self, rules: Sequence[_Rule], request: Request, place: Place) -> str | None:
-        covering = [rule for rule in rules if rule.covers(place) and (not rule.names or request.name in rule.names)]
+    def _find(self, rules: Sequence[_Rule], request: Request) -> str | None:
+        """The version in which one of the rules, all of which cover the request's place, is about the request."""
+        covering = [rule for rule in rules if not rule.names or request.name in rule.names]
         own = request.write.version
         if any(rule.has_version(own) for rule in covering):
             return own
