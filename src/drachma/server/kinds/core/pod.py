@@ -91,6 +91,7 @@ KIND: Final = Kind(
                 *(("spec", name) for name in _PACKAGE.object("PodSpec").fields if name != "ephemeralContainers"),
             ),
         ),
+        resources.Subresource(name=podstrategy.RESIZE, verbs=verbs.STATUS, resets=(("status",),)),
         resources.status(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")),
     ),
     schemas={"v1": _PACKAGE.object("Pod")},

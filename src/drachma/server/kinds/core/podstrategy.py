@@ -17,7 +17,7 @@ from drachma.validation import pod as claim_rules
 from drachma.validation import podfields
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import METADATA, SPEC
-from drachma.validation.podspec import changes, warnings
+from drachma.validation.podspec import changes, resizing, warnings
 from drachma.validation.podspec import pod as pod_rules
 from drachma.validation.podspec import spec as spec_rules
 from drachma.validation.podspec import status as status_rules
@@ -35,6 +35,11 @@ _GATED: Final = {
 
 EPHEMERAL_CONTAINERS: Final = "ephemeralcontainers"
 """The subresource through which containers for debugging are added to a pod that runs."""
+
+RESIZE: Final = "resize"
+"""The subresource through which containers are given other amounts of cpu and memory."""
+
+_KEPT_ON_RESIZE: Final = ("deletionTimestamp", "ownerReferences", "labels", "annotations", "finalizers")
 
 
 class PodStrategy(TemplatedStrategy):
@@ -118,6 +123,9 @@ class PodStrategy(TemplatedStrategy):
         if write.subresource == EPHEMERAL_CONTAINERS:
             self._update_ephemeral_containers(subject, old)
             return
+        if write.subresource == RESIZE:
+            self._resize(subject, old)
+            return
         if subject.touches == _CLAIM_NAMES and not self._drops_fields:
             # Nothing is to be prepared or looked at but that.
             subject.checked = objectmeta.decoded(subject.metadata)
@@ -143,6 +151,25 @@ class PodStrategy(TemplatedStrategy):
         problems = list(self._check_metadata_update(subject, old))
         problems += self.check(content, subject)
         problems += changes.check_ephemeral_containers(spec, old.content["spec"], old.metadata.get("annotations") or {})
+        if problems:
+            raise self._refusal(problems, subject)
+
+    def _resize(self, subject: Subject, old: Subject) -> None:
+        """Gives containers other amounts of cpu and memory; all else stays as it is."""
+        before: Document = {**old.content, "metadata": old.metadata}
+        spec = resizing.prepared(subject.content["spec"], old.content["spec"])
+        podspec.default_requests(spec)
+        is_changed = not documents.same(spec, old.content["spec"])
+        content = subject.content = {**old.content, "spec": spec if is_changed else old.content["spec"]}
+        for field in _KEPT_ON_RESIZE:
+            taken(subject.metadata, old.metadata, field)
+        if is_changed:
+            subject.metadata["generation"] = old.metadata.get("generation", 0) + 1
+        problems = list(resizing.check_pod(old.metadata, before))
+        if not problems:
+            problems = [*self._check_metadata_update(subject, old), *self.check(content, subject)]
+            current = (old.content.get("status") or {}).get("qosClass") or qos.of(old.content["spec"])
+            problems += resizing.check(spec, before, qos_class=qos.of(spec), old_class=current)
         if problems:
             raise self._refusal(problems, subject)
 

@@ -1,0 +1,127 @@
+"""Rules for resizing a pod in place: its containers may be given other amounts of cpu and memory, and nothing else."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from drachma.validation import fielderror, rendering
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import ROOT, SPEC
+
+_RESIZABLE: Final = frozenset({"cpu", "memory"})
+_LISTS: Final = ("containers", "initContainers")
+_ONLY: Final = "only cpu and memory resources are mutable"
+
+Document = Mapping[str, Any]
+
+
+def prepared(spec: Document, old: Document) -> dict[str, Any]:
+    """The spec that a resize comes to: the stored one, with the resources and resize policies that the client sent.
+
+    Where containers came, went, or have other names, it is what the client sent, for the rules to refuse.
+    """
+    if any(_names(spec, field) != _names(old, field) for field in _LISTS):
+        return dict(spec)
+    changed = dict(old)
+    for field in _LISTS:
+        if old.get(field):
+            changed[field] = [_resized(new, before) for new, before in _pairs(spec, old, field)]
+    return changed
+
+
+def _resized(new: Document, before: Document) -> dict[str, Any]:
+    container = dict(before)
+    for field in ("resources", "resizePolicy"):
+        if new.get(field):
+            container[field] = new[field]
+        else:
+            container.pop(field, None)
+    return container
+
+
+def check_pod(metadata: Document, old: Document) -> Errors:
+    """Pods that cannot be resized at all. ``old`` is the pod as it is stored."""
+    if "kubernetes.io/config.mirror" in (metadata.get("annotations") or ()):
+        yield fielderror.forbidden(ROOT, "static pods cannot be resized")
+    elif ((old["spec"].get("os") or {}).get("name")) == "windows":
+        yield fielderror.forbidden(ROOT, "windows pods cannot be resized")
+    elif (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
+        # KEP-5517: nobody accounts yet for a pod that changes its mind beside its devices.
+        detail = "pods with claims for node allocatable resources cannot be resized"
+        yield fielderror.forbidden(ROOT, detail)
+
+
+def check(spec: Document, old: Document, *, qos_class: str, old_class: str) -> Errors:
+    """What is wrong with a change of the stored pod ``old``."""
+    before: Document = old["spec"]
+    if qos_class != old_class:
+        detail = "Pod QOS Class may not change as a result of resizing"
+        yield fielderror.invalid(SPEC, rendering.named(qos_class), detail)
+    if not _is_supported(old.get("status") or {}):
+        yield fielderror.forbidden(SPEC, "Pod running on node without support for resize")
+    order = list(_order(spec, before))
+    yield from order
+    if order:
+        return
+    for field in _LISTS:
+        for position, (new, container) in enumerate(_pairs(spec, before, field)):
+            at = SPEC.child(field).item(position).child("resources")
+            for kind in ("requests", "limits"):
+                if _amounts(container, kind).keys() - _amounts(new, kind).keys():
+                    yield fielderror.forbidden(at.child(kind), f"resource {kind} cannot be removed")
+    yield from _others(spec, before)
+
+
+def _order(spec: Document, old: Document) -> Errors:
+    for field in _LISTS:
+        names, before = _names(spec, field), _names(old, field)
+        if len(names) != len(before):
+            yield fielderror.forbidden(SPEC.child(field), f"{field} may not be added or removed on resize")
+            continue
+        for position, (name, earlier) in enumerate(zip(names, before, strict=True)):
+            if name != earlier:
+                at = SPEC.child(field).item(position).child("name")
+                yield fielderror.forbidden(at, f"{field} may not be renamed or reordered on resize")
+
+
+def _others(spec: Document, old: Document) -> Errors:
+    """Resources other than cpu and memory stay what they are."""
+    for new, container in _pairs(spec, old, "containers"):
+        if _fixed(new) != _fixed(container):
+            yield fielderror.forbidden(SPEC, _ONLY)
+    for position, (new, container) in enumerate(_pairs(spec, old, "initContainers")):
+        at = SPEC.child("initContainers").item(position)
+        if container.get("restartPolicy") == "Always":
+            if _fixed(new) != _fixed(container):
+                yield fielderror.forbidden(
+                    at, "only cpu and memory resources for init or sidecar containers are mutable"
+                )
+        elif new != container:
+            yield fielderror.forbidden(SPEC, "resources for non-sidecar init containers are immutable")
+
+
+def _fixed(container: Document) -> tuple[Any, ...]:
+    amounts = [
+        {name: amount for name, amount in _amounts(container, kind).items() if name not in _RESIZABLE}
+        for kind in ("requests", "limits")
+    ]
+    return (*amounts, (container.get("resources") or {}).get("claims"))
+
+
+def _amounts(container: Document, kind: str) -> Document:
+    return (container.get("resources") or {}).get(kind) or {}
+
+
+def _names(spec: Document, field: str) -> Sequence[str]:
+    return [each.get("name", "") for each in spec.get(field) or ()]
+
+
+def _pairs(spec: Document, old: Document, field: str) -> Iterator[tuple[Document, Document]]:
+    return zip(spec.get(field) or (), old.get(field) or (), strict=True)
+
+
+def _is_supported(status: Document) -> bool:
+    """Whether the node of a running pod says what it gives to containers; others may learn it."""
+    for each in status.get("containerStatuses") or ():
+        if (each.get("state") or {}).get("running") is not None:
+            return each.get("resources") is not None
+    return True
