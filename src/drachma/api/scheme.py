@@ -32,6 +32,7 @@ from drachma.api import (
     secret,
     serviceaccount,
     v1beta1,
+    validatingadmissionpolicy,
 )
 
 RESOURCE_GROUP: Final = "resource.k8s.io"
@@ -119,6 +120,12 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind(group="apps", model=deployment.Deployment, plural="deployments"),
     Kind(group="apps", model=replicaset.ReplicaSet, plural="replicasets"),
     Kind(group="batch", model=job.Job, plural="jobs"),
+    Kind(
+        group="admissionregistration.k8s.io",
+        model=validatingadmissionpolicy.ValidatingAdmissionPolicy,
+        plural="validatingadmissionpolicies",
+        namespaced=False,
+    ),
     Kind(group="policy", model=poddisruptionbudget.PodDisruptionBudget, plural="poddisruptionbudgets"),
     Kind(group="rbac.authorization.k8s.io", model=clusterrole.ClusterRole, plural="clusterroles", namespaced=False),
 )

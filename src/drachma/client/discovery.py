@@ -99,6 +99,15 @@ class Discovery:
                             )
         return tuple(targets.values())
 
+    async def openapi(self, group: str, version: str) -> dict[str, Any] | None:
+        """The OpenAPI document of a group version, asked for anew each time; None where it is not served."""
+        place = f"apis/{group}/{version}" if group else f"api/{version}"
+        try:
+            document: dict[str, Any] = await self._ask(f"/openapi/v3/{place}", dict[str, Any])
+        except errors.ObjectNotFoundError:
+            return None
+        return document
+
     async def _resources(self, group: str, version: str) -> tuple[_Resource, ...]:
         resources = self._served.get((group, version))
         if resources is None:

@@ -144,6 +144,9 @@ class HttpClient:
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return await self._discovery.resources()
 
+    async def openapi(self, group: str, version: str) -> protocol.Document | None:
+        return await self._discovery.openapi(group, version)
+
     # Writing
 
     async def create(self, made: ObjectT) -> ObjectT:

@@ -106,6 +106,8 @@ class Backend(Protocol):
 
     def resources(self) -> Sequence[target.Target[meta.Object]]: ...
 
+    def openapi(self, group: str, version: str) -> bytes | None: ...
+
 
 class LocalWatch(Generic[ObjectT]):
     """See ``protocol.Watch``."""
@@ -191,6 +193,10 @@ class LocalClient:
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return self._backend.resources()
+
+    async def openapi(self, group: str, version: str) -> protocol.Document | None:
+        data = self._backend.openapi(group, version)
+        return None if data is None else msgspec.json.decode(data, type=dict[str, Any])
 
     # Writing
 

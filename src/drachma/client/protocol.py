@@ -174,5 +174,8 @@ class Client(Protocol):
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
         """All resources that can be listed, watched and deleted, each in its preferred version, as metadata."""
 
+    async def openapi(self, group: str, version: str) -> Document | None:
+        """The OpenAPI document, version 3, of a group version; None where it is not served."""
+
     async def close(self) -> None:
         """Lets go of connections; calls under way fail with ``errors.UnreachableError``."""

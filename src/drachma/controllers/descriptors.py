@@ -23,6 +23,7 @@ from drachma.controllers import (
     resourcequota,
     serviceaccount,
     tainteviction,
+    validatingadmissionpolicy,
 )
 from drachma.runtime import Surroundings, controller
 
@@ -88,6 +89,7 @@ ALL: Final = (
     ),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction, account="node-controller"),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),
+    Descriptor("validatingadmissionpolicy-status-controller", validatingadmissionpolicy.PolicyStatusController),
 )
 
 

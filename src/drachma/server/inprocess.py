@@ -21,7 +21,7 @@ from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import encoding
 from drachma.server.reads import listing, watching
-from drachma.server.surface import apisurface, verbs
+from drachma.server.surface import apisurface, openapi, verbs
 from drachma.server.user import User
 from drachma.store import record
 
@@ -80,6 +80,11 @@ class InProcess:
             for each in self._dispatcher.surface.resources
             if all(each.has(verb) for verb in _NEEDED)
         )
+
+    def openapi(self, group: str, version: str) -> bytes | None:
+        surface = self._dispatcher.surface
+        document = surface.openapi_document(openapi.path(group, version))
+        return None if document is None else document.data
 
     async def _dispatch(self, verb: str, place: local.Place, body: Body, *, query: local.Query) -> Answer:
         try:

@@ -50,6 +50,9 @@ class _Backend:
     async def commit(self, several: Sequence[local.Write]) -> Sequence[local.Stored]:
         return [self._asked(wanted.query) for wanted in several]
 
+    def openapi(self, group: str, version: str) -> bytes | None:
+        raise NotImplementedError
+
     def resources(self) -> Sequence[target.Target[meta.Object]]:
         return ()
 
