@@ -36,13 +36,13 @@ class Inputs:
         """The values of those variables among ``names`` that a request has."""
         inputs: dict[str, Any] = {}
         if admission.OBJECT in names:
-            inputs[admission.OBJECT] = request.object(version)
+            inputs[admission.OBJECT] = _plain(request.object(version))
         if admission.OLD_OBJECT in names:
-            inputs[admission.OLD_OBJECT] = request.old_object(version)
+            inputs[admission.OLD_OBJECT] = _plain(request.old_object(version))
         if admission.REQUEST in names:
             inputs[admission.REQUEST] = request.document(version)
         if admission.PARAMS in names:
-            inputs[admission.PARAMS] = params
+            inputs[admission.PARAMS] = _plain(params)
         if admission.NAMESPACE_OBJECT in names:
             inputs[admission.NAMESPACE_OBJECT] = self._namespace(request)
         if admission.AUTHORIZER in names or admission.REQUEST_RESOURCE in names:
@@ -65,6 +65,13 @@ class Inputs:
         whole = matching.namespace(request.namespace, self._store)
         metadata = {field: value for field, value in whole["metadata"].items() if field in _NAMESPACE_FIELDS}
         return {"metadata": metadata, "spec": whole.get("spec") or {}, "status": whole.get("status") or {}}
+
+
+def _plain(document: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A document as expressions know maps: a dict and nothing that is derived from it, which strategies may have."""
+    if document is None or document.__class__ is dict:
+        return document
+    return dict(document)
 
 
 class _Ask:

@@ -122,7 +122,9 @@ class MutatingAdmissionPolicy:
         for policy, bindings in self._registry.covering(place):
             try:
                 version = policy.criteria.match(request, place, store=self._store)
-            except status.StatusError as error:
+                if version is not None and policy.param_kind is not None:
+                    policyparameters.resource_of(policy.param_kind, request)
+            except (status.StatusError, policyparameters.ConfigurationError) as error:
                 problems += _problem(policy, None, f"failed to configure policy: {error}")
                 continue
             for binding in bindings if version is not None else ():

@@ -21,6 +21,21 @@ class ConfigurationError(errors.RequestError):
     """A binding cannot be used as it is; what that means for the request is the policy's to say."""
 
 
+def resource_of(kind: Document, request: Request) -> resources.Resource:
+    """The resource that parameters of a kind are.
+
+    Raises:
+        ConfigurationError: nothing of the kind is served.
+    """
+    api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
+    resource = request.write.surface.of_kind(api_version, name)
+    if resource is None:
+        group, _, version = api_version.rpartition("/")
+        detail = f"failed to find resource referenced by paramKind: '{group}/{version}, Kind={name}'"
+        raise ConfigurationError(detail)
+    return resource
+
+
 def collect(
     kind: Document | None, ref: Document | None, request: Request, *, store: Reader
 ) -> Sequence[Document | None]:
@@ -31,17 +46,13 @@ def collect(
     """
     if kind is None or ref is None:
         return NONE
-    api_version = kind.get("apiVersion", "")
-    resource = request.write.surface.of_kind(api_version, kind.get("kind", ""))
-    if resource is None:
-        group_kind = f"{api_version}, Kind={kind.get('kind', '')}"
-        raise ConfigurationError(f"failed to find resource referenced by paramKind: '{group_kind}'")
+    resource = resource_of(kind, request)
     place = _place(resource, ref, request)
     found = _find(resource, ref, place, store=store)
     if not found and ref.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
     strategy = request.write.surface.served(resource).strategy
-    version = api_version.rpartition("/")[2]
+    version = kind["apiVersion"].rpartition("/")[2]
     return [strategy.serve(each.value, version) for each in found]
 
 

@@ -142,7 +142,9 @@ class ValidatingAdmissionPolicy:
         for policy, bindings in hooks:
             try:
                 version = policy.criteria.match(request, place, store=self._store)
-            except status.StatusError as error:
+                if version is not None and policy.param_kind is not None:
+                    policyparameters.resource_of(policy.param_kind, request)
+            except (status.StatusError, policyparameters.ConfigurationError) as error:
                 if not policy.ignores_failure:
                     refusals.append((_denied(policy, None, f"failed to configure policy: {error}"), "Invalid"))
                 continue
@@ -266,9 +268,11 @@ def _message(validation: _Validation, activation: conditions.Activation) -> str:
 
 
 def _annotations(policy: Policy, inputs: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-    activation = conditions.Activation(inputs, policy.variables)
     texts: dict[str, str] = {}
     failures: list[str] = []
+    if not policy.annotations:
+        return texts, failures
+    activation = conditions.Activation(inputs, policy.variables)
     for key, expression in policy.annotations:
         outcome = activation.evaluate(expression)
         if outcome.error:

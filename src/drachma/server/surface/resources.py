@@ -61,10 +61,14 @@ class ScalePaths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deprecation(msgspec.Struct, frozen=True, kw_only=True):
-    """Since and until which minor versions of Kubernetes 1.x a version of a kind is on its way out."""
+    """Since and until which minor versions of Kubernetes 1.x a version of a kind is on its way out.
+
+    ``replacement`` is the version that takes its place, where upstream names one.
+    """
 
     deprecated: int
     removed: int
+    replacement: str = ""
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,7 +240,8 @@ def deprecation(resource: Resource, version: str) -> str | None:
     if span is None or span.deprecated > MINOR_VERSION:
         return None
     name = f"{resource.api_version(version)} {resource.kind}"
-    return f"{name} is deprecated in v1.{span.deprecated}+, unavailable in v1.{span.removed}+"
+    instead = f"; use {resource.api_version(span.replacement)} {resource.kind}" if span.replacement else ""
+    return f"{name} is deprecated in v1.{span.deprecated}+, unavailable in v1.{span.removed}+{instead}"
 
 
 def _priority(version: str) -> tuple[int, int, int, str]:

@@ -256,7 +256,11 @@ class TestParams:
 
     async def test_of_an_unknown_kind(self, server: client.Client) -> None:
         await self._prepare(server, {"name": "x"}, paramKind={"apiVersion": "example.com/v1", "kind": "Thing"})
-        assert _message(await self._create(server, "1")).startswith("failed to configure binding: failed to find")
+        answer = await self._create(server, "1")
+        assert answer.body["message"] == (
+            "secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: "
+            "failed to find resource referenced by paramKind: 'example.com/v1, Kind=Thing'"
+        )
 
 
 async def test_authorizer() -> None:

@@ -29,7 +29,7 @@ def _hook(webhook: WebhookServer, path: str = "/hook", **changes: Any) -> dict[s
         "rules": [rule("configmaps")],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
-        "timeoutSeconds": 5,
+        "timeoutSeconds": 30,
         **changes,
     }
 
@@ -259,7 +259,7 @@ async def test_nobody_there(server: client.Client, webhook: WebhookServer) -> No
     await _validating(server, _hook(webhook, clientConfig=client_config))
     assert (await _create(server)).body["message"] == (
         'Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: '
-        'Post "https://127.0.0.1:1/hook?timeout=5s": dial tcp 127.0.0.1:1: connect: connection refused'
+        'Post "https://127.0.0.1:1/hook?timeout=30s": dial tcp 127.0.0.1:1: connect: connection refused'
     )
 
 

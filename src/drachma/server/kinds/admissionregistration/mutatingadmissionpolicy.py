@@ -39,7 +39,7 @@ KIND: Final = Kind(
         "v1": registrationtypes.PACKAGE.object("MutatingAdmissionPolicy"),
         "v1beta1": registrationtypes.BETA.object("MutatingAdmissionPolicy"),
     },
-    deprecations={"v1beta1": resources.Deprecation(deprecated=37, removed=40)},
+    deprecations={"v1beta1": resources.Deprecation(deprecated=37, removed=40, replacement="v1")},
     layout=layout.Layout(
         (
             layout.NAME,

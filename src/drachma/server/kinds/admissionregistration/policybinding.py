@@ -75,7 +75,7 @@ MUTATING: Final = Kind(
         "v1": registrationtypes.PACKAGE.object("MutatingAdmissionPolicyBinding"),
         "v1beta1": registrationtypes.BETA.object("MutatingAdmissionPolicyBinding"),
     },
-    deprecations={"v1beta1": resources.Deprecation(deprecated=37, removed=40)},
+    deprecations={"v1beta1": resources.Deprecation(deprecated=37, removed=40, replacement="v1")},
     layout=_LAYOUT,
     strategy=MutatingAdmissionPolicyBindingStrategy,
 )

@@ -80,6 +80,10 @@ async def test_mutating_policies_have_two_versions(server: client.Client, versio
     body = {**policy, "apiVersion": f"{_GROUP}/{version}"}
     answer = await server.call("POST", _path("mutatingadmissionpolicies", version), body)
     assert (answer.code, answer.body["apiVersion"]) == (201, f"{_GROUP}/{version}")
+    want = f"is deprecated in v1.37+, unavailable in v1.40+; use {_GROUP}/v1 MutatingAdmissionPolicy"
+    assert answer.header("warning") == (
+        None if version == "v1" else f'299 - "{_GROUP}/v1beta1 MutatingAdmissionPolicy {want}"'
+    )
 
 
 async def test_status_is_written_apart(server: client.Client) -> None:
