@@ -4,7 +4,7 @@ import typer
 
 from drachma.api import gates
 from drachma.cli import options
-from drachma.process import accessfiles, hosting, logs
+from drachma.process import accessfiles, auditfiles, hosting, logs
 from drachma.server.wire import serving
 
 
@@ -22,6 +22,8 @@ def apiserver(
     disable_admission_plugins: options.DisableAdmissionPlugins = "",
     authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE,
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
+    audit_policy_file: options.AuditPolicyFile = None,
+    audit_log_path: options.AuditLogPath = None,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -45,6 +47,7 @@ def apiserver(
             ),
             event_ttl=options.seconds(event_ttl, name="--event-ttl"),
             disabled_plugins=options.plugins(disable_admission_plugins),
+            audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
             announce=typer.echo,
         )
     )

@@ -62,6 +62,12 @@ AuthorizationMode: TypeAlias = Annotated[
 DEFAULT_EVENT_TTL: Final = "1h"
 
 EventTtl: TypeAlias = Annotated[str, typer.Option(help="How long events are kept, such as 1h or 90s.")]
+AuditPolicyFile: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="What is noted of which requests: a Policy of audit.k8s.io/v1.")
+]
+AuditLogPath: TypeAlias = Annotated[
+    str | None, typer.Option(help="Where it is noted, one JSON document a line; - for standard output.")
+]
 
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
 Profile: TypeAlias = Annotated[str, typer.Option(help="What each of them has: cpu or gpu-server.")]

@@ -7,7 +7,7 @@ import typer
 from drachma.api import gates
 from drachma.cli import options
 from drachma.node import hardware
-from drachma.process import accessfiles, embedded, hosting, logs
+from drachma.process import accessfiles, auditfiles, embedded, hosting, logs
 from drachma.server.wire import serving
 
 
@@ -25,6 +25,8 @@ def up(
     disable_admission_plugins: options.DisableAdmissionPlugins = "",
     authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE,
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
+    audit_policy_file: options.AuditPolicyFile = None,
+    audit_log_path: options.AuditLogPath = None,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
 ) -> None:
@@ -51,6 +53,7 @@ def up(
         ),
         event_ttl=options.seconds(event_ttl, name="--event-ttl"),
         disabled_plugins=options.plugins(disable_admission_plugins),
+        audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
         announce=typer.echo,
     )
     hosting.run(hosted, functools.partial(embedded.beside, gates=hosted.gates, simulated=simulated))

@@ -26,6 +26,7 @@ async def build(
     access: Access | None = None,
     admin_tokens: Iterable[str] = (),
     disabled_plugins: Collection[str] = phases.PLUGINS,
+    audit: tuple[phases.Auditor, ...] = (),
 ) -> app.Application:
     """An application that serves the store to those who get access: as given, or with an admin's tokens."""
     made = app.Application(
@@ -35,6 +36,7 @@ async def build(
         chance=chance,
         gates=gates,
         disabled_plugins=disabled_plugins,
+        audit=audit,
     )
     await bootstrap.populate(made.dispatcher)
     await made.definitions.settle()

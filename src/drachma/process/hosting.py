@@ -20,7 +20,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.process import accessfiles, apiserver, eventloop
+from drachma.process import accessfiles, apiserver, auditfiles, eventloop
 from drachma.runtime import clock
 from drachma.server import rolereconciliation
 from drachma.server.access import certificates, kubeconfig
@@ -47,6 +47,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     event_ttl: float = 3600.0
     """For how many seconds events are kept that nobody writes any more."""
     disabled_plugins: tuple[str, ...] = ()
+    audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
     announce: Callable[[str], object] = lambda _: None
     """Tells people where it serves, once it does."""
 
@@ -97,6 +98,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 gates=options.gates,
                 disabled_plugins=options.disabled_plugins,
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
+                audit=auditfiles.load(options.audit, utc=utc),
             )
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:
                 _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")

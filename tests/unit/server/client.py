@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import urllib.parse
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -212,8 +212,12 @@ async def start(
     authoriser: authorization.Authoriser | None = None,
     disabled_plugins: Collection[str] = phases.PLUGINS,
     users: Mapping[str, User] | None = None,
+    audit: Callable[[Clock], phases.Auditor] | None = None,
 ) -> Client:
-    """A client of a fresh server with what every cluster has; ``users`` are others beside the admin, by token."""
+    """A client of a fresh server with what every cluster has.
+
+    ``users`` are others beside the admin, by token; ``audit`` makes an auditor that has the server's clock.
+    """
     clock = Clock()
     place = store if store is not None else memory.MemoryStore()
     application = app.Application(
@@ -224,6 +228,7 @@ async def start(
         gates=gates,
         limits=limits,
         disabled_plugins=disabled_plugins,
+        audit=() if audit is None else (audit(clock),),
     )
     await bootstrap.populate(application.dispatcher)
     return Client(application, clock, place)

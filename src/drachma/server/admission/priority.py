@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from drachma.server import status
 from drachma.server.admission import podspecs
 from drachma.server.admission.podspecs import Spec
-from drachma.server.admission.proposal import Proposal
+from drachma.server.admission.proposal import Proposal, Removal
+from drachma.server.kinds.scheduling import priorityclass
 from drachma.server.reads.reader import Reader
 from drachma.store import record
 
@@ -53,6 +55,13 @@ class Priority:
         if default is not None and (proposal.stored is None or proposal.stored.key != default.key):
             detail = f"PriorityClass {default.key.name} is already marked as default. Only one default can exist"
             raise proposal.forbidden(detail)
+
+    def validate_removal(self, removal: Removal) -> None:
+        """Refuses the end of a class that the cluster cannot do without."""
+        write = removal.write
+        if write.name in priorityclass.SYSTEM_CLASSES:
+            detail = "this is a system priority class and cannot be deleted"
+            raise status.forbidden(write.resource, write.name, detail=detail)
 
     def _find(self, name: str) -> record.Record | None:
         """The class of that name, or the one of pods that name none."""

@@ -29,6 +29,7 @@ from drachma.server.pipeline import (
 )
 from drachma.server.pipeline.answer import Answer
 from drachma.server.pipeline.intent import Outcome
+from drachma.server.pipeline.phases import Finish
 from drachma.server.pipeline.plan import Plan, Planner
 from drachma.server.pipeline.questions import accessreview, rulesreview, selfsubjectreview, tokenreview
 from drachma.server.pipeline.services import Services
@@ -123,6 +124,7 @@ class Dispatcher:
             status.StatusError: it is refused, and nothing has been written.
         """
         services = self.services
+        finish = self._audit(call) if services.phases.audit else ()
         try:
             self._admit(call)
             try:
@@ -133,12 +135,13 @@ class Dispatcher:
                 answer = await self._answer(call)
         except (status.StatusError, errors.StoreError) as error:
             refusal = _refusal(error)
-            self._audit((call,), (refusal,))
+            for each in finish:
+                each(refusal)
             if refusal is error:
                 raise
             raise refusal from error
-        if services.phases.audit:
-            self._audit((call,), (answer,))
+        for each in finish:
+            each(answer)
         follow = self.after.get(call.target.resource.key)
         if follow is not None and call.verb not in _READS:
             await follow()
@@ -160,6 +163,7 @@ class Dispatcher:
             group.RefusedIntentError: one of them is refused, and nothing has been written.
         """
         services = self.services
+        finishes = [self._audit(call) for call in calls]
         position = 0
         try:
             plans: list[Plan] = []
@@ -174,10 +178,14 @@ class Dispatcher:
             if isinstance(error, group.RefusedIntentError):
                 position = error.position
             refusal = _refusal(error)
-            self._audit(calls, [refusal] * len(calls))
+            for finish in finishes:
+                for each in finish:
+                    each(refusal)
             raise group.RefusedIntentError(refusal.document, position) from error
         answers = [plan.answer(outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
-        self._audit(calls, answers)
+        for finish, answer in zip(finishes, answers, strict=True):
+            for each in finish:
+                each(answer)
         for follow in {
             self.after[call.target.resource.key] for call in calls if call.target.resource.key in self.after
         }:
@@ -211,10 +219,10 @@ class Dispatcher:
         if len(call.body.data) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
 
-    def _audit(self, calls: Sequence[Call], ends: Sequence[Answer | status.StatusError]) -> None:
-        for audit in self.services.phases.audit:
-            for call, end in zip(calls, ends, strict=True):
-                audit(call, end)
+    def _audit(self, call: Call) -> Sequence[Finish]:
+        """Tells auditors of a call; returns whom to tell how it ends."""
+        finishes = [audit(call) for audit in self.services.phases.audit]
+        return [finish for finish in finishes if finish is not None]
 
 
 async def _shown(plan: Plan, outcome: Outcome) -> Answer:

@@ -62,8 +62,11 @@ ACCOUNTS: Final = "ServiceAccount"
 PLUGINS: Final = (ACCOUNTS,)
 """The plugins that can be left out."""
 
-Auditor: TypeAlias = Callable[[Call, Answer | status.StatusError], None]
+Finish: TypeAlias = Callable[[Answer | status.StatusError], None]
 """Is told how a call ended."""
+
+Auditor: TypeAlias = Callable[[Call], Finish | None]
+"""Is told of a call that has come, and says whom to tell how it ended."""
 
 
 class Operation(enum.Enum):
@@ -211,7 +214,7 @@ def _operations(step: Step | RemovalStep) -> str:
     return f"{operations} of {', '.join(sorted(step.of))}" if step.of else operations
 
 
-def _title(each: Callable[..., None]) -> str:
+def _title(each: Callable[..., object]) -> str:
     return getattr(each, "__name__", type(each).__name__)
 
 
@@ -222,6 +225,7 @@ def standard(
     gates: feature.Gates,
     chance: random.Random,
     disabled_plugins: Collection[str] = PLUGINS,
+    audit: tuple[Auditor, ...] = (),
 ) -> Phases:
     """The phases of drachma's API server, by default without plugins that need controllers."""
     accounts = serviceaccount.ServiceAccount(store)
@@ -317,6 +321,7 @@ def standard(
                     Step("LimitRanger", limits.validate, on=_WHOLE, of=limitranger.VOLUME_CLAIMS, needs_cluster=True),
                     Step(ACCOUNTS, accounts.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES, needs_cluster=True),
+                    RemovalStep("Priority", priorities.validate_removal, of=priority.CLASSES),
                     Step("RuntimeClass", runtimeclass.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step(
                         "NodeDeclaredFeatureValidator",
@@ -340,5 +345,6 @@ def standard(
             ),
         ),
         authoriser=authoriser,
+        audit=audit,
     )
     return phases.without_plugins(disabled_plugins) if disabled_plugins else phases

@@ -70,10 +70,16 @@ def standard(
     clock: Callable[[], datetime],
     chance: random.Random,
     disabled_plugins: Collection[str] = phases.PLUGINS,
+    audit: tuple[phases.Auditor, ...] = (),
 ) -> Services:
     """The services of drachma's API server on a store, by default without plugins that need controllers."""
     steps = phases.standard(
-        store, authoriser=access.authoriser, gates=gates, chance=chance, disabled_plugins=disabled_plugins
+        store,
+        authoriser=access.authoriser,
+        gates=gates,
+        chance=chance,
+        disabled_plugins=disabled_plugins,
+        audit=audit,
     )
     return Services(
         store=store,

@@ -68,6 +68,7 @@ class Application:
         gates: feature.Gates = feature.ALL,
         limits: Limits | None = None,
         disabled_plugins: Collection[str] = phases.PLUGINS,
+        audit: tuple[phases.Auditor, ...] = (),
     ) -> None:
         self._authenticator = access.authenticator
         self._impersonation = impersonation.Impersonation(access.authoriser)
@@ -84,7 +85,13 @@ class Application:
         )
         surface = apisurface.ApiSurface(builtin.KINDS, environment=environment)
         standard = services.standard(
-            store, access=access, gates=gates, clock=clock, chance=chance, disabled_plugins=disabled_plugins
+            store,
+            access=access,
+            gates=gates,
+            clock=clock,
+            chance=chance,
+            disabled_plugins=disabled_plugins,
+            audit=audit,
         )
         self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
         self.definitions: Final = definitions.Definitions(self.dispatcher)

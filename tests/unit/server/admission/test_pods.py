@@ -144,3 +144,13 @@ async def test_one_class_is_for_pods_that_name_none(server: Client) -> None:
     await server.call("DELETE", f"{CLASSES}/usual")
     assert (await server.call("PUT", f"{CLASSES}/other", marked)).code == 200
     assert (await created(server, pod("q")))["spec"]["priority"] == 5
+
+
+async def test_system_priority_classes_stay(server: client.Client) -> None:
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"
+    answer = await server.call("DELETE", path)
+    assert answer.code == 403
+    assert answer.body["message"] == (
+        'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: '
+        "this is a system priority class and cannot be deleted"
+    )

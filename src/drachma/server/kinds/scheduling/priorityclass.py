@@ -17,7 +17,8 @@ from drachma.validation.path import Path
 _PREEMPTION_POLICIES: Final = ("Never", "PreemptLowerPriority")
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 _SYSTEM_PREFIX: Final = "system-"
-_SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+"""The classes that every cluster has, with their values."""
 
 _TYPES: Final = """\
 PriorityClass: apiVersion=str description=str globalDefault=bool kind=str metadata=ObjectMeta! preemptionPolicy=str?
@@ -68,12 +69,12 @@ class PriorityClassStrategy(DocumentStrategy):
 
 
 def _system_class(name: str, value: int) -> Errors:
-    if _SYSTEM_CLASSES.get(name) == value:
+    if SYSTEM_CLASSES.get(name) == value:
         return
     problem = "is not a known system priority class"
-    if name in _SYSTEM_CLASSES:
-        problem = f"value of {name} PriorityClass must be {_SYSTEM_CLASSES[name]}"
-    shown = problem if name in _SYSTEM_CLASSES else f"{name} {problem}"
+    if name in SYSTEM_CLASSES:
+        problem = f"value of {name} PriorityClass must be {SYSTEM_CLASSES[name]}"
+    shown = problem if name in SYSTEM_CLASSES else f"{name} {problem}"
     detail = f"priority class names with '{_SYSTEM_PREFIX}' prefix are reserved for system use only. error: {shown}"
     yield fielderror.forbidden(Path("metadata").child("name"), detail)
 

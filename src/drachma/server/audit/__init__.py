@@ -1,0 +1,7 @@
+"""The audit log: who did what, when, and how it ended, one JSON document a line, by upstream's levels and stages."""
+
+from drachma.server.audit.auditor import Auditor
+from drachma.server.audit.log import Log
+from drachma.server.audit.policy import Policy, read
+
+__all__ = ["Auditor", "Log", "Policy", "read"]

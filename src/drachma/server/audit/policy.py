@@ -1,0 +1,165 @@
+"""Audit policies: how much is noted of which calls; the first rule that matches a call decides.
+
+A policy is a YAML document of kind ``Policy`` in ``audit.k8s.io/v1``, as upstream reads it. Whatever it says, bodies
+that hold secrets by their nature are not noted: see :data:`SENSITIVE`.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from drachma import errors
+from drachma.server.calls.call import Call
+from drachma.server.decoding import yamlsyntax
+
+_ANY: Final = "*"
+
+
+class Level(enum.IntEnum):
+    """How much of a call is noted."""
+
+    NONE = 0
+    METADATA = 1
+    REQUEST = 2
+    REQUEST_RESPONSE = 3
+
+
+LEVELS: Final = {
+    "None": Level.NONE,
+    "Metadata": Level.METADATA,
+    "Request": Level.REQUEST,
+    "RequestResponse": Level.REQUEST_RESPONSE,
+}
+STAGES: Final = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
+
+SENSITIVE: Final = frozenset(
+    {("", "secrets"), ("", "configmaps"), ("", "serviceaccounts/token"), ("authentication.k8s.io", "tokenreviews")}
+)
+"""Groups and resources of which no more than metadata is noted."""
+
+
+class _Resources(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    group: str = ""
+    resources: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = ()
+
+    def matches(self, group: str, resource: str, subresource: str, name: str) -> bool:
+        if self.group != group or (self.resource_names and name not in self.resource_names):
+            return False
+        full = f"{resource}/{subresource}" if subresource else resource
+        forms = {full, _ANY, f"{resource}/*" if subresource else full, f"*/{subresource}" if subresource else full}
+        return not self.resources or not forms.isdisjoint(self.resources)
+
+
+class _Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    level: str
+    users: tuple[str, ...] = ()
+    user_groups: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
+    resources: tuple[_Resources, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
+    omit_stages: tuple[str, ...] = ()
+    omit_managed_fields: bool | None = None
+
+    def matches(self, call: Call) -> bool:
+        user, target = call.user, call.target
+        if self.non_resource_urls:
+            return False
+        if self.users and user.name not in self.users:
+            return False
+        if self.user_groups and set(self.user_groups).isdisjoint(user.groups):
+            return False
+        if self.verbs and _ANY not in self.verbs and call.verb not in self.verbs:
+            return False
+        if self.namespaces and (target.namespace or "") not in self.namespaces:
+            return False
+        below = target.subresource.name if target.subresource is not None else ""
+        place = (target.resource.group, target.resource.plural, below, target.name)
+        return not self.resources or any(each.matches(*place) for each in self.resources)
+
+
+class _Document(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    rules: tuple[_Rule, ...]
+    metadata: Mapping[str, Any] = {}
+    omit_stages: tuple[str, ...] = ()
+    omit_managed_fields: bool = False
+
+
+class Treatment(NamedTuple):
+    """What is noted of a call, and at which stages not."""
+
+    level: Level
+    omitted_stages: frozenset[str] = frozenset()
+    omits_managed_fields: bool = False
+
+
+NOTHING: Final = Treatment(Level.NONE)
+
+
+class Policy:
+    """Says what is noted of calls."""
+
+    def __init__(self, rules: Sequence[_Rule], *, omitted_stages: frozenset[str], omits_managed_fields: bool) -> None:
+        self._rules = [
+            (
+                rule,
+                Treatment(
+                    LEVELS[rule.level],
+                    omitted_stages | frozenset(rule.omit_stages),
+                    omits_managed_fields if rule.omit_managed_fields is None else rule.omit_managed_fields,
+                ),
+            )
+            for rule in rules
+        ]
+
+    def treatment(self, call: Call) -> Treatment:
+        """What is noted of a call; nothing where no rule matches."""
+        found = next((treatment for rule, treatment in self._rules if rule.matches(call)), NOTHING)
+        if found.level > Level.METADATA and _is_sensitive(call):
+            return found._replace(level=Level.METADATA)
+        return found
+
+
+def _is_sensitive(call: Call) -> bool:
+    target = call.target
+    below = f"/{target.subresource.name}" if target.subresource is not None else ""
+    group, plural = target.resource.group, target.resource.plural
+    return (group, plural) in SENSITIVE or (group, plural + below) in SENSITIVE
+
+
+def read(text: bytes, *, title: str) -> Policy:
+    """The policy that a document describes; ``title`` is what messages call it.
+
+    Raises:
+        errors.InvalidValueError: it describes none; the message says why.
+    """
+    try:
+        document = msgspec.convert(yamlsyntax.read(text).content, _Document)
+    except (errors.DecodeError, msgspec.ValidationError) as error:
+        raise errors.InvalidValueError(f"audit policy {title}: {error}") from None
+    if (document.api_version, document.kind) != ("audit.k8s.io/v1", "Policy"):
+        shown = f"{document.kind} of {document.api_version}"
+        raise errors.InvalidValueError(f"audit policy {title}: is a {shown}, not a Policy of audit.k8s.io/v1")
+    for position, rule in enumerate(document.rules):
+        _check(rule, f"audit policy {title}: rules[{position}]")
+    return Policy(
+        document.rules,
+        omitted_stages=frozenset(document.omit_stages),
+        omits_managed_fields=document.omit_managed_fields,
+    )
+
+
+def _check(rule: _Rule, at: str) -> None:
+    if rule.level not in LEVELS:
+        raise errors.InvalidValueError(f"{at}.level: {rule.level!r} is not one of {', '.join(LEVELS)}")
+    for stage in rule.omit_stages:
+        if stage not in STAGES:
+            raise errors.InvalidValueError(f"{at}.omitStages: {stage!r} is not one of {', '.join(STAGES)}")
+    if rule.non_resource_urls and (rule.resources or rule.namespaces):
+        detail = "rules cannot apply to both regular resources and non-resource URLs"
+        raise errors.InvalidValueError(f"{at}.nonResourceURLs: {detail}")

@@ -1,0 +1,158 @@
+"""The audit log: what is noted of which calls, and what never is."""
+
+import json
+import pathlib
+import stat
+from typing import Any
+
+import pytest
+
+from drachma import errors
+from drachma.server import audit
+from tests.unit.server import client
+from tests.unit.server.admission.policies import CONFIG_MAPS, bind, config_map, validating
+
+_HEAD = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
+
+
+async def _server(path: pathlib.Path, rules: str) -> client.Client:
+    policy = audit.read((_HEAD + rules).encode(), title="p.yaml")
+    log = audit.Log.open(str(path))
+    server = await client.start(audit=lambda clock: audit.Auditor(policy, log, clock=clock))
+    # What every cluster has is made by calls, too.
+    path.write_bytes(b"")
+    return server
+
+
+def _events(path: pathlib.Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def test_metadata(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "audit.log"
+    server = await _server(path, "rules: [{level: Metadata}]")
+    await server.call("POST", client.CLAIMS + "?fieldManager=me", client.claim())
+    received, complete = _events(path)
+    assert (received["stage"], complete["stage"]) == ("RequestReceived", "ResponseComplete")
+    assert received["auditID"] == complete["auditID"]
+    assert complete["requestURI"] == client.CLAIMS + "?fieldManager=me"
+    assert complete["verb"] == "create"
+    assert complete["user"]["username"] == "kubernetes-admin"
+    assert complete["objectRef"] == {
+        "resource": "resourceclaims",
+        "namespace": "default",
+        "name": "c",
+        "apiGroup": "resource.k8s.io",
+        "apiVersion": "v1",
+    }
+    assert complete["responseStatus"] == {"metadata": {}, "code": 201}
+    assert complete["requestReceivedTimestamp"] == "2026-01-02T03:04:05.000000Z"
+    assert "requestObject" not in complete
+
+
+async def test_file_is_private(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "audit.log"
+    await _server(path, "rules: [{level: Metadata}]")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("level", "fields"),
+    [
+        pytest.param("Request", {"requestObject"}, id="request"),
+        pytest.param("RequestResponse", {"requestObject", "responseObject"}, id="request-response"),
+    ],
+)
+async def test_bodies(tmp_path: pathlib.Path, level: str, fields: set[str]) -> None:
+    path = tmp_path / "audit.log"
+    server = await _server(path, f"omitManagedFields: true\nomitStages: [RequestReceived]\nrules: [{{level: {level}}}]")
+    await server.call("POST", client.CLAIMS, client.claim())
+    (event,) = _events(path)
+    assert event["level"] == level
+    assert {field for field in ("requestObject", "responseObject") if field in event} == fields
+    assert "managedFields" not in json.dumps(event)
+
+
+@pytest.mark.parametrize(
+    ("plural", "body"),
+    [
+        pytest.param(
+            "secrets",
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "hush"}},
+            id="secrets",
+        ),
+        pytest.param("configmaps", config_map("c", k="hush"), id="config-maps"),
+    ],
+)
+async def test_secrets_are_never_noted(tmp_path: pathlib.Path, plural: str, body: dict[str, Any]) -> None:
+    path = tmp_path / "audit.log"
+    server = await _server(path, "rules: [{level: RequestResponse}]")
+    await server.call("POST", f"/api/v1/namespaces/default/{plural}", body)
+    await server.call("GET", f"/api/v1/namespaces/default/{plural}/{body['metadata']['name']}")
+    assert len(_events(path)) == 4
+    assert "hush" not in path.read_text()
+
+
+async def test_first_rule_decides(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "audit.log"
+    rules = """
+rules:
+- level: None
+  verbs: [get, list]
+- level: Metadata
+  users: [somebody-else]
+- level: Metadata
+  resources: [{group: resource.k8s.io, resources: [resourceclaims, "resourceclaims/*"]}]
+"""
+    server = await _server(path, rules)
+    await server.call("POST", client.CLAIMS, client.claim())
+    await server.call("GET", client.CLAIMS)
+    await server.call("POST", client.PODS, client.pod())
+    patch = {"metadata": {"labels": {"a": "b"}}}
+    await server.call("PATCH", f"{client.CLAIMS}/c/status", patch, content_type="application/merge-patch+json")
+    complete = [event for event in _events(path) if event["stage"] == "ResponseComplete"]
+    assert [(event["verb"], event["objectRef"].get("subresource")) for event in complete] == [
+        ("create", None),
+        ("patch", "status"),
+    ]
+
+
+async def test_refusals_and_annotations(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "audit.log"
+    server = await _server(path, "omitStages: [RequestReceived]\nrules: [{level: Metadata, verbs: [create]}]")
+    annotations = [{"key": "seen", "valueExpression": "string(object.metadata.name)"}]
+    await validating(server, validations=[{"expression": "false", "message": "no"}], auditAnnotations=annotations)
+    await bind(server, validationActions=["Deny", "Audit"])
+    await server.call("POST", CONFIG_MAPS, config_map())
+    event = _events(path)[-1]
+    assert event["responseStatus"]["code"] == 422
+    assert event["annotations"]["p/seen"] == "c"
+    (failure,) = json.loads(event["annotations"]["validation.policy.admission.k8s.io/validation_failure"])
+    assert failure == {
+        "message": "no",
+        "policy": "p",
+        "binding": "b",
+        "expressionIndex": 0,
+        "validationActions": ["Deny", "Audit"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param("[", "audit policy p.yaml: ", id="no-yaml"),
+        pytest.param("apiVersion: v1\nkind: Policy\nrules: []", "not a Policy of audit.k8s.io/v1", id="another-kind"),
+        pytest.param(_HEAD + "rules: [{level: All}]", "rules[0].level: 'All' is not one of", id="level"),
+        pytest.param(
+            _HEAD + "rules: [{level: None, omitStages: [Then]}]", "rules[0].omitStages: 'Then' is not one", id="stage"
+        ),
+        pytest.param(_HEAD + "rules: [{level: None, user: x}]", "unknown field `user`", id="unknown-field"),
+        pytest.param(
+            _HEAD + "rules: [{level: None, nonResourceURLs: [/x], namespaces: [y]}]", "cannot apply to both", id="both"
+        ),
+    ],
+)
+def test_bad_policies(text: str, want: str) -> None:
+    with pytest.raises(errors.InvalidValueError) as caught:
+        audit.read(text.encode(), title="p.yaml")
+    assert want in str(caught.value)
