@@ -25,15 +25,15 @@ _PERCENT_RULE: Final = (
 _MORE_THAN_ALL: Final = "cannot be greater than status.replicas"
 
 
-def check_template(template: Mapping[str, Any]) -> Errors:
+def check_template(template: Mapping[str, Any], at: Path = TEMPLATE) -> Errors:
     """A template of pods."""
     own, spec = template.get("metadata") or {}, template.get("spec") or {}
-    yield from metadata.labels(own.get("labels") or {}, TEMPLATE.child("labels"))
-    yield from metadata.annotations(own.get("annotations") or {}, TEMPLATE.child("annotations"))
-    yield from pod_spec.check(spec, TEMPLATE.child("spec"), is_pod=False)
+    yield from metadata.labels(own.get("labels") or {}, at.child("labels"))
+    yield from metadata.annotations(own.get("annotations") or {}, at.child("annotations"))
+    yield from pod_spec.check(spec, at.child("spec"), is_pod=False)
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
-        yield fielderror.forbidden(TEMPLATE.child("spec", "ephemeralContainers"), detail)
+        yield fielderror.forbidden(at.child("spec", "ephemeralContainers"), detail)
 
 
 def check_replica_set(spec: Mapping[str, Any]) -> Errors:

@@ -13,6 +13,7 @@ from drachma.server.kinds.apps import controllerrevision, daemonset, deployment,
 from drachma.server.kinds.authentication import selfsubjectreview, tokenreview
 from drachma.server.kinds.authorization import reviewtypes
 from drachma.server.kinds.batch import cronjob, job
+from drachma.server.kinds.certificates import certificatesigningrequest
 from drachma.server.kinds.coordination import lease
 from drachma.server.kinds.core import (
     configmap,
@@ -23,8 +24,10 @@ from drachma.server.kinds.core import (
     persistentvolume,
     persistentvolumeclaim,
     pod,
+    podtemplate,
     resourcequota,
     secret,
+    service,
     serviceaccount,
 )
 from drachma.server.kinds.discovery import endpointslice
@@ -45,6 +48,7 @@ from drachma.server.kinds.storage import csidriver, csinode, csistoragecapacity,
 from drachma.server.surface.apisurface import Kind
 
 KINDS: Final[tuple[Kind, ...]] = (
+    certificatesigningrequest.KIND,
     clusterrole.KIND,
     clusterrolebinding.KIND,
     configmap.KIND,
@@ -71,6 +75,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     persistentvolume.KIND,
     persistentvolumeclaim.KIND,
     pod.KIND,
+    podtemplate.KIND,
     poddisruptionbudget.KIND,
     policybinding.MUTATING,
     policybinding.VALIDATING,
@@ -84,6 +89,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     rolebinding.KIND,
     runtimeclass.KIND,
     secret.KIND,
+    service.KIND,
     selfsubjectreview.KIND,
     serviceaccount.KIND,
     statefulset.KIND,

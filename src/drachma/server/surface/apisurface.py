@@ -23,6 +23,7 @@ _Place: TypeAlias = tuple[str, str]
 """A group and a version."""
 
 _EVERYTHING: Final = ("", "")
+_IN_PROTOBUF: Final = ("", "protobuf")
 """The place of the document about all groups."""
 
 
@@ -120,6 +121,10 @@ class ApiSurface(resources.Catalog):
         """``/openapi/v2``: everything in one document."""
         return self._document(_EVERYTHING, lambda: openapi.swagger(self))
 
+    def swagger_protobuf(self) -> openapi.Served:
+        """The same in protobuf, for kubectl."""
+        return self._document(_IN_PROTOBUF, lambda: openapi.swagger_protobuf(self.swagger()))
+
     def _document(self, place: _Place, make: Callable[[], openapi.Served]) -> openapi.Served:
         if place not in self._documents:
             self._documents[place] = make()
@@ -132,5 +137,5 @@ class ApiSurface(resources.Catalog):
         return {
             place: document
             for place, document in likeness._documents.items()
-            if place != _EVERYTHING and likeness.in_version(*place) == self.in_version(*place)
+            if place not in (_EVERYTHING, _IN_PROTOBUF) and likeness.in_version(*place) == self.in_version(*place)
         }

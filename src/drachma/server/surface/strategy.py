@@ -17,7 +17,7 @@ from drachma.server.objectmeta import Metadata
 from drachma.server.surface import resources
 from drachma.server.surface.consultation import Consultation
 from drachma.server.user import User
-from drachma.store import record
+from drachma.store import protocol, record
 from drachma.validation import context
 
 _T = TypeVar("_T")
@@ -99,6 +99,9 @@ class Lookup(Protocol):
 
     def get(self, key: record.Key) -> record.Record | None:
         """The committed object under a key."""
+
+    def list(self, resource: str, namespace: str | None) -> protocol.Page:
+        """The committed objects of a resource."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):

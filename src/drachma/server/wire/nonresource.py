@@ -16,6 +16,9 @@ KUBERNETES_VERSION: Final = ("1", str(resources.MINOR_VERSION))
 
 _AGGREGATED: Final = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
+_SWAGGER_PROTOBUF: Final = tuple(f"com.github.proto-openapi.spec.v2{mark}v1.0+protobuf" for mark in ".@")
+"""What clients call OpenAPI v2 in protobuf; the second is an older name, and no media type."""
+
 _PATHS: Final = (
     openid.CONFIGURATION_PATH,
     "/api",
@@ -126,15 +129,17 @@ def _openapi(path: str, request: Request, surface: apisurface.ApiSurface) -> res
     """OpenAPI documents. Their addresses carry a hash, so clients may keep them as long as they like."""
     if path == "/openapi/v3":
         return responses.plain(200, surface.openapi_index())
+    media_type = mediatypes.JSON
+    found: openapi.Served | None
     if path == "/openapi/v2":
-        _refuse_protobuf(request)
-        found: openapi.Served | None = surface.swagger()
+        media_type = _swagger_type(request)
+        found = surface.swagger() if media_type == mediatypes.JSON else surface.swagger_protobuf()
     else:
         found = surface.openapi_document(path.removeprefix("/openapi/v3/"))
     if found is None:
         raise routes.NotServedError(path)
     tag = f'"{found.hash}"'.encode()
-    headers = [(b"content-type", b"application/json"), (b"etag", tag), (b"vary", b"Accept")]
+    headers = [(b"content-type", media_type.encode()), (b"etag", tag), (b"vary", b"Accept")]
     if request.headers.get(b"if-none-match") == tag:
         return responses.Response(304, b"", headers)
     if request.query.get("hash", ("",))[0] == found.hash:
@@ -156,11 +161,17 @@ def _admit(request: Request, media_types: tuple[str, ...]) -> None:
     negotiation.admit(request.header(b"accept"), media_types)
 
 
-def _refuse_protobuf(request: Request) -> None:
-    """A 406 for clients that only read OpenAPI as protobuf, so that they look for it elsewhere."""
+def _swagger_type(request: Request) -> str:
+    """The form in which a client wants OpenAPI v2; a 406 for one that there is not."""
     accept = request.header(b"accept")
-    if accept and not any(clause.subtype in ("json", "*") for clause in negotiation.accepts(accept)):
-        raise status.not_acceptable((mediatypes.JSON,))
+    for clause in negotiation.accepts(accept):
+        if clause.subtype in ("json", "*"):
+            return mediatypes.JSON
+        if clause.subtype in _SWAGGER_PROTOBUF:
+            return openapi.PROTOBUF
+    if accept:
+        raise status.not_acceptable((mediatypes.JSON, openapi.PROTOBUF))
+    return mediatypes.JSON
 
 
 def _wants_aggregated(request: Request) -> bool:

@@ -1,5 +1,6 @@
 """Kinds that charts and tutorials use: made with their defaults, shown in tables, refused in upstream's words."""
 
+import base64
 import copy
 from typing import Any
 
@@ -15,7 +16,11 @@ POD: dict[str, Any] = {
 }
 SELECTOR = {"matchLabels": {"app": "a"}}
 JOB_POD = {"spec": {**POD["spec"], "restartPolicy": "Never"}}
+REQUEST = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nx\n-----END CERTIFICATE REQUEST-----\n").decode()
 PATHS = {
+    "CertificateSigningRequest": "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+    "PodTemplate": "/api/v1/namespaces/default/podtemplates",
+    "Service": "/api/v1/namespaces/default/services",
     "ControllerRevision": "/apis/apps/v1/namespaces/default/controllerrevisions",
     "CronJob": "/apis/batch/v1/namespaces/default/cronjobs",
     "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
@@ -33,6 +38,11 @@ PATHS = {
 }
 CLAIM_SPEC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 GOOD: dict[str, dict[str, Any]] = {
+    "CertificateSigningRequest": {
+        "spec": {"request": REQUEST, "signerName": "example.com/signer", "usages": ["client auth"]}
+    },
+    "PodTemplate": {"template": POD},
+    "Service": {"spec": {"ports": [{"port": 80}], "selector": {"app": "a"}}},
     "ControllerRevision": {"data": {"a": 1}, "revision": 2},
     "CronJob": {"spec": {"schedule": "*/5 * * * MON-FRI", "jobTemplate": {"spec": {"template": JOB_POD}}}},
     "CSIDriver": {"spec": {}},
@@ -98,6 +108,12 @@ def at(document: Any, path: str) -> Any:
         pytest.param("StorageClass", "volumeBindingMode", "Immediate", id="classes-bind-at-once"),
         pytest.param("StorageClass", "reclaimPolicy", "Delete", id="classes-delete"),
         pytest.param("VolumeAttachment", "status.attached", False, id="attachments-begin-without"),
+        pytest.param("CertificateSigningRequest", "spec.username", "kubernetes-admin", id="who-asks-for-a-certificate"),
+        pytest.param("PodTemplate", "template.spec.restartPolicy", "Always", id="templates-restart"),
+        pytest.param("Service", "spec.ports.0", {"port": 80, "protocol": "TCP", "targetPort": 80}, id="service-ports"),
+        pytest.param("Service", "spec.type", "ClusterIP", id="services-are-inside"),
+        pytest.param("Service", "spec.ipFamilies", ["IPv4"], id="services-have-a-family"),
+        pytest.param("Service", "status", {"loadBalancer": {}}, id="services-begin-without-a-balancer"),
     ],
 )
 async def test_defaults(server: Client, kind: str, path: str, want: Any) -> None:
@@ -156,6 +172,8 @@ async def test_objects_are_made_shown_changed_and_deleted(server: Client, kind: 
             id="order",
         ),
         pytest.param("CSINode", {"drivers": [{"name": "a", "nodeID": ""}]}, "spec.drivers[0].nodeID", "R", id="node"),
+        pytest.param("Service", {"ports": []}, "spec.ports", "Required value", id="no-ports"),
+        pytest.param("Service", {"type": "x"}, "spec.type", "Unsupported value", id="no-such-type"),
         pytest.param("VolumeAttachment", {"source": {}}, "spec.source", "must specify exactly one of", id="source"),
     ],
 )
@@ -187,3 +205,33 @@ async def test_what_is_decided_once(server: Client, kind: str, patch: dict[str, 
 
 def test_every_kind_here_is_served() -> None:
     assert set(GOOD) <= {kind.kind for kind in builtin.KINDS}
+
+
+async def test_every_service_has_an_address_of_its_own(server: Client) -> None:
+    addresses = []
+    for number in range(30):
+        given = {**made("Service"), "metadata": {"name": f"s{number}"}}
+        addresses.append((await server.call("POST", PATHS["Service"], given)).body["spec"]["clusterIP"])
+    assert len(set(addresses)) == 30
+    assert all(address.startswith("10.") for address in addresses)
+
+
+async def test_a_service_keeps_its_address(server: Client) -> None:
+    stored = (await server.call("POST", PATHS["Service"], made("Service"))).body
+    replaced = await server.call("PUT", f"{PATHS['Service']}/o", made("Service"))
+    assert replaced.body["spec"]["clusterIP"] == stored["spec"]["clusterIP"]
+    patch = {"spec": {"clusterIP": "10.96.0.77", "clusterIPs": ["10.96.0.77"]}}
+    moved = await server.call("PATCH", f"{PATHS['Service']}/o", patch, content_type="application/merge-patch+json")
+    assert moved.code == 422
+    assert "may not change once set" in moved.body["message"]
+
+
+async def test_a_request_is_approved_and_stays_so(server: Client) -> None:
+    await server.call("POST", PATHS["CertificateSigningRequest"], made("CertificateSigningRequest"))
+    path = f"{PATHS['CertificateSigningRequest']}/o/approval"
+    patch = {"status": {"certificate": "eA==", "conditions": [{"type": "Approved", "status": "True", "reason": "ok"}]}}
+    approved = await server.call("PATCH", path, patch, content_type="application/merge-patch+json")
+    assert approved.code == 200, approved.body
+    assert "certificate" not in approved.body["status"]
+    back = await server.call("PATCH", path, {"status": {"conditions": []}}, content_type="application/merge-patch+json")
+    assert back.code == 422

@@ -3,10 +3,28 @@
 Pure functions of the catalogue; ``server.surface.apisurface`` keeps what they make. Clients may keep it too: addresses
 carry a hash.
 
-Public: ``document(catalog, group, version=...)``, ``swagger(catalog)``, ``index(served)``; ``path`` and
-``group_version`` between group versions and addresses.
+Public: ``document(catalog, group, version=...)``, ``swagger(catalog)``, ``swagger_protobuf(served)``,
+``index(served)``; ``path`` and ``group_version`` between group versions and addresses.
 """
 
-from drachma.server.surface.openapi.documents import Served, document, group_version, index, path, swagger
+from drachma.server.surface.openapi.documents import (
+    Served,
+    document,
+    group_version,
+    index,
+    path,
+    swagger,
+    swagger_protobuf,
+)
+from drachma.server.surface.openapi.gnostic import MEDIA_TYPE as PROTOBUF
 
-__all__ = ["Served", "document", "group_version", "index", "path", "swagger"]
+__all__ = [
+    "PROTOBUF",
+    "Served",
+    "document",
+    "group_version",
+    "index",
+    "path",
+    "swagger",
+    "swagger_protobuf",
+]

@@ -8,7 +8,7 @@ import msgspec
 
 from drachma.server.schema import model
 from drachma.server.surface import resources
-from drachma.server.surface.openapi import paths, schemas
+from drachma.server.surface.openapi import gnostic, paths, schemas
 
 Document: TypeAlias = dict[str, Any]
 
@@ -85,6 +85,11 @@ def swagger(catalog: resources.Catalog) -> Served:
     return _served(whole)
 
 
+def swagger_protobuf(served: Served) -> Served:
+    """The same in protobuf."""
+    return _hashed(gnostic.encode(msgspec.json.decode(served.data)))
+
+
 def _add(resource: resources.Resource, version: str, definitions: schemas.Definitions) -> dict[str, Document]:
     """Define a resource's types and give its paths."""
     schema = resource.schema(version)
@@ -104,5 +109,8 @@ def _add_subresource(below: resources.Subresource, schema: model.Object, definit
 
 
 def _served(whole: Document) -> Served:
-    data = msgspec.json.encode(whole)
+    return _hashed(msgspec.json.encode(whole))
+
+
+def _hashed(data: bytes) -> Served:
     return Served(data, hashlib.sha512(data).hexdigest().upper())
