@@ -1,4 +1,4 @@
-"""What exists in every cluster from the beginning: four namespaces and two priority classes."""
+"""What exists in every cluster from the beginning: four namespaces, two priority classes, and the API's own service."""
 
 from typing import Any, Final
 
@@ -6,6 +6,7 @@ import msgspec
 
 from drachma.server import mediatypes, status
 from drachma.server.calls.call import Body, Call, Target
+from drachma.server.kinds.core import clusterips
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import apisurface, verbs
 from drachma.server.user import User
@@ -32,19 +33,36 @@ _PRIORITY_CLASSES: Final[tuple[dict[str, Any], ...]] = (
 )
 
 
+_SERVICE: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {
+        "name": "kubernetes",
+        "namespace": "default",
+        "labels": {"component": "apiserver", "provider": "kubernetes"},
+    },
+    "spec": {
+        "clusterIP": clusterips.FIRST,
+        "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
+    },
+}
+
+
 async def populate(dispatcher: Dispatcher) -> None:
     """Creates what is missing; a store that has it all is not written to."""
     for name in NAMESPACES:
         await _ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for priority in _PRIORITY_CLASSES:
         await _ensure(dispatcher, priority)
+    await _ensure(dispatcher, _SERVICE)
 
 
 async def _ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
     surface = dispatcher.surface
     resource = surface.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None, "only served kinds are listed here"
-    target = Target(resource, "v1", "", document["metadata"]["name"], None)
+    own = document["metadata"]
+    target = Target(resource, "v1", own.get("namespace", ""), own["name"], None)
     try:
         await dispatcher.dispatch(_call(surface, verbs.GET, target))
     except status.StatusError as error:

@@ -188,7 +188,7 @@ async def test_apply_wants_a_manager_and_an_object(server: Client) -> None:
     assert without.code == 422
     broken = await server.call("PATCH", f"{CLAIMS}/c?fieldManager=m", "a: [", content_type=APPLY)
     assert broken.code == 400
-    assert broken.body["message"].startswith("error decoding patch: yaml:")
+    assert broken.body["message"].startswith("error decoding patch: error converting YAML to JSON: yaml:")
 
 
 async def test_concurrent_patches_all_count(server: Client) -> None:

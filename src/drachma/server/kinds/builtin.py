@@ -41,6 +41,7 @@ from drachma.server.kinds.resource import (
     devicetaintrule,
     resourceclaim,
     resourceclaimtemplate,
+    resourcepoolstatusrequest,
     resourceslice,
 )
 from drachma.server.kinds.scheduling import priorityclass
@@ -83,6 +84,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     replicaset.KIND,
     resourceclaim.KIND,
     resourceclaimtemplate.KIND,
+    resourcepoolstatusrequest.KIND,
     resourcequota.KIND,
     resourceslice.KIND,
     role.KIND,

@@ -156,7 +156,7 @@ def _configuration(body: bytes) -> dict[str, Any]:
     try:
         content = yamlsyntax.read(body).content
     except errors.DecodeError as error:
-        raise status.bad_request(f"error decoding patch: yaml: {error}") from None
+        raise status.bad_request(f"error decoding patch: error converting YAML to JSON: yaml: {error}") from None
     if not isinstance(content, dict):
         kind = decodeerrors.describe(content)
         problem = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"

@@ -20,6 +20,7 @@ REQUEST = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nx\n-----END CE
 PATHS = {
     "CertificateSigningRequest": "/apis/certificates.k8s.io/v1/certificatesigningrequests",
     "PodTemplate": "/api/v1/namespaces/default/podtemplates",
+    "ResourcePoolStatusRequest": "/apis/resource.k8s.io/v1alpha3/resourcepoolstatusrequests",
     "Service": "/api/v1/namespaces/default/services",
     "ControllerRevision": "/apis/apps/v1/namespaces/default/controllerrevisions",
     "CronJob": "/apis/batch/v1/namespaces/default/cronjobs",
@@ -42,6 +43,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "spec": {"request": REQUEST, "signerName": "example.com/signer", "usages": ["client auth"]}
     },
     "PodTemplate": {"template": POD},
+    "ResourcePoolStatusRequest": {"spec": {"driver": "gpu.example.com"}},
     "Service": {"spec": {"ports": [{"port": 80}], "selector": {"app": "a"}}},
     "ControllerRevision": {"data": {"a": 1}, "revision": 2},
     "CronJob": {"spec": {"schedule": "*/5 * * * MON-FRI", "jobTemplate": {"spec": {"template": JOB_POD}}}},
@@ -112,6 +114,7 @@ def at(document: Any, path: str) -> Any:
         pytest.param("PodTemplate", "template.spec.restartPolicy", "Always", id="templates-restart"),
         pytest.param("Service", "spec.ports.0", {"port": 80, "protocol": "TCP", "targetPort": 80}, id="service-ports"),
         pytest.param("Service", "spec.type", "ClusterIP", id="services-are-inside"),
+        pytest.param("ResourcePoolStatusRequest", "spec.limit", 100, id="so-many-pools"),
         pytest.param("Service", "spec.ipFamilies", ["IPv4"], id="services-have-a-family"),
         pytest.param("Service", "status", {"loadBalancer": {}}, id="services-begin-without-a-balancer"),
     ],
@@ -126,7 +129,8 @@ async def test_defaults(server: Client, kind: str, path: str, want: Any) -> None
 async def test_objects_are_made_shown_changed_and_deleted(server: Client, kind: str) -> None:
     assert (await server.call("POST", PATHS[kind], made(kind))).code == 201
     table = (await server.call("GET", PATHS[kind], headers=TABLE)).body
-    assert [len(row["cells"]) for row in table["rows"]] == [len(table["columnDefinitions"])]
+    assert "o" in [row["cells"][0] for row in table["rows"]]
+    assert {len(row["cells"]) for row in table["rows"]} == {len(table["columnDefinitions"])}
     patch = {"metadata": {"labels": {"a": "b"}}}
     changed = await server.call("PATCH", f"{PATHS[kind]}/o", patch, content_type="application/merge-patch+json")
     assert (changed.code, changed.body["metadata"]["labels"]) == (200, {"a": "b"})
@@ -190,6 +194,7 @@ async def test_refused(server: Client, kind: str, content: dict[str, Any], field
     ("kind", "patch", "field"),
     [
         pytest.param("RuntimeClass", {"handler": "other"}, "handler", id="handler"),
+        pytest.param("ResourcePoolStatusRequest", {"spec": {"limit": 7}}, "spec", id="question"),
         pytest.param("StorageClass", {"provisioner": "other"}, "provisioner", id="provisioner"),
         pytest.param("StatefulSet", {"spec": {"serviceName": "b"}}, "spec", id="service-name"),
         pytest.param("ControllerRevision", {"data": {"a": 2}}, "data", id="revision"),
