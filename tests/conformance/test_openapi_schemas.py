@@ -35,6 +35,9 @@ def _shape(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     shape = {key: _shape(part) for key, part in value.items() if key not in _ABOUT and key != "properties"}
+    if shape.get("x-kubernetes-map-type") == "granular":
+        # What maps are anyway; but for the reference of a volume to its claim, which has one owner here.
+        del shape["x-kubernetes-map-type"]
     if "properties" in value:
         apart = _OURS | _THEIRS
         shape["properties"] = {key: _shape(part) for key, part in value["properties"].items() if key not in apart}
