@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from drachma.queueing import durations, jobreconcile, jobstep, podgroup, podreconcile
+from drachma.queueing import durations, jobreconcile, jobsettings, podgroup, podreconcile
 from drachma.queueing.admitter import Event
 from drachma.queueing.batchjob import BatchJob
 from drachma.queueing.jobowners import Management
@@ -79,10 +79,10 @@ def _by_name(documents: Any) -> list[Any]:
     return [_untimed(each) for each in sorted(documents, key=lambda each: each["metadata"]["name"])]
 
 
-def _settings(case: vectors.Line) -> jobstep.JobSettings:
+def _settings(case: vectors.Line) -> jobsettings.JobSettings:
     options = case["input"]["options"]
     retention = options.get("workloadRetentionPolicy", {}).get("afterDeactivatedByKueue")
-    return jobstep.JobSettings(
+    return jobsettings.JobSettings(
         management=Management(without_queue_name=options.get("manageJobsWithoutQueueName", False)),
         namespaces=label_syntax.parse(options.get("managedJobsNamespaceSelector", "")),
         waits_for_pods=options.get("waitForPodsReady", False),
@@ -93,7 +93,7 @@ def _settings(case: vectors.Line) -> jobstep.JobSettings:
     )
 
 
-def _surroundings(recorded: dict[str, Any], namespace: str) -> jobstep.Surroundings:
+def _surroundings(recorded: dict[str, Any], namespace: str) -> jobsettings.Surroundings:
     objects = recorded.get("objects", [])
     by_kind = {
         kind: {each["metadata"]["name"]: each for each in objects if each["kind"] == kind}
@@ -101,7 +101,7 @@ def _surroundings(recorded: dict[str, Any], namespace: str) -> jobstep.Surroundi
     }
     jobs = [*recorded.get("otherJobs", []), *([recorded["job"]] if "job" in recorded else [])]
     pods = by_kind["PriorityClass"]
-    return jobstep.Surroundings(
+    return jobsettings.Surroundings(
         namespace_labels=by_kind["Namespace"].get(namespace, {"metadata": {}})["metadata"].get("labels", {}),
         workloads=list(_workloads(recorded)),
         owners={(each["apiVersion"], each["kind"], each["metadata"]["name"]): each for each in jobs},

@@ -10,7 +10,7 @@ from drachma.queueing import (
     devicemappings,
     deviceobjects,
     jobreconcile,
-    jobstep,
+    jobsettings,
     workloadreconcile,
     workloadstate,
 )
@@ -104,14 +104,14 @@ class _Cluster:
             outcome = jobreconcile.reconcile(
                 name,
                 None if job is None else BatchJob(job),
-                jobstep.Surroundings(
+                jobsettings.Surroundings(
                     namespace_labels={},
                     workloads=list(self.workloads.values()),
                     flavors={"fast": self._flavor},
                     priorities=Priorities(of_workloads={"urgent": 100}),
                 ),
                 self.now,
-                settings=jobstep.JobSettings(),
+                settings=jobsettings.JobSettings(),
             )
             assert outcome.error == ""
             self.workloads = dict(outcome.workloads)
@@ -133,7 +133,7 @@ class _Cluster:
             assert outcome.workload is not None
             self.workloads[key] = record.with_status(outcome.workload)
             view = self.workloads[key].view
-            if workloadreconcile.is_admissible(view, jobstep.JobSettings().gates):
+            if workloadreconcile.is_admissible(view, jobsettings.JobSettings().gates):
                 self._admitter.release(key)
                 self._admitter.enqueue(view, self.now, devices=outcome.devices)
             elif workloadstate.is_finished(view):

@@ -15,7 +15,8 @@ import msgspec
 from drachma.queueing import jobowners, jobworkload, podsetinfo, workloadstate
 from drachma.queueing.admitter import WARNING, Event
 from drachma.queueing.batchjob import BatchJob
-from drachma.queueing.jobstep import JobSettings, JobStep, Surroundings
+from drachma.queueing.jobsettings import JobSettings, Surroundings
+from drachma.queueing.jobstep import JobStep
 from drachma.queueing.jobworkload import QUEUE_LABEL, WorkloadRecord
 from drachma.queueing.kinds import workload
 from drachma.queueing.podsetinfo import PodSetInfo

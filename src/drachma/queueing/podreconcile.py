@@ -6,7 +6,7 @@ deleting them, and a finalizer keeps them until their workload has taken note.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from drachma.queueing import (
     conditions,
     jobworkload,
     podgroup,
+    podselection,
     podsetinfo,
     rolehash,
     transitions,
@@ -24,7 +25,9 @@ from drachma.queueing import (
 )
 from drachma.queueing.admitter import WARNING, Event
 from drachma.queueing.gates import Gate
-from drachma.queueing.jobstep import JobSettings, JobStep, RetryError, Surroundings, UnretryableError
+from drachma.queueing.jobmatching import RetryError, UnretryableError
+from drachma.queueing.jobsettings import JobSettings, Surroundings
+from drachma.queueing.jobstep import JobStep
 from drachma.queueing.jobworkload import QUEUE_LABEL, WorkloadRecord
 from drachma.queueing.podgroup import PodGroup
 from drachma.queueing.podsetinfo import PodSetInfo
@@ -218,14 +221,14 @@ class _PodStep(JobStep[PodGroup]):
             self._refuse(job)
         if record.view.spec.maximum_execution_time_seconds != jobworkload.seconds_limit(job):
             return None, [record]
-        roster = _Roster.of(job, record, self._now)
-        if not roster.kept or not self._has_roles(job, record, podgroup.role_sets(roster.kept, self._gates)):
+        selection = podselection.Selection.of(job, record, self._now)
+        if not selection.kept or not self._has_roles(job, record, podgroup.role_sets(selection.kept, self._gates)):
             return None, [record]
-        job = structs.replace(job, members=roster.kept, absent=roster.absent)
+        job = structs.replace(job, members=selection.kept, absent=selection.absent)
         self._job = job
         record = self._own(job, record)
-        self._remove(roster.excess)
-        for pod in roster.replaced:
+        self._remove(selection.excess)
+        for pod in selection.replaced:
             self._strip(pod)
         return record, []
 
@@ -258,7 +261,7 @@ class _PodStep(JobStep[PodGroup]):
                 self._strip(pod)
         self._check(job, active)
         if len(active) > job.total:
-            active.sort(key=_keep_first)
+            active.sort(key=podselection.preference)
             self._remove(active[job.total :])
             job = structs.replace(job, members=active[: job.total])
             self._job = job
@@ -341,54 +344,6 @@ class _PodStep(JobStep[PodGroup]):
         after = transitions.condition(record.view, _REPLACEMENT, status, reason=reason, message=message, now=self._now)
         self._become(record, after)
         return True
-
-
-class _Roster(msgspec.Struct, frozen=True):
-    """Which pods of a group fill the places of its workload, role by role, and which are too many."""
-
-    kept: list[Document]
-    excess: list[Document]
-    replaced: list[Document]
-    """Those that ended, in whose place there is another."""
-    absent: int
-
-    @classmethod
-    def of(cls, job: PodGroup, record: WorkloadRecord, now: datetime) -> _Roster:
-        kept: list[Document] = []
-        excess: list[Document] = []
-        replaced: list[Document] = []
-        absent = 0
-        for pod_set in record.view.spec.pod_sets:
-            pods = [pod for pod in job.members if rolehash.of_pod(pod) == pod_set.name]
-            active = [pod for pod in pods if podgroup.can_count(pod)]
-            inactive = [pod for pod in pods if not podgroup.can_count(pod)]
-            if job.is_fast:
-                absent += 1 if pod_set.count > 0 and not active else 0
-            else:
-                absent += max(0, pod_set.count - len(active))
-            if len(active) > pod_set.count:
-                active.sort(key=_keep_first)
-                excess += active[pod_set.count :]
-            kept += active[: pod_set.count] if len(active) > pod_set.count else active
-            over = min(len(inactive), len(inactive) + len(active) - pod_set.count)
-            if over > 0:
-                inactive.sort(key=_keep_latest(now))
-                replaced += inactive[len(inactive) - over :]
-                inactive = inactive[: len(inactive) - over]
-            kept += inactive
-        return cls(kept, excess, replaced, absent)
-
-
-def _keep_first(pod: Document) -> tuple[bool, bool, datetime]:
-    return not podgroup.has_finalizer(pod), podgroup.is_gated(pod), podgroup.created(pod)
-
-
-def _keep_latest(now: datetime) -> Callable[[Document], tuple[bool, float, datetime]]:
-    def rank(pod: Document) -> tuple[bool, float, datetime]:
-        seconds = podgroup.last_active(pod, now).timestamp()
-        return not podgroup.has_finalizer(pod), -seconds, podgroup.created(pod)
-
-    return rank
 
 
 def _is_group_workload(record: WorkloadRecord) -> bool:
