@@ -67,8 +67,11 @@ def load(
     if options.token_auth_file is not None:
         users |= tokenfile.read(options.token_auth_file)
     users[admin_token] = authentication.ADMIN
+    # Where everybody may do everything, nobody is let in without credentials but for health and the version.
+    is_open = modes.ALWAYS_ALLOW in options.authorization_modes
+    anonymous_paths = authentication.OPEN_PATHS if is_open else None
     return Access(
-        authenticator=authentication.Authenticator(users, issuer),
+        authenticator=authentication.Authenticator(users, issuer, anonymous_paths=anonymous_paths),
         authoriser=modes.make(store, options.authorization_modes),
         issuer=issuer,
     )

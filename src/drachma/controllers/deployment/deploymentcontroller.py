@@ -13,6 +13,7 @@ from drachma import errors
 from drachma.api import deployment, pod, replicaset
 from drachma.claims import ownership
 from drachma.client import patches
+from drachma.controllers import statuswrites
 from drachma.controllers.deployment import deploymentstatus, revisions, rollout
 from drachma.controllers.replicaset import readiness, replicasetcontroller
 from drachma.runtime import Surroundings, cache, controller, events, informer, resourceversion, workqueue
@@ -150,12 +151,14 @@ class DeploymentController:
     async def _mark(self, wanted: Deployment, number: int) -> None:
         if wanted.metadata.annotations.get(revisions.REVISION) == str(number):
             return
-        await self._client.patch(
-            Deployment,
-            wanted.metadata.name,
-            patch=patches.merge({"metadata": {"annotations": {revisions.REVISION: str(number)}}}, patches.same(wanted)),
-            namespace=wanted.metadata.namespace,
+        # As a whole: upstream's role lets this controller update deployments and not patch them.
+        document = await self._client.get_document(
+            Deployment, wanted.metadata.name, namespace=wanted.metadata.namespace
         )
+        metadata = document["metadata"]
+        metadata["uid"] = wanted.metadata.uid
+        metadata["annotations"] = {**metadata.get("annotations", {}), revisions.REVISION: str(number)}
+        await self._client.update_document(Deployment, document)
 
     async def _size(self, wanted: Deployment, new: Set | None, old: Sequence[Set]) -> None:
         """Sizes sets anew, by one step."""
@@ -253,13 +256,8 @@ class DeploymentController:
 
     async def _patch_status(self, wanted: Deployment, content: Mapping[str, Any]) -> None:
         try:
-            await self._client.patch(
-                Deployment,
-                wanted.metadata.name,
-                patch=patches.merge({"status": content}, patches.same(wanted)),
-                namespace=wanted.metadata.namespace,
-                subresource="status",
-            )
+            meant = patches.same(wanted)
+            await statuswrites.update(self._client, Deployment, of=wanted.metadata, content=content, meant=meant)
         except errors.ObjectNotFoundError:
             return
 

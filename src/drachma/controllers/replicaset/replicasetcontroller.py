@@ -15,7 +15,7 @@ from drachma import errors
 from drachma.api import meta, pod, replicaset
 from drachma.claims import conditions, ownership
 from drachma.client import patches
-from drachma.controllers import podwrites
+from drachma.controllers import podwrites, statuswrites
 from drachma.controllers.replicaset import choice, readiness
 from drachma.runtime import Surroundings, cache, controller, events, informer, resourceversion, workqueue
 from drachma.values import labels
@@ -215,13 +215,8 @@ class ReplicaSetController:
         if content is None:
             return
         try:
-            await self._client.patch(
-                Set,
-                wanted.metadata.name,
-                patch=patches.merge({"status": content}, patches.same(wanted)),
-                namespace=wanted.metadata.namespace,
-                subresource="status",
-            )
+            meant = patches.same(wanted)
+            await statuswrites.update(self._client, Set, of=wanted.metadata, content=content, meant=meant)
         except errors.ObjectNotFoundError:
             return
 
