@@ -92,3 +92,20 @@ def test_control_c_ends_it_well(tmp_path: pathlib.Path) -> None:
     with processes.running(tmp_path, command_name="up") as server:
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=60) == 0
+
+
+def test_machines_are_nodes_who_may_do_what_nodes_may(tmp_path: pathlib.Path) -> None:
+    options = ("--nodes", "1")
+    with (
+        processes.running(tmp_path, command_name="up", options=options) as server,
+        wire.Wire(server) as connection,
+    ):
+        exactly = {"name": "gpu", "exactly": {"deviceClassName": "gpu.simulation.drachma.dev"}}
+        template = {**TEMPLATE, "spec": {"spec": {"devices": {"requests": [exactly]}}}}
+        create(connection, template)
+        create(connection, a_pod("worker"))
+        assert bound(connection, "worker")["spec"]["nodeName"] == "node-0"
+        running = f"{PATHS['Pod']}?watch=1&resourceVersion=0&timeoutSeconds=30&fieldSelector=status.phase%3DRunning"
+        event = json.loads(next(iter(connection.open("GET", running))))
+        assert event["object"]["metadata"]["name"] == "worker"
+        connection.close()

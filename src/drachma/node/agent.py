@@ -28,6 +28,11 @@ _LEASE_NAMESPACE: Final = "kube-node-lease"
 _LEASE_SECONDS: Final = 40
 _RENEW_SECONDS: Final = 10.0
 _COMPONENT: Final = "kubelet"
+_USER_PREFIX: Final = "system:node:"
+"""As whom each node acts, where components are somebody."""
+
+_ADMIN: Final = "kubernetes-admin"
+"""Who offers device classes: that is not for nodes to do."""
 
 
 class Agents:
@@ -43,7 +48,14 @@ class Agents:
         metrics = nodemetrics.NodeMetrics(around.registry)
         recorder = around.recorder(_COMPONENT)
         self._agents: Final = {
-            each.name: Agent(around, each, runtime=runtime, metrics=metrics, recorder=recorder, pods=self._pods)
+            each.name: Agent(
+                around.acting_as(f"{_USER_PREFIX}{each.name}"),
+                each,
+                runtime=runtime,
+                metrics=metrics,
+                recorder=recorder,
+                pods=self._pods,
+            )
             for each in simulated.machines
         }
         self._pods.add_handler(
@@ -52,9 +64,10 @@ class Agents:
 
     async def run(self) -> None:
         """Registers all nodes and runs their pods until cancelled."""
+        admin = self._around.acting_as(_ADMIN).client
         for document in self._classes:
             with contextlib.suppress(errors.ObjectExistsError):
-                await self._around.client.create_document(deviceclass.DeviceClass, document)
+                await admin.create_document(deviceclass.DeviceClass, document)
         await controller.side_by_side([agent.register for agent in self._agents.values()])
         async with asyncio.TaskGroup() as group:
             for agent in self._agents.values():

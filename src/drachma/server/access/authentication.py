@@ -17,6 +17,10 @@ from drachma.server.user import User
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 ADMIN: Final = User(name="kubernetes-admin", groups=("system:masters", AUTHENTICATED))
+NODES: Final = "system:nodes"
+NODE_PREFIX: Final = "system:node:"
+"""The group of nodes, and how their names as users begin."""
+
 ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
@@ -124,8 +128,11 @@ def certificate_user(certificate: Mapping[str, Any], encoded: bytes) -> User | N
 def component(name: str) -> User:
     """A component in the server's own process, which need not show anything."""
     account = name.removeprefix(accounts.PREFIX)
-    if name == ADMIN.name or account == name:
-        return ADMIN if name == ADMIN.name else with_group(User(name=name))
+    if name == ADMIN.name:
+        return ADMIN
+    if account == name:
+        groups = (NODES,) if name.startswith(NODE_PREFIX) else ()
+        return with_group(User(name=name, groups=groups))
     namespace, _, name = account.partition(":")
     return with_group(accounts.account_user(namespace, accounts.Reference(name), {}))
 

@@ -6,6 +6,8 @@ What it cannot know from the question, such as the content of a new object, the 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from drachma.server.access.authentication import NODE_PREFIX
+from drachma.server.access.authentication import NODES as NODES_GROUP
 from drachma.server.access.authorization import ALLOWED, NO_OPINION, NO_RULES, Attributes, Decision, Opinion, Rules
 from drachma.server.access.policyrules import Permissions, Rule
 from drachma.server.authorisers import podreferences
@@ -19,16 +21,14 @@ LEASE_NAMESPACE: Final = "kube-node-lease"
 NODES: Final = "nodes"
 CSI_NODES: Final = "storage.k8s.io/csinodes"
 
-_GROUP: Final = "system:nodes"
-_PREFIX: Final = "system:node:"
 _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
 def name_of(user: User) -> str | None:
     """The name of the node that a user is, which may be empty; None for who is none."""
-    if not user.name.startswith(_PREFIX) or _GROUP not in user.groups:
+    if not user.name.startswith(NODE_PREFIX) or NODES_GROUP not in user.groups:
         return None
-    return user.name.removeprefix(_PREFIX)
+    return user.name.removeprefix(NODE_PREFIX)
 
 
 class NodeAuthoriser:
