@@ -13,6 +13,9 @@ PREFIX: Final = "system:serviceaccount:"
 EXTRA: Final = "authentication.kubernetes.io/"
 """What keys begin with under which credentials say more about their user."""
 
+AUTHENTICATED: Final = "system:authenticated"
+"""The group of all who have shown who they are."""
+
 _GROUP: Final = "system:serviceaccounts"
 
 
@@ -56,6 +59,6 @@ def account_user(namespace: str, holder: Reference, extra: Mapping[str, str]) ->
     return User(
         name=username(namespace, holder.name),
         uid=holder.uid,
-        groups=groups(namespace),
+        groups=(*groups(namespace), AUTHENTICATED),
         extra={f"{EXTRA}{key}": (value,) for key, value in extra.items() if value},
     )

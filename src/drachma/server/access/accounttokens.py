@@ -103,7 +103,7 @@ class AccountTokens:
         self.audiences: Final = tuple(audiences) or self.issuers
         self._store = store
         self._clock = clock
-        self._signed: dict[str, _Claims] = {}
+        self._signed: dict[str, _Verified] = {}
         self._jws = jwt.PyJWS(algorithms=sorted({key.algorithm for key in keys.trusted}))
 
     # Making them
@@ -132,9 +132,10 @@ class AccountTokens:
         Raises:
             RefusedTokenError: it says that it is ours, and is no good.
         """
-        claims = self._verified(token)
-        if claims is None:
+        verified = self._verified(token)
+        if verified is None:
             return None
+        claims, user = verified
         requested = tuple(audiences) or self.audiences
         meant = tuple(claims.audiences) or self.audiences
         agreed = tuple(each for each in meant if each in requested)
@@ -143,21 +144,23 @@ class AccountTokens:
                 f"token audiences {_listed(meant)} is invalid for the target audiences {_listed(requested)}"
             )
         if claims.iss == secrettokens.ISSUER:
-            return Identity(secrettokens.user(self._store, claims, token=token), agreed)
-        return Identity(self._user(claims), agreed)
+            secrettokens.check(self._store, claims, token=token)
+        else:
+            self._check(claims)
+        return Identity(user, agreed)
 
-    def _verified(self, token: str) -> _Claims | None:
-        """The claims of a token that somebody trusted has signed; None if it does not say that it is ours."""
-        claims = self._signed.get(token)
-        if claims is None:
+    def _verified(self, token: str) -> "_Verified | None":
+        """What a token that somebody trusted has signed says; None if it does not say that it is ours."""
+        verified = self._signed.get(token)
+        if verified is None:
             envelope = _read(token)
             if envelope is None or envelope.issuer not in (*self.issuers, secrettokens.ISSUER):
                 return None
             claims = self._verify(token, envelope.key_id)
             if len(self._signed) >= _REMEMBERED:
                 self._signed.clear()
-            self._signed[token] = claims
-        return claims
+            verified = self._signed[token] = _Verified(claims, _user(claims))
+        return verified
 
     def _verify(self, token: str, key_id: str) -> _Claims:
         keys = self.keys.trusted if not key_id else [key for key in self.keys.trusted if key.id == key_id]
@@ -173,28 +176,24 @@ class AccountTokens:
                 raise RefusedTokenError(str(error)) from None
         raise RefusedTokenError(_BAD_SIGNATURE)
 
-    def _user(self, claims: _Claims) -> User:
+    def _check(self, claims: _Claims) -> None:
+        """Refuses a token whose time is not now, or that has lost its account or what it is bound to."""
         now, binding = self._clock(), claims.binding
         _check_times(claims, now)
         namespace, holder = binding.namespace, binding.serviceaccount
-        _check(
+        _check_same(
             account(self._store, namespace, holder.name),
             holder,
             now,
             gone=f"service account {namespace}/{holder.name} has been deleted",
             differs="service account UID ({}) does not match claim ({})",
         )
-        extra = {"credential-id": f"JTI={claims.jti}"} if claims.jti else {}
         if binding.secret is not None:
             self._check_bound("secret", namespace, binding.secret, now=now)
         if binding.pod is not None:
             self._check_bound("pod", namespace, binding.pod, now=now)
-            extra |= {"pod-name": binding.pod.name, "pod-uid": binding.pod.uid}
-        if binding.node is not None:
-            if binding.pod is None:
-                self._check_bound("node", "", binding.node, now=now)
-            extra |= {"node-name": binding.node.name, "node-uid": binding.node.uid}
-        return account_user(namespace, holder, extra)
+        elif binding.node is not None:
+            self._check_bound("node", "", binding.node, now=now)
 
     def _check_bound(self, kind: str, namespace: str, reference: Reference, *, now: datetime) -> None:
         """Refuses a token that is bound to an object that has gone, goes away, or has been made anew."""
@@ -202,7 +201,27 @@ class AccountTokens:
         if stored is None:
             raise RefusedTokenError(_INVALIDATED)
         differs = f"{kind} UID ({{}}) does not match service account {kind} ref claim ({{}})"
-        _check(stored, reference, now, gone=_INVALIDATED, differs=differs)
+        _check_same(stored, reference, now, gone=_INVALIDATED, differs=differs)
+
+
+class _Verified(NamedTuple):
+    """What a good signature vouches for, and the user that it is about, if everything else is good, too."""
+
+    claims: _Claims
+    user: User
+
+
+def _user(claims: _Claims) -> User:
+    """The user that a token is about."""
+    if claims.iss == secrettokens.ISSUER:
+        return secrettokens.user(claims)
+    binding = claims.binding
+    extra = {"credential-id": f"JTI={claims.jti}"} if claims.jti else {}
+    if binding.pod is not None:
+        extra |= {"pod-name": binding.pod.name, "pod-uid": binding.pod.uid}
+    if binding.node is not None:
+        extra |= {"node-name": binding.node.name, "node-uid": binding.node.uid}
+    return account_user(binding.namespace, binding.serviceaccount, extra)
 
 
 class _Envelope(NamedTuple):
@@ -230,7 +249,7 @@ def _read(token: str) -> _Envelope | None:
         return None
 
 
-def _check(stored: record.Record, reference: Reference, now: datetime, *, gone: str, differs: str) -> None:
+def _check_same(stored: record.Record, reference: Reference, now: datetime, *, gone: str, differs: str) -> None:
     metadata = stored.value["metadata"]
     if metadata["uid"] != reference.uid:
         raise RefusedTokenError(differs.format(metadata["uid"], reference.uid))

@@ -44,8 +44,13 @@ def claims(namespace: str, holder: Reference, *, secret: str) -> dict[str, Any]:
     }
 
 
-def user(store: Store, claims: Claims, *, token: str) -> User:
-    """The user that such a token stands for, if its secret still holds it; RefusedTokenError if not."""
+def user(claims: Claims) -> User:
+    """The user that such a token is about."""
+    return account_user(claims.namespace, Reference(claims.account, claims.account_uid), {})
+
+
+def check(store: Store, claims: Claims, *, token: str) -> None:
+    """Refuses a token that its secret does not hold any more, with a RefusedTokenError."""
     _check_complete(claims)
     namespace, name = claims.namespace, claims.account
     secret = store.get(record.Key("secrets", namespace, claims.secret))
@@ -65,7 +70,6 @@ def user(store: Store, claims: Claims, *, token: str) -> User:
             "invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
             f"'{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
         )
-    return account_user(namespace, Reference(name, claims.account_uid), {})
 
 
 def _check_complete(claims: Claims) -> None:

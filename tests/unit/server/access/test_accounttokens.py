@@ -94,7 +94,7 @@ def test_a_token_stands_for_its_account(tokens: AccountTokens) -> None:
     assert found.user == User(
         name="system:serviceaccount:n:app",
         uid="uid-app",
-        groups=("system:serviceaccounts", "system:serviceaccounts:n"),
+        groups=("system:serviceaccounts", "system:serviceaccounts:n", "system:authenticated"),
         extra={f"{EXTRA}credential-id": ("JTI=id-1",)},
     )
 
