@@ -79,7 +79,6 @@ LINES: Final[dict[str, dict[str, str]]] = {
 }
 
 POLICY_AREAS: Final[dict[str, str]] = {
-    "admission": "not built yet",
     "node": "not built yet",
     "quota": "needs services, and access rules in force",
     "rbac": "not built yet",
