@@ -6,7 +6,6 @@ own.
 """
 
 import asyncio
-import statistics
 import time
 from typing import Any
 
@@ -16,8 +15,8 @@ from tests.unit.server.admission import policies
 
 from bench import timing
 
-BATCH = 200
-ROUNDS = 15
+BATCH = 50
+ROUNDS = 60
 
 CLAIMS = policies.rule("resourceclaims", groups=("resource.k8s.io",), operations=["CREATE", "UPDATE"])
 VALIDATIONS = [
@@ -57,9 +56,9 @@ async def _measure() -> None:
     for turn in range(ROUNDS):
         for title, server in servers.items():
             samples[title].append(await _batch(server, turn * BATCH))
-    medians = {title: statistics.median(each) for title, each in samples.items()}
-    base = medians["no policy"]
-    rows = [(title, f"{median:.0f}", f"{median - base:+.1f}") for title, median in medians.items()]
+    # The least disturbed of them: whatever else the machine does only adds to it.
+    best = {title: min(each) for title, each in samples.items()}
+    rows = [(title, f"{each:.0f}", f"{each - best['no policy']:+.1f}") for title, each in best.items()]
     timing.table("Validating admission policies", ("policies", "us a create", "more"), rows)
 
 
