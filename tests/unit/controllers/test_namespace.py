@@ -189,7 +189,7 @@ async def test_custom_resources_go_and_hold_it_up_like_others(world: worlds.Worl
     made = await a_namespace(world)
     for name, finalizers in (("held", ["example.com/hold"]), ("free", [])):
         metadata = {"name": name, "namespace": "team", "finalizers": finalizers}
-        await world.client.create_document(WIDGETS, {"metadata": metadata})
+        await world.client.create_document(WIDGETS, {**widgets.TYPE, "metadata": metadata})
     await world.delete(made)
     await world.advance(5)
     told = await conditions(world)

@@ -186,9 +186,9 @@ async def test_custom_resources_are_counted(world: worlds.World) -> None:
     await world.settle()
     await quota(world, {name: "1"})
     assert await used(world) == {name: "0"}
-    await world.client.create_document(WIDGETS, {"metadata": {"name": "w", **HERE}})
+    await world.client.create_document(WIDGETS, {**widgets.TYPE, "metadata": {"name": "w", **HERE}})
     with pytest.raises(errors.ForbiddenError, match="exceeded quota: q"):
-        await world.client.create_document(WIDGETS, {"metadata": {"name": "x", **HERE}})
+        await world.client.create_document(WIDGETS, {**widgets.TYPE, "metadata": {"name": "x", **HERE}})
     await world.client.delete(WIDGETS, "w", **HERE)
     assert await used(world) == {name: "0"}
 

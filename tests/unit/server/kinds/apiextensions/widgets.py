@@ -3,6 +3,7 @@
 from typing import Any
 
 GROUP = "toys.example.com"
+TYPE = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEFINITION = f"{DEFINITIONS}/widgets.{GROUP}"
 MERGE = "application/merge-patch+json"
