@@ -1,7 +1,7 @@
 """Recorded scenarios of a real API server with its controllers, played against ours in processes of their own.
 
 All lines that were selected are replayed at once, by whichever worker comes first, since most of their time passes in
-waiting; each is a test. A line of an area that ``exclusions.POLICY_AREAS`` has may differ, and is skipped if it does.
+waiting; each is a test.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import cast
 
 import pytest
 
-from tests.conformance import exclusions, vectors
+from tests.conformance import vectors
 from tests.conformance.policy import identities, replay, webhooks
 from tests.conformance.vectors import Line
 from tests.scenarios import processes
@@ -44,8 +44,6 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @vectors.each("policy")
 def test_policy(case: Line, outcomes: dict[str, str | None]) -> None:
     difference = outcomes[case["name"]]
-    if difference is not None and case["area"] in exclusions.POLICY_AREAS:
-        pytest.skip(f"{exclusions.POLICY_AREAS[case['area']]}: {difference}")
     assert difference is None, difference
 
 

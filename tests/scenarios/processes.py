@@ -17,7 +17,7 @@ START_SECONDS = 60.0
 
 _DRACHMA = (sys.executable, "-c", "from drachma import cli; cli.main()")
 
-_ALONE = ("--disable-admission-plugins=ServiceAccount",)
+_ALONE = ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",)
 """For a server without controllers: nobody makes the accounts that pods run as."""
 
 

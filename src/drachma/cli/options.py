@@ -72,7 +72,7 @@ AuditLogPath: TypeAlias = Annotated[
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
 Profile: TypeAlias = Annotated[str, typer.Option(help="What each of them has: cpu or gpu-server.")]
 DisableAdmissionPlugins: TypeAlias = Annotated[
-    str, typer.Option(help="Plugins of admission to leave out, comma between: ServiceAccount.")
+    str, typer.Option(help="Plugins of admission to leave out, comma between: ServiceAccount, TaintNodesByCondition.")
 ]
 
 

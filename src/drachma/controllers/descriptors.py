@@ -17,6 +17,7 @@ from drachma.controllers import (
     job,
     namespace,
     nodelifecycle,
+    nodettl,
     podgc,
     replicaset,
     resourceclaim,
@@ -89,6 +90,7 @@ ALL: Final = (
     ),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction, account="node-controller"),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),
+    Descriptor("ttl-controller", nodettl.NodeTimeToLive),
     Descriptor("validatingadmissionpolicy-status-controller", validatingadmissionpolicy.PolicyStatusController),
 )
 

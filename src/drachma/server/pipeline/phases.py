@@ -47,6 +47,7 @@ from drachma.server.admission import (
     resourcequota,
     runtimeclass,
     serviceaccount,
+    taintnodesbycondition,
     validatingadmissionpolicy,
     validatingadmissionwebhook,
 )
@@ -57,10 +58,10 @@ from drachma.server.pipeline.answer import Answer
 from drachma.server.reads.reader import Reader
 
 ACCOUNTS: Final = "ServiceAccount"
-"""The plugin that needs a controller: pods are refused where nobody makes accounts."""
+NODE_TAINTS: Final = "TaintNodesByCondition"
 
-PLUGINS: Final = (ACCOUNTS,)
-"""The plugins that can be left out."""
+PLUGINS: Final = (ACCOUNTS, NODE_TAINTS)
+"""The plugins that can be left out, because they need controllers: who makes accounts, and who takes taints off."""
 
 Finish: TypeAlias = Callable[[Answer | status.StatusError], None]
 """Is told how a call ended."""
@@ -288,6 +289,7 @@ def standard(
                     Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
                     Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
+                    Step(NODE_TAINTS, taintnodesbycondition.admit, on=_NEW, of=taintnodesbycondition.NODES),
                     Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("MutationChain", mutations.admit, on=_STORES, needs_cluster=True),
                     RemovalStep("MutatingAdmissionWebhook", mutating_webhooks.admit_removal),
