@@ -28,15 +28,16 @@ def test_the_server_is_who_it_says_and_asks_who_you_are(server: processes.Proces
     with wire.Wire(server, token="wrong") as stranger:
         assert stranger.call("GET", CLAIMS).code == 401
     files = certificates.ensure(server.folder / "pki", hosts=[], now=datetime.now(UTC))
-    certificate, key = certificates.make_client(files, user="ann", groups=["ops"], now=datetime.now(UTC))
-    paths = (tmp_path / "ann.crt", tmp_path / "ann.key")
-    for path, data in zip(paths, (certificate, key), strict=True):
-        path.write_bytes(data)
-    with wire.Wire(server, token="", certificate=(str(paths[0]), str(paths[1]))) as ann:
-        assert ann.call("GET", CLAIMS).code == 200
+    for groups, code in ((["system:masters"], 200), (["ops"], 403)):
+        certificate, key = certificates.make_client(files, user="ann", groups=groups, now=datetime.now(UTC))
+        paths = (tmp_path / "ann.crt", tmp_path / "ann.key")
+        for path, data in zip(paths, (certificate, key), strict=True):
+            path.write_bytes(data)
+        with wire.Wire(server, token="", certificate=(str(paths[0]), str(paths[1]))) as ann:
+            assert ann.call("GET", CLAIMS).code == code
     with wire.Wire(server, token="") as nobody:
         assert nobody.call("GET", "/healthz").code == 200
-        assert nobody.call("GET", CLAIMS).code == 401
+        assert nobody.call("GET", CLAIMS).code == 403
 
 
 def test_a_restart_keeps_everything(tmp_path: pathlib.Path) -> None:

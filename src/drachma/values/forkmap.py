@@ -55,13 +55,17 @@ class ForkMap(dict[KeyT, ValueT]):
     def _preserve(self, key: KeyT) -> bool:
         """Give the value of a key to the forks that look for it here, before it changes; whether there are any."""
         self._forks = [reference for reference in self._forks if reference() is not None]
-        is_seen = False
-        for reference in self._forks:
-            fork = reference()
-            if fork is not None and not dict.__contains__(fork, key):
-                dict.__setitem__(fork, key, self.get(key, _ABSENT))
-                is_seen = True
-        return is_seen
+        forks = [reference() for reference in self._forks]
+        looking = [fork for fork in forks if fork is not None and not dict.__contains__(fork, key)]
+        if looking:
+            value = self._lasting(key)
+            for fork in looking:
+                dict.__setitem__(fork, key, value)
+        return bool(looking)
+
+    def _lasting(self, key: KeyT) -> Any:
+        """The value of a key as a fork can keep it."""
+        return dict.get(self, key, _ABSENT)
 
     def _unsupported(self, *_: object, **__: object) -> Any:
         raise TypeError("a map that can be forked is changed entry by entry")
@@ -131,6 +135,14 @@ class _Fork(ForkMap[KeyT, ValueT]):
         value = self._copy(self[key])
         self[key] = value
         return value
+
+    def _lasting(self, key: KeyT) -> Any:
+        held = dict.get(self, key, self)
+        if held is not self:
+            return held
+        # The parent has it, and may change it in place without knowing of forks of this map.
+        value = self._parent.get(key, _ABSENT)
+        return value if value is _ABSENT or self._copy is None else self._copy(value)
 
     def __setitem__(self, key: KeyT, value: ValueT) -> None:
         if self._forks:

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from msgspec import structs
 
@@ -21,6 +21,10 @@ from tests import clusterview
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 Make = Callable[[Surroundings], controller.Controller]
+
+
+NEEDING_CREDENTIALS: Final = frozenset({"root-ca-certificate-publisher-controller", "serviceaccount-token-controller"})
+"""Controllers that a process has only if it may make tokens, or knows an authority."""
 
 
 class _Defects(logging.Handler):

@@ -93,3 +93,15 @@ def test_values_that_cannot_be_copied_cannot_be_changed() -> None:
     subject["a"] = []
     with pytest.raises(TypeError, match="no way to copy"):
         subject.mutable("a")
+
+
+def test_what_a_fork_hands_on_is_not_changed_by_its_parent() -> None:
+    root: forkmap.ForkMap[str, dict[str, int]] = forkmap.ForkMap(copy=dict)
+    root["a"] = {"x": 1}
+    middle = root.fork()
+    leaf = middle.fork()
+    middle.mutable("a")["x"] = 2
+    root.mutable("a")["x"] = 3
+    assert (root["a"], middle["a"], leaf["a"]) == ({"x": 3}, {"x": 2}, {"x": 1})
+    leaf.mutable("a")["x"] = 4
+    assert (root["a"], middle["a"], leaf["a"]) == ({"x": 3}, {"x": 2}, {"x": 4})
