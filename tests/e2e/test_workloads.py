@@ -1,0 +1,67 @@
+"""kubectl on a control plane with simulated machines: rollouts that end, and a drain that minds a budget."""
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.conftest import Kubectl
+from tests.scenarios import processes
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
+    """A whole control plane with two machines."""
+    folder = tmp_path_factory.mktemp("workloads") / "data"
+    options = ("--nodes", "2", "--profile", "cpu")
+    with processes.running(folder, command_name="up", options=options) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(server.kubeconfig), "TZ": "UTC"}
+
+
+def _nodes(kubectl: Kubectl) -> list[str]:
+    """The nodes of the pods that are not about to go."""
+    pods = json.loads(kubectl("get", "pods", "-o", "json"))["items"]
+    return sorted(pod["spec"]["nodeName"] for pod in pods if "deletionTimestamp" not in pod["metadata"])
+
+
+def test_a_deployment_is_rolled_out_scaled_and_undone(kubectl: Kubectl) -> None:
+    kubectl("create", "deployment", "web", "--image=web:1", "--replicas=2")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("set", "image", "deployment/web", "web=web:2")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("scale", "deployment/web", "--replicas=3")
+    kubectl("rollout", "undo", "deployment/web")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    image = "{.items[*].spec.containers[0].image}"
+    assert set(kubectl("get", "pods", "-o", f"jsonpath={image}").split()) == {"web:1"}
+    assert kubectl("get", "deployment", "web", "--no-headers").split()[:4] == ["web", "3/3", "3", "3"]
+
+
+def test_a_pod_is_gone_when_its_deletion_returns(kubectl: Kubectl) -> None:
+    kubectl("run", "one", "--image=x")
+    kubectl("wait", "pod/one", "--for=condition=Ready", "--timeout=60s")
+    kubectl("delete", "pod", "one", "--timeout=60s")
+    assert "NotFound" in kubectl("get", "pod", "one", fails=True)
+
+
+def test_a_drain_minds_the_budget(kubectl: Kubectl) -> None:
+    kubectl("create", "deployment", "web", "--image=web:1", "--replicas=4")
+    kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=3")
+    kubectl("wait", "poddisruptionbudget/web", "--for=condition=DisruptionAllowed", "--timeout=60s")
+    kubectl("drain", "node-0", "--timeout=90s")
+    kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    assert _nodes(kubectl) == ["node-1"] * 4
+    kubectl("delete", "poddisruptionbudget", "web")
+    kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=4")
+    told = kubectl("drain", "node-1", "--timeout=7s", fails=True)
+    assert "Cannot evict pod as it would violate the pod's disruption budget" in told
+    assert _nodes(kubectl) == ["node-1"] * 4
+    kubectl("uncordon", "node-0", "node-1")
