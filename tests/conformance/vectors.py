@@ -48,7 +48,7 @@ def openapi(name: str) -> Line:
     """A recorded OpenAPI document's schemas; skips the calling test where it is absent."""
     path = folder().parent / "openapi" / name
     if not path.is_file():
-        pytest.skip(_required(path))
+        pytest.skip(required(path))
     schemas: Line = json.loads(path.read_text(encoding="utf-8"))["components"]["schemas"]
     return schemas
 
@@ -56,7 +56,7 @@ def openapi(name: str) -> Line:
 def _parameters(name: str, where: Callable[[Line], bool], title: Callable[[Line], str]) -> list[Any]:
     path = folder() / f"{name}.jsonl"
     if not path.is_file():
-        return [pytest.param({}, id="absent", marks=pytest.mark.skip(reason=_required(path)))]
+        return [pytest.param({}, id="absent", marks=pytest.mark.skip(reason=required(path)))]
     with path.open(encoding="utf-8") as file:
         lines = [json.loads(text) for text in file]
     return [_parameter(line, title(line), exclusions.reason(name, title(line))) for line in lines if where(line)]
@@ -67,7 +67,7 @@ def _parameter(line: Line, title: str, reason: str | None) -> Any:
     return pytest.param(line, id=title, marks=marks)
 
 
-def _required(path: Path) -> str:
+def required(path: Path) -> str:
     """Says that a recording is absent; fails where it must not be."""
     message = f"recording absent: {path} (set DRACHMA_VECTORS to the folder of the vectors)"
     if os.environ.get("CI"):

@@ -102,7 +102,7 @@ def test_a_definition_goes_with_its_objects(kubectl: Kubectl) -> None:
 def test_kueue_installs(kubectl: Kubectl) -> None:
     folder = vectors.folder().parent / "kueue" / "crds"
     if not folder.is_dir():
-        pytest.skip(f"recording absent: {folder}")
+        pytest.skip(vectors.required(folder))
     kubectl("apply", "--server-side", "-f", str(folder))
     try:
         kubectl("wait", "--for=condition=Established", "--timeout=10s", "crd/workloads.kueue.x-k8s.io")

@@ -17,7 +17,7 @@ SLICE_VERBS = '"create" "delete" "get" "list" "patch" "update" "watch"'
 def _recorded(kind: str) -> dict[tuple[str, str], dict[str, Any]]:
     path = vectors.folder().parent / "policy" / "rbac-bootstrap.json"
     if not path.is_file():
-        pytest.skip(f"{path} is not there")
+        pytest.skip(vectors.required(path))
     return {_place(each): each for each in json.loads(path.read_text(encoding="utf-8"))[kind]}
 
 
