@@ -4,16 +4,16 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from drachma import errors
-from drachma.cel import admission, conditions, patches, types
+from drachma.cel import conditions, patches
 from drachma.server import documents, status
 from drachma.server.access import authorization
 from drachma.server.admission import expressioninputs, matching, policyparameters
-from drachma.server.admission.matching import Criteria, Place
+from drachma.server.admission.matching import Place
+from drachma.server.admission.policyexpressions import CompiledPolicy
 from drachma.server.admission.policyregistry import Binding, Registry
 from drachma.server.admission.proposal import Proposal
 from drachma.server.admission.reinvocation import Rounds
 from drachma.server.admission.request import WriteRequest
-from drachma.server.admission.validatingadmissionpolicy import compiled
 from drachma.server.ownership import applyerrors, fieldset, merging
 from drachma.server.patch import jsonpatch
 from drachma.server.reads.reader import Reader
@@ -30,38 +30,22 @@ class _Mutation(NamedTuple):
     is_configuration: bool
 
 
-class Policy:
-    """A policy, compiled."""
+class Policy(CompiledPolicy):
+    """A mutating policy, compiled."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
+        super().__init__(document)
         spec = document["spec"]
-        self.name: str = document["metadata"]["name"]
-        self.criteria: Final = Criteria(spec["matchConstraints"], rules="resourceRules")
-        self.param_kind: Mapping[str, Any] | None = spec.get("paramKind")
-        self.ignores_failure: bool = spec.get("failurePolicy") == "Ignore"
         self.is_reinvoked: bool = spec.get("reinvocationPolicy") == "IfNeeded"
-        compiler = admission.Compiler(has_params=self.param_kind is not None, composes=True)
-        self.variables: Final = {
-            each["name"]: compiler.declare(each["name"], each["expression"]) for each in spec.get("variables") or ()
-        }
-        self.conditions: Final = [
-            compiled(compiler, each["expression"], types.BOOL) for each in spec.get("matchConditions") or ()
-        ]
-        self.mutations: Final = [_mutation(compiler, each) for each in spec.get("mutations") or ()]
-        expressions = [
-            *self.conditions,
-            *(each.expression for each in self.mutations),
-            *(conditions.Expression("", variable) for variable in self.variables.values()),
-        ]
-        self.names: Final = frozenset[str]().union(*(each.names for each in expressions))
+        self.mutations: Final = [self._mutation(each) for each in spec.get("mutations") or ()]
+        self.names: Final = self.names_with(each.expression for each in self.mutations)
 
-
-def _mutation(compiler: admission.Compiler, document: Mapping[str, Any]) -> _Mutation:
-    is_configuration = document["patchType"] == "ApplyConfiguration"
-    field, result = ("jsonPatch", patches.JSON_PATCH_LIST)
-    if is_configuration:
-        field, result = ("applyConfiguration", patches.OBJECT)
-    return _Mutation(compiled(compiler, document[field]["expression"], result), is_configuration)
+    def _mutation(self, document: Mapping[str, Any]) -> _Mutation:
+        is_configuration = document["patchType"] == "ApplyConfiguration"
+        field, result = ("jsonPatch", patches.JSON_PATCH_LIST)
+        if is_configuration:
+            field, result = ("applyConfiguration", patches.OBJECT)
+        return _Mutation(self.compile(document[field]["expression"], result), is_configuration)
 
 
 class _Problem(NamedTuple):

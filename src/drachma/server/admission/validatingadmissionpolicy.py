@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from drachma.cel import admission, conditions, program, types
+from drachma.cel import conditions, types
 from drachma.server import status
 from drachma.server.access import authorization
 from drachma.server.admission import expressioninputs, matching, policyparameters
-from drachma.server.admission.matching import Criteria, Place
+from drachma.server.admission.matching import Place
+from drachma.server.admission.policyexpressions import CompiledPolicy
 from drachma.server.admission.policyregistry import Binding, Registry
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.admission.request import RemovalRequest, Request, WriteRequest
@@ -37,59 +38,33 @@ class _Validation(NamedTuple):
     reason: str
 
 
-class Policy:
-    """A policy, compiled."""
+class Policy(CompiledPolicy):
+    """A validating policy, compiled."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
+        super().__init__(document)
         spec = document["spec"]
-        self.name: str = document["metadata"]["name"]
-        self.criteria: Final = Criteria(spec["matchConstraints"], rules="resourceRules")
-        self.param_kind: Mapping[str, Any] | None = spec.get("paramKind")
-        self.ignores_failure: bool = spec.get("failurePolicy") == "Ignore"
-        compiler = admission.Compiler(has_params=self.param_kind is not None, composes=True)
-        self.variables: Final = {
-            each["name"]: compiler.declare(each["name"], each["expression"]) for each in spec.get("variables") or ()
-        }
-        self.conditions: Final = [
-            compiled(compiler, each["expression"], types.BOOL) for each in spec.get("matchConditions") or ()
-        ]
-        self.validations: Final = [_validation(compiler, each) for each in spec.get("validations") or ()]
+        self.validations: Final = [self._validation(each) for each in spec.get("validations") or ()]
         self.annotations: Final = [
-            (each["key"], compiled(compiler, each["valueExpression"], types.STRING, types.NULL))
+            (each["key"], self.compile(each["valueExpression"], types.STRING, types.NULL))
             for each in spec.get("auditAnnotations") or ()
         ]
-        self.names: Final = self._names()
+        self.names: Final = self.names_with(
+            [
+                *(each.expression for each in self.validations),
+                *(each.computed for each in self.validations if each.computed is not None),
+                *(expression for _, expression in self.annotations),
+            ]
+        )
 
-    def _names(self) -> frozenset[str]:
-        """The inputs that some expression can read."""
-        expressions = [
-            *self.conditions,
-            *(each.expression for each in self.validations),
-            *(each.computed for each in self.validations if each.computed is not None),
-            *(expression for _, expression in self.annotations),
-            *(conditions.Expression("", variable) for variable in self.variables.values()),
-        ]
-        return frozenset[str]().union(*(each.names for each in expressions))
-
-
-def compiled(
-    compiler: admission.Compiler, text: str, *results: types.Type, authorizer: bool = True
-) -> conditions.Expression:
-    """An expression that was stored; one that does not compile any more fails when it is evaluated."""
-    try:
-        return conditions.Expression(text, compiler.compile(text, *results, authorizer=authorizer))
-    except program.CompilationError as error:
-        return conditions.Expression(text, error)
-
-
-def _validation(compiler: admission.Compiler, document: Mapping[str, Any]) -> _Validation:
-    text = document.get("messageExpression")
-    return _Validation(
-        compiled(compiler, document["expression"], types.BOOL),
-        document.get("message", ""),
-        compiled(compiler, text, types.STRING, authorizer=False) if text else None,
-        document.get("reason") or "Invalid",
-    )
+    def _validation(self, document: Mapping[str, Any]) -> _Validation:
+        text = document.get("messageExpression")
+        return _Validation(
+            self.compile(document["expression"], types.BOOL),
+            document.get("message", ""),
+            self.compile(text, types.STRING, authorizer=False) if text else None,
+            document.get("reason") or "Invalid",
+        )
 
 
 class _Denial(NamedTuple):

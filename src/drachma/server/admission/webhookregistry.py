@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from drachma.cel import admission, conditions, types
 from drachma.server.admission.matching import Criteria, Place
-from drachma.server.admission.validatingadmissionpolicy import compiled
+from drachma.server.admission.policyexpressions import compiled
 from drachma.server.reads.reader import Reader
 
 _VERSIONS: Final = ("v1", "v1beta1")

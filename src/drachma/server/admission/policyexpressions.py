@@ -1,0 +1,45 @@
+"""What validating and mutating admission policies have alike: whom they are about, and expressions made ready once."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from drachma.cel import admission, conditions, program, types
+from drachma.server.admission.matching import Criteria
+
+
+class CompiledPolicy:
+    """A stored policy's criteria, parameters, variables and conditions."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        spec = document["spec"]
+        self.name: str = document["metadata"]["name"]
+        self.criteria: Final = Criteria(spec["matchConstraints"], rules="resourceRules")
+        self.param_kind: Mapping[str, Any] | None = spec.get("paramKind")
+        self.ignores_failure: bool = spec.get("failurePolicy") == "Ignore"
+        self._compiler: Final = admission.Compiler(has_params=self.param_kind is not None, composes=True)
+        self.variables: Final = {
+            each["name"]: self._compiler.declare(each["name"], each["expression"])
+            for each in spec.get("variables") or ()
+        }
+        self.conditions: Final = [
+            self.compile(each["expression"], types.BOOL) for each in spec.get("matchConditions") or ()
+        ]
+
+    def compile(self, text: str, *results: types.Type, authorizer: bool = True) -> conditions.Expression:
+        """One of the policy's expressions; it may read parameters and variables."""
+        return compiled(self._compiler, text, *results, authorizer=authorizer)
+
+    def names_with(self, expressions: Iterable[conditions.Expression]) -> frozenset[str]:
+        """The inputs that some of these, a condition or a variable can read."""
+        variables = (conditions.Expression("", variable) for variable in self.variables.values())
+        return frozenset[str]().union(*(each.names for each in (*self.conditions, *variables, *expressions)))
+
+
+def compiled(
+    compiler: admission.Compiler, text: str, *results: types.Type, authorizer: bool = True
+) -> conditions.Expression:
+    """An expression that was stored; one that does not compile any more fails when it is evaluated."""
+    try:
+        return conditions.Expression(text, compiler.compile(text, *results, authorizer=authorizer))
+    except program.CompilationError as error:
+        return conditions.Expression(text, error)
