@@ -156,6 +156,8 @@ def test_other_versions(kubectl: Kubectl) -> None:
     path = "jsonpath={.apiVersion} {.spec.devices.requests[0].deviceClassName}"
     old = kubectl("get", "resourceclaims.v1beta1.resource.k8s.io", "gpu", "-o", path)
     assert old == "resource.k8s.io/v1beta1 gpu.example.com"
+    older = kubectl("get", "resourceclaims.v1alpha3.resource.k8s.io", "gpu", "-o", path)
+    assert older == "resource.k8s.io/v1alpha3 gpu.example.com"
 
 
 @pytest.mark.parametrize("policy", ["background", "foreground", "orphan"])

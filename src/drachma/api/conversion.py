@@ -1,17 +1,21 @@
 """Conversion between the versions of ``resource.k8s.io``; v1 is the form in memory.
 
-v1beta2 has v1's shapes. v1beta1 has requests without ``exactly`` and devices with a ``basic`` part. The rules for
+v1beta2 has v1's shapes. v1beta1 has requests without ``exactly`` and devices with a ``basic`` part, and so has
+v1alpha3, where capacities are plain quantities: what v1 says of how they are shared is lost there. The rules for
 what counts as "set" are upstream's: a string or number counts when it is not zero, a list or pointer when it was
 written at all.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from msgspec import structs
 
-from drachma.api import meta, resourceclaim, resourceclaimtemplate, resourceslice, scheme, v1beta1
+from drachma.api import meta, resourceclaim, resourceclaimtemplate, resourceslice, scheme, v1alpha3, v1beta1
 from drachma.api.struct import Struct, is_absent
+from drachma.values import quantity
+
+_ZERO: Final = quantity.Quantity.parse("0")
 
 
 def to_memory(wire: meta.Object) -> meta.Object:
@@ -35,6 +39,10 @@ def _fields_of(source: Struct, target: type[Struct]) -> dict[str, Any]:
 
 def _each(items: tuple[Any, ...], convert: Callable[[Any], Any]) -> tuple[Any, ...]:
     return items if not items else tuple(convert(item) for item in items)
+
+
+def _each_value(items: Mapping[str, Any], convert: Callable[[Any], Any]) -> Mapping[str, Any]:
+    return items if not items else {key: convert(value) for key, value in items.items()}
 
 
 def _request_to_memory(request: v1beta1.DeviceRequest) -> resourceclaim.DeviceRequest:
@@ -141,13 +149,43 @@ def _slice_to_v1beta1(slice_: resourceslice.ResourceSlice) -> v1beta1.ResourceSl
     return v1beta1.ResourceSlice(metadata=slice_.metadata, spec=v1beta1.ResourceSliceSpec(**fields))
 
 
+def _v1alpha3_slice_to_memory(slice_: v1alpha3.ResourceSlice) -> resourceslice.ResourceSlice:
+    fields = structs.asdict(slice_.spec)
+    fields["devices"] = _each(slice_.spec.devices, _v1alpha3_device_to_v1beta1)
+    spec = v1beta1.ResourceSliceSpec(**fields)
+    return _slice_to_memory(v1beta1.ResourceSlice(metadata=slice_.metadata, spec=spec))
+
+
+def _slice_to_v1alpha3(slice_: resourceslice.ResourceSlice) -> v1alpha3.ResourceSlice:
+    fields = structs.asdict(_slice_to_v1beta1(slice_).spec)
+    fields["devices"] = _each(fields["devices"], _v1beta1_device_to_v1alpha3)
+    return v1alpha3.ResourceSlice(metadata=slice_.metadata, spec=v1alpha3.ResourceSliceSpec(**fields))
+
+
+def _v1alpha3_device_to_v1beta1(device: v1alpha3.Device) -> v1beta1.Device:
+    if device.basic is None:
+        return v1beta1.Device(name=device.name)
+    fields = structs.asdict(device.basic)
+    fields["capacity"] = _each_value(device.basic.capacity, lambda amount: resourceslice.DeviceCapacity(value=amount))
+    return v1beta1.Device(name=device.name, basic=resourceslice.BasicDevice(**fields))
+
+
+def _v1beta1_device_to_v1alpha3(device: v1beta1.Device) -> v1alpha3.Device:
+    assert device.basic is not None, "every device of v1 has a basic part in v1beta1"
+    fields = structs.asdict(device.basic)
+    fields["capacity"] = _each_value(device.basic.capacity, lambda capacity: capacity.value or _ZERO)
+    return v1alpha3.Device(name=device.name, basic=v1alpha3.BasicDevice(**fields))
+
+
 _TO_MEMORY: dict[type[meta.Object], Callable[[Any], meta.Object]] = {
     v1beta1.ResourceClaim: _claim_to_memory,
     v1beta1.ResourceClaimTemplate: _template_to_memory,
     v1beta1.ResourceSlice: _slice_to_memory,
+    v1alpha3.ResourceSlice: _v1alpha3_slice_to_memory,
 }
 _TO_WIRE: dict[type[meta.Object], Callable[[Any], meta.Object]] = {
     v1beta1.ResourceClaim: _claim_to_v1beta1,
     v1beta1.ResourceClaimTemplate: _template_to_v1beta1,
     v1beta1.ResourceSlice: _slice_to_v1beta1,
+    v1alpha3.ResourceSlice: _slice_to_v1alpha3,
 }

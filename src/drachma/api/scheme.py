@@ -31,6 +31,7 @@ from drachma.api import (
     resourceslice,
     secret,
     serviceaccount,
+    v1alpha3,
     v1beta1,
     validatingadmissionpolicy,
 )
@@ -63,14 +64,14 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return self.shapes.get(api_version.rpartition("/")[2], self.model)
 
 
-_BETA = ("v1", "v1beta2", "v1beta1")
+_VERSIONS = ("v1", "v1beta2", "v1beta1", "v1alpha3")
 
 KINDS: Final[tuple[Kind, ...]] = (
     Kind(
         group=RESOURCE_GROUP,
         model=deviceclass.DeviceClass,
         plural="deviceclasses",
-        versions=_BETA,
+        versions=_VERSIONS,
         namespaced=False,
         complete=True,
     ),
@@ -78,26 +79,26 @@ KINDS: Final[tuple[Kind, ...]] = (
         group=RESOURCE_GROUP,
         model=resourceclaim.ResourceClaim,
         plural="resourceclaims",
-        versions=_BETA,
+        versions=_VERSIONS,
         complete=True,
-        shapes={"v1beta1": v1beta1.ResourceClaim},
+        shapes={"v1beta1": v1beta1.ResourceClaim, "v1alpha3": v1beta1.ResourceClaim},
     ),
     Kind(
         group=RESOURCE_GROUP,
         model=resourceclaimtemplate.ResourceClaimTemplate,
         plural="resourceclaimtemplates",
-        versions=_BETA,
+        versions=_VERSIONS,
         complete=True,
-        shapes={"v1beta1": v1beta1.ResourceClaimTemplate},
+        shapes={"v1beta1": v1beta1.ResourceClaimTemplate, "v1alpha3": v1beta1.ResourceClaimTemplate},
     ),
     Kind(
         group=RESOURCE_GROUP,
         model=resourceslice.ResourceSlice,
         plural="resourceslices",
-        versions=_BETA,
+        versions=_VERSIONS,
         namespaced=False,
         complete=True,
-        shapes={"v1beta1": v1beta1.ResourceSlice},
+        shapes={"v1beta1": v1beta1.ResourceSlice, "v1alpha3": v1alpha3.ResourceSlice},
     ),
     Kind(
         group=RESOURCE_GROUP,

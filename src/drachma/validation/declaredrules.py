@@ -1,7 +1,7 @@
 """The rules that upstream declares on its API types, as :mod:`drachma.validation.declared` applies them.
 
 What upstream declares in its alpha stage never reaches clients and is left out. v1 and v1beta2 have the same rules;
-v1beta1 has them on its own flat requests and nested devices.
+v1beta1 and v1alpha3 have them on their own flat requests and nested devices.
 """
 
 from typing import Final
@@ -315,7 +315,7 @@ _driver_beta: Final = _driver(declaredformats.driver_length, declaredformats.cas
 def find(kind: str, version: str, *, gates: feature.Gates) -> TypeRules:
     """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape."""
     driver = _driver_v1 if version == "v1" else _driver_beta
-    is_flat = version == "v1beta1"
+    is_flat = version in ("v1beta1", "v1alpha3")
     match kind:
         case "ResourceClaim":
             return _claim(_flat_request if is_flat else _request, driver)

@@ -1,4 +1,4 @@
-"""The corners of conversion that recorded objects do not reach: what counts as set in a v1beta1 request."""
+"""The corners of conversion that recorded objects do not reach: what counts as set in a v1beta1 request; v1alpha3."""
 
 from typing import Any
 
@@ -54,3 +54,53 @@ def test_v1beta1_slice_without_basic_part() -> None:
         "driver": "d",
         "devices": [{"name": "a", "basic": {}}],
     }
+
+
+def alpha_slice(device: dict[str, Any], *, version: str) -> dict[str, Any]:
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    return {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s"},
+        "spec": {"driver": "d", "pool": pool, "nodeName": "n", "devices": [device]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("alpha", "want"),
+    [
+        pytest.param({"name": "a", "basic": {}}, {"name": "a"}, id="nothing-but-a-name"),
+        pytest.param(
+            {"name": "a", "basic": {"capacity": {"memory": "16Gi", "slots": 4}}},
+            {"name": "a", "capacity": {"memory": {"value": "16Gi"}, "slots": {"value": "4"}}},
+            id="capacities-are-plain-quantities",
+        ),
+        pytest.param(
+            {"name": "a", "basic": {"attributes": {"model": {"string": "x"}}, "capacity": {}}},
+            {"name": "a", "attributes": {"model": {"string": "x"}}, "capacity": {}},
+            id="attributes",
+        ),
+    ],
+)
+def test_v1alpha3_devices(alpha: dict[str, Any], want: dict[str, Any]) -> None:
+    stored = codec.decode(alpha_slice(alpha, version="v1alpha3"))
+    assert codec.encode(stored) == alpha_slice(want, version="v1")
+    again = codec.encode(stored, api_version="resource.k8s.io/v1alpha3")
+    assert codec.encode(codec.decode(again)) == codec.encode(stored)
+
+
+def test_v1alpha3_has_no_room_for_policies_of_shared_capacity() -> None:
+    policy = {"default": "1Gi"}
+    shared = {"name": "a", "capacity": {"memory": {"value": "16Gi", "requestPolicy": policy}, "none": {}}}
+    stored = codec.decode(alpha_slice(shared, version="v1"))
+    assert codec.encode(stored, api_version="resource.k8s.io/v1alpha3") == alpha_slice(
+        {"name": "a", "basic": {"capacity": {"memory": "16Gi", "none": "0"}}}, version="v1alpha3"
+    )
+
+
+def test_v1alpha3_claims_are_flat() -> None:
+    flat = {"name": "r", "deviceClassName": "gpu", "count": 2}
+    stored = codec.decode(claim_with(flat, version="v1alpha3"))
+    want = claim_with({"name": "r", "exactly": {"deviceClassName": "gpu", "count": 2}}, version="v1")
+    assert codec.encode(stored) == want
+    assert codec.encode(stored, api_version="resource.k8s.io/v1alpha3") == claim_with(flat, version="v1alpha3")

@@ -55,6 +55,12 @@ def test_namespaces_cannot_be_deleted_as_a_collection() -> None:
             id="first-beta",
         ),
         pytest.param(
+            "resourceclaimtemplates",
+            "v1alpha3",
+            "resource.k8s.io/v1alpha3 ResourceClaimTemplate is deprecated in v1.34+, unavailable in v1.37+",
+            id="last-alpha",
+        ),
+        pytest.param(
             "resourceslices",
             "v1beta2",
             "resource.k8s.io/v1beta2 ResourceSlice is deprecated in v1.36+, unavailable in v1.39+",

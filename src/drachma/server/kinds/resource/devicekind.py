@@ -1,4 +1,4 @@
-"""What all kinds of ``resource.k8s.io`` have in common: types from their structs, and two betas that end."""
+"""What all kinds of ``resource.k8s.io`` have in common: types from their structs, and versions before v1 that end."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,7 +11,11 @@ from drachma.server.surface.apisurface import Kind, MakeStrategy
 FIRST_BETA: Final = resources.Deprecation(deprecated=35, removed=38)
 SECOND_BETA: Final = resources.Deprecation(deprecated=36, removed=39)
 
-_BETAS: Final = {"v1beta1": FIRST_BETA, "v1beta2": SECOND_BETA}
+_BEFORE_V1: Final = {
+    "v1alpha3": resources.Deprecation(deprecated=34, removed=37),
+    "v1beta1": FIRST_BETA,
+    "v1beta2": SECOND_BETA,
+}
 
 _RETURNED: Final = resources.Traits(returns_deleted=True)
 
@@ -24,7 +28,7 @@ def of(
     *,
     subresources: tuple[resources.Subresource, ...] = (),
     storage_version: str = "v1",
-    deprecations: Mapping[str, resources.Deprecation] = _BETAS,
+    deprecations: Mapping[str, resources.Deprecation] = _BEFORE_V1,
     traits: resources.Traits = _RETURNED,
     table: layout.Layout = layout.PLAIN,
     fields: selectable.Selectable = selectable.BY_NAME,

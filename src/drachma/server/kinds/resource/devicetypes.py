@@ -17,6 +17,7 @@ from drachma.api import (
     resourceclaimtemplate,
     resourceslice,
     scheme,
+    v1alpha3,
     v1beta1,
 )
 from drachma.server.kinds.core import references
@@ -191,6 +192,7 @@ DeviceTaintRuleSpec.deviceSelector: The devices that get the taint.
 DeviceTaintRuleSpec.taint: The taint.
 """
 _DOCS: Final = (
+    v1alpha3,
     v1beta1,
     deviceclass,
     devices,
@@ -213,7 +215,7 @@ _READERS: Final = {
     "v1": _reader("v1"),
     "v1beta2": _reader("v1beta2"),
     "v1beta1": _reader("v1beta1", _NUMBERS + _NUMBERS_V1BETA1),
-    "v1alpha3": _reader("v1alpha3"),
+    "v1alpha3": _reader("v1alpha3", _NUMBERS + _NUMBERS_V1BETA1),
 }
 
 
