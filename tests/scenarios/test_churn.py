@@ -89,6 +89,15 @@ VIOLATIONS = [
         "node n0: 8001 of 8000 millicores are taken",
         id="node-over-its-allocatable",
     ),
+    pytest.param(
+        [
+            a_pod("p", "a"),
+            a_pod("q", "a"),
+            a_claim("a", "socket", "p", "q", driver=world.SOCKET, consumed_capacity=consumed(cpu="2")),
+        ],
+        "claim a is for one pod only, and used by p, q",
+        id="node-allocatable-claim-in-two-pods",
+    ),
     pytest.param([a_pod(f"p{i}") for i in range(13)], "node n0: 13 pods", id="too-many-pods"),
     pytest.param([a_pod("p", "a")], "one of its claims does not exist", id="claim-is-gone"),
     pytest.param([a_pod("p", "a"), claim("a").build()], "claim a is not allocated", id="claim-is-not-allocated"),

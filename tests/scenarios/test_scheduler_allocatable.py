@@ -352,3 +352,16 @@ async def test_a_pod_with_devices_preempts_by_its_whole_footprint() -> None:
         await world.world.delete(await world.pod("low"), grace_period_seconds=0)
         await world.advance(2)
         assert await world.node_of("urgent") == "n1"
+
+
+async def test_a_claim_in_use_is_not_shared_when_its_devices_are_withdrawn() -> None:
+    async with schedulers.cluster() as world:
+        await world.create(able("n1", ROOMY), socket(), *classes(), cpus("c", "10"))
+        await world.create(a_pod("user").container("c", claims=("x",)).claim("x", claim="c"))
+        await world.world.delete(socket().build())
+        await world.create(a_pod("late").container("c", claims=("x",)).claim("x", claim="c"))
+
+        assert await world.node_of("user") == "n1"
+        assert (await world.condition("late"))[2].startswith(
+            "0/1 nodes are available: 1 node allocatable resource claim c has a mapped device and cannot be shared "
+        )

@@ -36,6 +36,8 @@ class Churn:
         self._generation = 1
         self._missing: set[str] = set()
         self._published: set[str] = set()
+        self._withdrawn: set[str] = set()
+        self._unpublished: frozenset[str] = frozenset()
         self._resources: dict[str, Any] = {}
         self._acts: list[tuple[int, Callable[[], Awaitable[str]]]] = [
             (30, self._create_pod),
@@ -85,7 +87,7 @@ class Churn:
             self._note(done)
             await self._let_happen()
             if self.operations % every == 0:
-                invariants.check_always(await invariants.State.read(self.client))
+                invariants.check_always(await self._state())
 
     async def come_to_rest(self) -> invariants.State:
         """Nothing happens to the cluster any more; everybody runs until there is nothing left to do."""
@@ -100,7 +102,19 @@ class Churn:
             while await self._terminating():
                 await self._reap()
         await self.plane.advance(REST_SECONDS)
-        return await invariants.State.read(self.client)
+        return await self._state()
+
+    async def _state(self) -> invariants.State:
+        """All objects, and which claims have devices that were not published at some time."""
+        self._unpublished |= {
+            claim.metadata.uid
+            for claim in (await self.client.list(Claim)).items
+            if claim.status.allocation is not None
+            for result in claim.status.allocation.devices.results
+            if world.slice_name(result.driver, result.pool) in self._withdrawn
+        }
+        self._withdrawn -= self._published
+        return await invariants.State.read(self.client, self._unpublished)
 
     # How operations and components mix
 
@@ -213,6 +227,7 @@ class Churn:
             return "no slice to withdraw"
         await self.client.delete(resourceslice.ResourceSlice, name)
         self._published.discard(name)
+        self._withdrawn.add(name)
         return f"withdraw slice {name}"
 
     async def _toggle_gpu(self) -> str:

@@ -33,9 +33,11 @@ class State(msgspec.Struct, frozen=True):
     slices: tuple[resourceslice.ResourceSlice, ...]
     classes: tuple[deviceclass.DeviceClass, ...]
     rules: tuple[devicetaintrule.DeviceTaintRule, ...]
+    unpublished: frozenset[str] = frozenset()
+    """The claims, by uid, whose devices were not published at some time: what they mean could not be known then."""
 
     @classmethod
-    async def read(cls, client: Client) -> "State":
+    async def read(cls, client: Client, unpublished: frozenset[str] = frozenset()) -> "State":
         async def by_name(kind: Any) -> dict[str, Any]:
             return {each.metadata.name: each for each in (await client.list(kind)).items}
 
@@ -46,6 +48,7 @@ class State(msgspec.Struct, frozen=True):
             (await client.list(resourceslice.ResourceSlice)).items,
             (await client.list(deviceclass.DeviceClass)).items,
             (await client.list(devicetaintrule.DeviceTaintRule)).items,
+            unpublished,
         )
 
     @property
@@ -85,6 +88,7 @@ def check_always(state: State) -> None:
             assert claim is not None
             used[claim.metadata.name] = claim
     _check_devices(used.values())
+    _check_sharing(state)
     _check_nodes(state)
 
 
@@ -148,6 +152,18 @@ def _check_devices(claims: Iterable[Claim]) -> None:
                 raise ViolationError(f"pool {pool}: {amount} of {most} is consumed")
 
 
+def _check_sharing(state: State) -> None:
+    """A claim with node-allocatable devices has one pod, where anybody can tell that it has."""
+    users: defaultdict[str, list[pod.Pod]] = defaultdict(list)
+    for each in state.running:
+        for name in {claim.metadata.name for claim in state.claims_of(each) if claim is not None}:
+            users[name].append(each)
+    for name, pods in users.items():
+        if len(pods) > 1 and any(_charged(each, state.claims[name], state) for each in pods):
+            names = ", ".join(each.metadata.name for each in pods)
+            raise ViolationError(f"claim {name} is for one pod only, and used by {names}")
+
+
 def _check_nodes(state: State) -> None:
     millis, pods = taken(state)
     for name in state.nodes:
@@ -166,8 +182,18 @@ def taken(state: State) -> tuple[Counter[str], Counter[str]]:
         millis[each.spec.node_name] += _requested(each)
         for claim in state.claims_of(each):
             if claim is not None and claim.status.allocation is not None:
-                millis[each.spec.node_name] += _mapped(claim.status.allocation)
+                millis[each.spec.node_name] += _charged(each, claim, state)
     return millis, pods
+
+
+def _charged(of: pod.Pod, claim: Claim, state: State) -> int:
+    """What a claim makes a pod take of its node; of devices that nobody published only its status can tell."""
+    if claim.metadata.uid not in state.unpublished:
+        assert claim.status.allocation is not None
+        return _mapped(claim.status.allocation)
+    statuses = of.status.node_allocatable_resource_claim_statuses
+    amounts = [each.mapped().get("cpu") for each in statuses if each.resource_claim_name == claim.metadata.name]
+    return sum(_millis(amount) for amount in amounts if amount is not None)
 
 
 def _requested(of: pod.Pod) -> int:

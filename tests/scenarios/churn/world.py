@@ -108,11 +108,20 @@ def _fabric(generation: int) -> Document:
     return made
 
 
+def slice_name(driver: str, pool: str, part: str = "") -> str:
+    """The name of the slice of a pool, or of one part of it."""
+    return f"{pool}-{driver.partition('.')[0]}" + (f"-{part}" if part else "")
+
+
 def _slice(driver: str, on: str, generation: int, *, part: str = "", slices: int = 1, **content: Any) -> Document:
-    name = f"{on}-{driver.partition('.')[0]}" + (f"-{part}" if part else "")
     pool = {"name": on, "generation": generation, "resourceSliceCount": slices}
     spec = {"driver": driver, "nodeName": on, "pool": pool, **content}
-    return {"apiVersion": RESOURCE, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": RESOURCE,
+        "kind": "ResourceSlice",
+        "metadata": {"name": slice_name(driver, on, part)},
+        "spec": spec,
+    }
 
 
 # What pods ask for

@@ -214,6 +214,12 @@ class Nodes:
         home = self._homes.get(uid)
         return None if home is None else home.node
 
+    def pod(self, uid: str) -> pod.Pod | None:
+        """A pod that is counted on a node which exists."""
+        home = self._homes.get(uid)
+        slot = None if home is None else self._slots.get(home.node)
+        return None if slot is None else self._infos[slot].ledger.bookings[uid].pod
+
     def _book(self, booking: ledger.Booking, home: _Home) -> None:
         uid = booking.pod.metadata.uid
         before = self._homes.get(uid)

@@ -43,13 +43,28 @@ def is_unshareable(
     user: pod.Pod,
     snapshot: Snapshot,
 ) -> bool:
-    """Whether a claim is in use by another pod and its devices are a node's own resources."""
+    """Whether a claim is in use by another pod and its devices are a node's own resources.
+
+    Differs from upstream: that is so, too, where nobody publishes the devices any more and only the status of a pod
+    that uses the claim still tells. Each further pod would count as if it took nothing of the node.
+    """
     if not claim.status.reserved_for or reservation.is_reserved_for(claim, user):
         return False
-    if not footprint.has_mapping(allocation, snapshot.devices.find):
+    if not footprint.has_mapping(allocation, snapshot.devices.find) and not _is_mapped_for_users(claim, snapshot.nodes):
         return False
     with verdicts.aborting():
         return not snapshot.accountant.may_be_shared(claim, allocation)
+
+
+def _is_mapped_for_users(claim: resourceclaim.ResourceClaim, nodes: snapshotnodes.Nodes) -> bool:
+    """Whether some pod that uses a claim says that its devices are resources of the pod's node."""
+    for consumer in claim.status.reserved_for:
+        booked = nodes.pod(consumer.uid)
+        if booked is not None:
+            statuses = booked.status.node_allocatable_resource_claim_statuses
+            if any(entry.mapped() and entry.resource_claim_name == claim.metadata.name for entry in statuses):
+                return True
+    return False
 
 
 def _available_on(allocation: _Allocation, nodes: snapshotnodes.Nodes, *, among: int) -> int:

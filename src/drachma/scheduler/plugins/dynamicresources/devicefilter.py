@@ -184,7 +184,7 @@ class DeviceFilter:
         return alive
 
     def _is_unshareable(self, claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> bool:
-        return self._has_mappings and allocatedclaims.is_unshareable(
+        return self._options.has_node_allocatable and allocatedclaims.is_unshareable(
             claim, allocation, user=self._pod.pod, snapshot=self._snapshot
         )
 

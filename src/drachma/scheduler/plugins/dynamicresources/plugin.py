@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from drachma.accounting import ledger
 from drachma.api import pod
 from drachma.claims import reservation
@@ -104,7 +106,11 @@ class DynamicResources:
             cycle,
             claimassignment.ClaimAssignment(plan, allocations, group.mappings, account.statuses, account.settled),
         )
-        demand = planned.demand
-        if account.statuses or account.settled is not None:
-            demand = ledger.demand(planned.pod, claims=account.statuses, settled=account.settled)
-        return assignment.Assignment(planned.pod, planned.node, demand, (*planned.allocations, *allocations))
+        planned = planned._replace(allocations=(*planned.allocations, *allocations))
+        if not account.statuses and account.settled is None:
+            return planned
+        # Counted with what its status will say: others who want the same claims can tell from it what these mean.
+        status = msgspec.structs.replace(planned.pod.status, node_allocatable_resource_claim_statuses=account.statuses)
+        counted = msgspec.structs.replace(planned.pod, status=status)
+        demand = ledger.demand(planned.pod, claims=account.statuses, settled=account.settled)
+        return planned._replace(pod=counted, demand=demand)
