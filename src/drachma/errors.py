@@ -24,6 +24,8 @@
     ├── UnreachableError         no answer from an API server: no connection, broken off, or not an API server
     ├── ReconcileError           a controller cannot bring an object to where it should be; it tries again later
     ├── NodeError                a node agent cannot do what a pod needs; it tries again later
+    ├── DriverError              a driver cannot do what is asked of it, or what it wants to publish makes no sense
+    │   └── DroppedFieldsError   an API server did not store all of a slice: features are off
     ├── AccessError              a kubeconfig or a service account does not say how to reach an API server
     └── StoreError               the store refuses a read, a write or a whole data directory
         ├── PreconditionError    what a write counts on does not hold; carries the key of that write
@@ -146,6 +148,18 @@ class UnreachableError(DrachmaError):
 
 class NodeError(DrachmaError):
     """A node agent cannot do what a pod needs, or not yet; it tries again later."""
+
+
+class DriverError(DrachmaError):
+    """A driver cannot do what is asked of it, or what it wants to publish makes no sense."""
+
+
+class DroppedFieldsError(DriverError):
+    """An API server did not store all of a slice, probably because these ``features`` are off there."""
+
+    def __init__(self, message: str, features: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.features: Final = features
 
 
 class ReconcileError(DrachmaError):
