@@ -235,6 +235,13 @@ class Agent:
     def devices(self, of: pod.Pod, container: pod.Container) -> Sequence[str]:
         return containerdevices.cdi_devices(self._preparation.claims, of, container)
 
+    async def setup(self, of: pod.Pod, container: pod.Container) -> runtimes.Setup:
+        return runtimes.Setup(
+            command=container.command,
+            args=container.args,
+            environment={each.name: each.value for each in container.env},
+        )
+
     def health(self, of: pod.Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         if not of.spec.resource_claims:
             return {}

@@ -67,6 +67,11 @@ class Record(msgspec.Struct, frozen=True):
         return isinstance(self.state, Terminated) and self.state.exit.code != 0
 
 
+def runs(of: Record) -> set[str]:
+    """The runs that are still spoken of, by their names in the runtime."""
+    return {each.id for each in (of.state, of.last) if isinstance(each, Running | Terminated)}
+
+
 Records: TypeAlias = Mapping[str, Record]
 """By the name of the container."""
 

@@ -58,6 +58,9 @@ class Node(Protocol):
     def devices(self, of: pod.Pod, container: pod.Container) -> Sequence[str]:
         """The CDI ids of a container's devices."""
 
+    async def setup(self, of: pod.Pod, container: pod.Container) -> protocol.Setup:
+        """What a container is started with; a StartError where that cannot be had yet."""
+
     def health(self, of: pod.Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The health of devices by container."""
 
@@ -79,6 +82,7 @@ class PodWorker:
         self._pod = of
         self._records: dict[str, Record] = {each.name: Record() for each in _all(of)}
         self._running: dict[str, protocol.Container] = {}
+        self._runs: dict[str, protocol.Container] = {}
         self._is_prepared = False
         self._is_dirty = asyncio.Event()
         self._is_to_go = asyncio.Event()
@@ -89,6 +93,20 @@ class PodWorker:
         self._pod = of
         if of.metadata.deletion_timestamp is not None:
             self._is_to_go.set()
+
+    @property
+    def newest(self) -> pod.Pod:
+        """The newest version of the pod."""
+        return self._pod
+
+    @property
+    def records(self) -> containerstate.Records:
+        """How its containers are."""
+        return self._records
+
+    def run_of(self, container_id: str) -> protocol.Container | None:
+        """A run of a container that its record knows, the one that runs or the last one before; None for others."""
+        return self._runs.get(container_id)
 
     def look_again(self) -> None:
         """Has the status written anew, because the health of devices changed."""
@@ -210,6 +228,7 @@ class PodWorker:
                 container=container,
                 devices=self._node.devices(self._pod, container),
                 attempt=before.restarts,
+                setup=await self._node.setup(self._pod, container),
             )
             started = await self._node.runtime.start(work)
         except (protocol.StartError, errors.NodeError) as error:
@@ -217,7 +236,7 @@ class PodWorker:
             self._put(container, msgspec.structs.replace(before, state=Waiting(reason, str(error))))
             self._node.record(self._pod, reason="Failed", message=f"Error: {error}", is_warning=True)
             return None
-        self._running[container.name] = started
+        self._running[container.name] = self._runs[started.id] = started
         since = self._now()
         self._put(container, msgspec.structs.replace(before, state=Running(started.id, since)))
         self._node.record(self._pod, reason="Started", message=f"Container started: {container.name}")
@@ -258,6 +277,8 @@ class PodWorker:
 
     def _put(self, container: pod.Container, record: Record) -> None:
         self._records[container.name] = record
+        names = {name for each in self._records.values() for name in containerstate.runs(each)}
+        self._runs = {name: each for name, each in self._runs.items() if name in names}
         self._is_dirty.set()
 
     def _now(self) -> dt.datetime:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from drachma.api import pod as pods
+from drachma.node.logs.log import Log
+
+
+class Mount(NamedTuple):
+    """A file or directory of the machine that a container sees at a path of its own."""
+
+    source: str
+    target: str
+    is_read_only: bool = False
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a container is started with: its own command, arguments and variables with all references replaced."""
+
+    command: Sequence[str] = ()
+    args: Sequence[str] = ()
+    environment: Mapping[str, str] = {}
+    mounts: Sequence[Mount] = ()
+    has_terminal: bool = False
+    has_input: bool = False
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +38,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     container: pods.Container
     devices: Sequence[str] = ()
     attempt: int = 0
+    setup: Setup = Setup()
 
     @property
     def annotations(self) -> Mapping[str, str]:
@@ -31,6 +53,50 @@ class Exit(NamedTuple):
     message: str = ""
 
 
+class Usage(NamedTuple):
+    """What a container has used of the processor since it began, and what it has of the memory now."""
+
+    cpu_seconds: float
+    memory_bytes: int
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be run in a container, and whether it has a terminal and somebody who types."""
+
+    words: Sequence[str]
+    has_terminal: bool = False
+    has_input: bool = False
+
+
+class Session(Protocol):
+    """A command that runs in a container, or the container's own streams."""
+
+    def output(self) -> AsyncIterator[tuple[str, bytes]]:
+        """What is written, with the name of the stream, until nobody writes any more."""
+
+    async def feed(self, data: bytes) -> None:
+        """Gives it input; ignored where nobody reads."""
+
+    async def end_input(self) -> None:
+        """There is no more input."""
+
+    def resize(self, width: int, height: int) -> None:
+        """The size of the terminal has changed; ignored where there is none."""
+
+    async def wait(self) -> Exit:
+        """How it ended, once it has."""
+
+    async def close(self) -> None:
+        """Ends what was begun for the session, and nothing else."""
+
+
+class Connection(NamedTuple):
+    """An open connection to a port of a container."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
 class Container(Protocol):
     """A container that was started."""
 
@@ -38,11 +104,39 @@ class Container(Protocol):
     def id(self) -> str:
         """Its name in the runtime, ``runtime://...``."""
 
+    @property
+    def log(self) -> Log:
+        """What it writes."""
+
     async def wait(self) -> Exit:
         """Returns when it has ended; any number of times."""
 
     async def stop(self, grace_seconds: float) -> None:
         """Asks it to end, and ends it after so many seconds; returns when it has ended."""
+
+    async def execute(self, command: Command) -> Session:
+        """Runs a command in it.
+
+        Raises:
+            StreamError: that cannot be done.
+        """
+
+    async def attach(self) -> Session:
+        """Its own streams, as they are from now on.
+
+        Raises:
+            StreamError: that cannot be done.
+        """
+
+    async def connect(self, port: int) -> Connection:
+        """A connection to a port that it listens on.
+
+        Raises:
+            StreamError: nobody listens there.
+        """
+
+    def usage(self) -> Usage:
+        """What it uses now."""
 
 
 class Runtime(Protocol):
@@ -51,6 +145,10 @@ class Runtime(Protocol):
     @property
     def name(self) -> str:
         """What nodes say about it: ``simulated://1``."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether its containers see files, so that volumes are to be made for them."""
 
     async def start(self, work: Work) -> Container:
         """Starts a container.
@@ -66,3 +164,7 @@ class StartError(Exception):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class StreamError(Exception):
+    """A command, a stream or a connection that a container cannot give; the message is for people."""

@@ -8,16 +8,20 @@ simulation.drachma.dev/exit-code     with which code                           0
 simulation.drachma.dev/stop-seconds  how long it takes to stop when asked to   0
 ===================================  ========================================  =====================================
 
-With ``.NAME`` behind it an annotation is about the container of that name.
+With ``.NAME`` behind it an annotation is about the container of that name. What such a container writes to its log is
+which devices it was given, and how it ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Sequence
 from typing import Final
 
-from drachma.node.runtimes.protocol import Exit, StartError, Work
+from drachma.node.logs.entry import STDOUT, Entry
+from drachma.node.logs.log import MemoryLog
+from drachma.node.runtimes.protocol import Command, Connection, Exit, Session, StartError, StreamError, Usage, Work
 from drachma.runtime import clock
 
 _PREFIX: Final = "simulation.drachma.dev/"
@@ -30,6 +34,7 @@ class SimulatedRuntime:
     """Imagines containers on a clock."""
 
     name: Final = "simulated://1"
+    has_files: Final = False
 
     def __init__(self, time: clock.Clock) -> None:
         self._clock = time
@@ -47,17 +52,35 @@ class SimulatedRuntime:
             code=code,
             stop_seconds=_number(work, "stop-seconds", 0),
             time=self._clock,
+            greeting=_greeting(work),
+            usage=_usage(work),
         )
 
 
 class Container:
     """A container that is only imagined."""
 
-    def __init__(self, name: str, *, seconds: float, code: int, stop_seconds: float, time: clock.Clock) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        seconds: float,
+        code: int,
+        stop_seconds: float,
+        time: clock.Clock,
+        greeting: Sequence[str],
+        usage: Usage,
+    ) -> None:
+        """``usage`` is what it uses of the processor in a second, and of memory all the time."""
         self.id: Final = name
+        self.log: Final = MemoryLog()
         self._ended: Final[asyncio.Future[Exit]] = asyncio.get_running_loop().create_future()
         self._stop_seconds = stop_seconds
         self._clock = time
+        self._usage = usage
+        self._since = time.monotonic()
+        for line in greeting:
+            self._say(line)
         self._life = None if math.isinf(seconds) else asyncio.create_task(self._live(seconds, code), name=name)
 
     async def wait(self) -> Exit:
@@ -72,12 +95,49 @@ class Container:
             self._life.cancel()
         if not self._ended.done():
             is_killed = self._stop_seconds > grace_seconds
-            self._ended.set_result(Exit(_KILLED if is_killed else _TERMINATED))
+            self._end(_KILLED if is_killed else _TERMINATED)
+
+    async def execute(self, command: Command) -> Session:
+        raise StreamError("the container is only simulated: no command can be run in it")
+
+    async def attach(self) -> Session:
+        raise StreamError("the container is only simulated: nobody can be attached to it")
+
+    async def connect(self, port: int) -> Connection:
+        raise StreamError(f"the container is only simulated: nobody listens on port {port}")
+
+    def usage(self) -> Usage:
+        """As much of the processor as it asks for, ever since it began."""
+        return Usage(self._usage.cpu_seconds * (self._clock.monotonic() - self._since), self._usage.memory_bytes)
 
     async def _live(self, seconds: float, code: int) -> None:
         await self._clock.sleep(seconds)
         if not self._ended.done():
-            self._ended.set_result(Exit(code))
+            self._end(code)
+
+    def _end(self, code: int) -> None:
+        self._say(f"ends with exit code {code}")
+        self.log.end()
+        self._ended.set_result(Exit(code))
+
+    def _say(self, line: str) -> None:
+        self.log.add(Entry(self._clock.utc(), STDOUT, line.encode()))
+
+
+def _greeting(work: Work) -> list[str]:
+    of, name = work.pod.metadata, work.container.name
+    words = " ".join((*work.setup.command, *work.setup.args))
+    begins = f"container {name} of pod {of.namespace}/{of.name} begins on {work.pod.spec.node_name}"
+    return [f"{begins}: {words}" if words else begins, *(f"has device {each}" for each in work.devices)]
+
+
+def _usage(work: Work) -> Usage:
+    """What a container asks for is what it uses."""
+    requests = work.container.resources.requests
+    return Usage(
+        requests["cpu"].as_approximate_float() if "cpu" in requests else 0.0,
+        requests["memory"].as_int64() if "memory" in requests else 0,
+    )
 
 
 def _number(work: Work, what: str, default: float) -> float:

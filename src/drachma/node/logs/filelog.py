@@ -1,0 +1,153 @@
+"""A container's log in files of the CRI's form, which are exchanged for empty ones before they grow too large.
+
+The newest part is in ``N.log``, the one before in ``N.log.1``; older ones are gone. So a container takes a bounded
+place, whatever it writes.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import AsyncIterator, Iterator
+from typing import IO, Final
+
+from drachma.node.logs import entry as entries
+from drachma.node.logs.entry import Entry
+from drachma.node.logs.log import Reading, Signal
+
+FILE_BYTES: Final = 10 * 1024 * 1024
+"""How large a file grows before the next one is begun; the kubelet's containerLogMaxSize."""
+
+LINE_BYTES: Final = 16 * 1024
+"""Longer lines are written in parts."""
+
+
+class FileLog:
+    """The log of one run of a container. One process writes it; it belongs to one event loop."""
+
+    def __init__(self, path: pathlib.Path, *, file_bytes: int = FILE_BYTES) -> None:
+        """Begins a log, or goes on with one.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self._path = path
+        self._limit = file_bytes
+        self._signal = Signal()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab")
+        self._size = self._file.tell()
+        self._generation = 0
+
+    def add(self, entry: Entry) -> None:
+        """Adds an entry; a disk that is full loses it."""
+        line = entries.write(entry)
+        if self._size and self._size + len(line) > self._limit:
+            self._exchange()
+        self._file.write(line)
+        self._file.flush()
+        self._size += len(line)
+        self._signal.ring()
+
+    def end(self) -> None:
+        """Nothing is added any more; the files stay."""
+        self._file.close()
+        self._signal.end()
+
+    def read(self) -> Reading:
+        return _FileReading(self)
+
+    @property
+    def path(self) -> pathlib.Path:
+        return self._path
+
+    @property
+    def generation(self) -> int:
+        """How often the file was exchanged."""
+        return self._generation
+
+    @property
+    def signal(self) -> Signal:
+        return self._signal
+
+    def _exchange(self) -> None:
+        self._file.close()
+        self._path.replace(_older(self._path))
+        self._file = self._path.open("ab")
+        self._size = 0
+        self._generation += 1
+
+
+class _FileReading:
+    """Reads on in a file that is exchanged meanwhile: it stays open under any name, and is read to its end first."""
+
+    def __init__(self, log: FileLog) -> None:
+        self._log = log
+        self._older = _opened(_older(log.path))
+        self._file = log.path.open("rb")
+        self._generation = log.generation
+
+    def past(self) -> Iterator[Entry]:
+        if self._older is not None:
+            yield from _parsed(self._older)
+        yield from _parsed(self._file)
+
+    async def more(self) -> AsyncIterator[Entry]:
+        while True:
+            for each in _parsed(self._file):
+                yield each
+            if self._generation != self._log.generation:
+                self._file.close()
+                self._file, self._generation = self._log.path.open("rb"), self._log.generation
+            elif self._log.signal.has_ended:
+                return
+            else:
+                await self._log.signal.wait()
+
+    def close(self) -> None:
+        self._file.close()
+        if self._older is not None:
+            self._older.close()
+
+
+class ClosedLog:
+    """The log of a run that has ended, which another process may have written."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+
+    def read(self) -> Reading:
+        return _ClosedReading(self._path)
+
+
+class _ClosedReading:
+    def __init__(self, path: pathlib.Path) -> None:
+        self._files = [file for file in (_opened(_older(path)), _opened(path)) if file is not None]
+
+    def past(self) -> Iterator[Entry]:
+        for file in self._files:
+            yield from _parsed(file)
+
+    async def more(self) -> AsyncIterator[Entry]:
+        return
+        yield
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+
+
+def _older(path: pathlib.Path) -> pathlib.Path:
+    return path.with_name(path.name + ".1")
+
+
+def _opened(path: pathlib.Path) -> IO[bytes] | None:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return None
+
+
+def _parsed(file: IO[bytes]) -> Iterator[Entry]:
+    for line in iter(file.readline, b""):
+        if (each := entries.parse(line)) is not None:
+            yield each

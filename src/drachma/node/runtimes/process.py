@@ -1,0 +1,331 @@
+"""Containers as processes of this machine: each is a group of processes with a directory, an environment and a log.
+
+There is no isolation. A container sees the files, the network and the other processes of the machine, as the user of
+the agent; its image is not looked at, so it has to say which command it wants. Where the agent may (as root), volumes
+are mounted for the container alone. What takes a container is refused: CDI edits beyond environment variables and
+device files that are at the same path on the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pathlib
+import shutil
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final
+
+from drachma import errors
+from drachma.node.logs import filelog
+from drachma.node.logs.log import Log
+from drachma.node.runtimes import processusage
+from drachma.node.runtimes.child import Child
+from drachma.node.runtimes.orphans import Orphans
+from drachma.node.runtimes.output import Output
+from drachma.node.runtimes.protocol import (
+    Command,
+    Connection,
+    Exit,
+    Mount,
+    StartError,
+    StreamError,
+    Usage,
+    Work,
+)
+from drachma.nodewire.cdi import registry
+from drachma.runtime import clock
+
+_log = logging.getLogger(__name__)
+
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LOCALHOST: Final = "127.0.0.1"
+_CREATE: Final = "CreateContainerError"
+_RUN: Final = "RunContainerError"
+
+_MOUNTING: Final = """\
+while [ "$1" != -- ]; do
+  mount --bind "$1" "$2" || exit 126
+  if [ "$3" = ro ]; then mount -o remount,bind,ro "$2" || exit 126; fi
+  shift 3
+done
+shift
+cd "$1" || exit 126
+shift
+exec "$@"
+"""
+"""Mounts what it is told to in a namespace of its own, and becomes the container's command."""
+
+
+class ProcessRuntime:
+    """Runs containers as processes."""
+
+    name: Final = "process://1"
+    has_files: Final = True
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        *,
+        time: clock.Clock,
+        cdi: Sequence[pathlib.Path] = registry.DIRECTORIES,
+        mounts: bool | None = None,
+    ) -> None:
+        """Ends what an agent before this one left running; ``mounts`` says whether the machine lets it mount.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        self._folder = folder
+        self._clock = time
+        self._cdi = cdi
+        self._can_mount = os.geteuid() == 0 and shutil.which("unshare") is not None if mounts is None else mounts
+        self._orphans = Orphans(folder / "processes")
+        if count := self._orphans.end():
+            _log.warning("process runtime: ended %d containers that an agent before this one had left", count)
+
+    async def start(self, work: Work) -> Container:
+        """Refused are a container without a command, devices that take a container, and mounts where there are none."""
+        setup = work.setup
+        words = [*setup.command, *setup.args]
+        if not setup.command:
+            raise StartError(
+                _CREATE,
+                f"container {work.container.name}: no command: the process runtime has no image to take one from",
+            )
+        home = self._folder / "pods" / work.pod.metadata.uid / "containers" / work.container.name
+        directory = work.container.working_dir or str(home)
+        environment = {
+            "PATH": _PATH,
+            "HOME": str(home),
+            "HOSTNAME": work.pod.metadata.name,
+            **setup.environment,
+            **self._device_environment(work),
+        }
+        if setup.mounts:
+            words = self._mounting(setup.mounts, directory, words)
+        path = self._folder / "logs" / work.pod.metadata.uid / work.container.name / f"{work.attempt}.log"
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            _forget_logs(path.parent, work.attempt)
+            sink = filelog.FileLog(path)
+            try:
+                child = Child(
+                    words,
+                    environment=environment,
+                    directory=directory,
+                    has_terminal=setup.has_terminal,
+                    has_input=setup.has_input,
+                )
+            except OSError:
+                sink.end()
+                raise
+        except OSError as error:
+            raise StartError(_RUN, f"container {work.container.name}: {error.strerror}: {error.filename}") from error
+        self._orphans.note(child.pid)
+        return Container(
+            child,
+            Output(sink, self._clock.utc),
+            sink,
+            self._orphans,
+            environment=environment,
+            directory=directory,
+            has_mounts=bool(setup.mounts),
+        )
+
+    def _device_environment(self, work: Work) -> dict[str, str]:
+        if not work.devices:
+            return {}
+        try:
+            edited = registry.read(self._cdi).inject(work.devices, {})
+        except errors.InvalidValueError as error:
+            raise StartError(
+                _CREATE, f"container {work.container.name}: CDI device injection failed: {error}"
+            ) from error
+        needs = sorted(_needs(edited))
+        if needs:
+            raise StartError(
+                _CREATE,
+                f"container {work.container.name}: devices {', '.join(work.devices)} need {', '.join(needs)}, "
+                "which a process without a container cannot be given",
+            )
+        variables: Sequence[str] = (edited.get("process") or {}).get("env") or ()
+        return dict(variable.partition("=")[::2] for variable in variables)
+
+    def _mounting(self, mounts: Sequence[Mount], directory: str, words: Sequence[str]) -> list[str]:
+        """The command that mounts first; mount points that are not there are made, and stay."""
+        if not self._can_mount:
+            raise StartError(
+                _CREATE,
+                f"mount at {mounts[0].target}: the process runtime mounts volumes only as root, with unshare(1)",
+            )
+        told: list[str] = []
+        for mount in mounts:
+            source, target = pathlib.Path(mount.source), pathlib.Path(mount.target)
+            try:
+                if source.is_dir():
+                    target.mkdir(parents=True, exist_ok=True)
+                elif not target.exists():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.touch()
+            except OSError as error:
+                raise StartError(_CREATE, f"mount at {mount.target}: {error.strerror}") from error
+            told += [mount.source, mount.target, "ro" if mount.is_read_only else "rw"]
+        namespace = ["unshare", "--mount", "--propagation", "private", "--"]
+        return [*namespace, "sh", "-c", _MOUNTING, "sh", *told, "--", directory, *words]
+
+
+class Container:
+    """A group of processes."""
+
+    def __init__(
+        self,
+        child: Child,
+        output: Output,
+        log: filelog.FileLog,
+        orphans: Orphans,
+        *,
+        environment: Mapping[str, str],
+        directory: str,
+        has_mounts: bool,
+    ) -> None:
+        self.id: Final = f"process://{child.pid}"
+        self.log: Final[Log] = log
+        self._child = child
+        self._output = output
+        self._orphans = orphans
+        self._environment = environment
+        self._directory = directory
+        self._has_mounts = has_mounts
+        self._life = asyncio.create_task(self._live(), name=self.id)
+
+    async def _live(self) -> Exit:
+        async for stream, data in self._child.output():
+            self._output.feed(stream, data)
+        ended = await self._child.wait()
+        self._output.end()
+        self._orphans.forget(self._child.pid)
+        return ended
+
+    async def wait(self) -> Exit:
+        return await asyncio.shield(self._life)
+
+    async def stop(self, grace_seconds: float) -> None:
+        await self._child.stop(grace_seconds)
+        await self.wait()
+
+    async def execute(self, command: Command) -> CommandSession:
+        words = list(command.words)
+        if self._has_mounts:
+            words = ["nsenter", f"--mount=/proc/{self._child.pid}/ns/mnt", f"--wd={self._directory}", "--", *words]
+        try:
+            return CommandSession(
+                Child(
+                    words,
+                    environment=self._environment,
+                    directory=self._directory,
+                    has_terminal=command.has_terminal,
+                    has_input=command.has_input,
+                )
+            )
+        except OSError as error:
+            raise StreamError(f"cannot run {command.words[0]!r}: {error.strerror}") from error
+
+    async def attach(self) -> AttachedSession:
+        return AttachedSession(self)
+
+    async def connect(self, port: int) -> Connection:
+        try:
+            return Connection(*await asyncio.open_connection(_LOCALHOST, port))
+        except OSError as error:
+            raise StreamError(f"dial tcp {_LOCALHOST}:{port}: {error.strerror or error}") from error
+
+    def usage(self) -> Usage:
+        return processusage.of_group(self._child.pid)
+
+    # For those who are attached
+
+    @property
+    def child(self) -> Child:
+        return self._child
+
+    @property
+    def output(self) -> Output:
+        return self._output
+
+
+class CommandSession:
+    """A command beside the container's own processes; it ends with the session."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+
+    def output(self) -> AsyncIterator[tuple[str, bytes]]:
+        return self._child.output()
+
+    async def feed(self, data: bytes) -> None:
+        await self._child.feed(data)
+
+    async def end_input(self) -> None:
+        await self._child.end_input()
+
+    def resize(self, width: int, height: int) -> None:
+        self._child.resize(width, height)
+
+    async def wait(self) -> Exit:
+        return await self._child.wait()
+
+    async def close(self) -> None:
+        await self._child.stop(0)
+        self._child.close()
+
+
+class AttachedSession:
+    """The container's own streams; the container goes on when the session ends."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+
+    def output(self) -> AsyncIterator[tuple[str, bytes]]:
+        return self._container.output.listen()
+
+    async def feed(self, data: bytes) -> None:
+        await self._container.child.feed(data)
+
+    async def end_input(self) -> None:
+        """Leaves the container's input open: who attaches next may type too."""
+
+    def resize(self, width: int, height: int) -> None:
+        self._container.child.resize(width, height)
+
+    async def wait(self) -> Exit:
+        return await self._container.wait()
+
+    async def close(self) -> None:
+        pass
+
+
+def _needs(edited: Mapping[str, Any]) -> set[str]:
+    """What edits ask for that a process cannot have."""
+    linux: Mapping[str, Any] = edited.get("linux") or {}
+    needs = {f"device {device['path']}" for device in linux.get("devices") or () if not _is_there(device)}
+    needs |= {f"mount {mount['destination']}" for mount in edited.get("mounts") or ()}
+    needs |= {"hooks"} if edited.get("hooks") else set()
+    return needs | {what for what in ("netDevices", "intelRdt") if linux.get(what)}
+
+
+def _is_there(device: Mapping[str, Any]) -> bool:
+    """Whether the machine has the very device file at the path that a container would see it at."""
+    try:
+        there = registry.look_up(device["path"])
+    except OSError:
+        return False
+    return (there.major, there.minor) == (device.get("major"), device.get("minor"))
+
+
+def _forget_logs(folder: pathlib.Path, attempt: int) -> None:
+    """Of earlier runs only the log of the last one is kept."""
+    for file in folder.glob("*.log*") if folder.is_dir() else ():
+        number = file.name.partition(".")[0]
+        if number.isdigit() and int(number) < attempt - 1:
+            file.unlink(missing_ok=True)

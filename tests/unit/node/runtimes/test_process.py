@@ -1,0 +1,204 @@
+"""Containers as processes: streams, signals, devices, mounts, and what is refused."""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+
+import pytest
+
+from drachma.api import meta, pod
+from drachma.node.logs import selection
+from drachma.node.runtimes import process, protocol
+from drachma.runtime import clock
+
+POD = pod.Pod(metadata=meta.ObjectMeta(name="p", namespace="default", uid="u1"))
+CONTAINER = pod.Container(name="c", image="whatever")
+
+
+def _work(*command: str, attempt: int = 0, devices: tuple[str, ...] = (), **setup: object) -> protocol.Work:
+    return protocol.Work(
+        pod=POD,
+        container=CONTAINER,
+        attempt=attempt,
+        devices=devices,
+        setup=protocol.Setup(command=command, **setup),  # type: ignore[arg-type]
+    )
+
+
+def _runtime(folder: pathlib.Path, *, mounts: bool | None = None) -> process.ProcessRuntime:
+    return process.ProcessRuntime(folder, time=clock.SystemClock(), cdi=(folder / "cdi",), mounts=mounts)
+
+
+async def _written(container: protocol.Container) -> bytes:
+    return b"".join([piece async for piece in selection.output(container.log, selection.Selection())])
+
+
+async def test_what_it_writes_and_how_it_ends(tmp_path: pathlib.Path) -> None:
+    script = "echo $GREETING; echo oops >&2; pwd; exit 7"
+    container = await _runtime(tmp_path).start(_work("sh", "-c", script, environment={"GREETING": "hello"}))
+    assert await container.wait() == protocol.Exit(7)
+    assert set((await _written(container)).decode().split()) == {
+        "hello",
+        "oops",
+        str(tmp_path / "pods" / "u1" / "containers" / "c"),
+    }
+
+
+async def test_nothing_of_the_agents_environment_is_there(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_SECRET", "x")
+    container = await _runtime(tmp_path).start(_work("env"))
+    await container.wait()
+    assert b"AGENT_SECRET" not in await _written(container)
+
+
+async def test_it_is_asked_to_end_before_it_is_ended(tmp_path: pathlib.Path) -> None:
+    script = "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
+    container = await _runtime(tmp_path).start(_work("sh", "-c", script))
+    await _until(container, b"ready")
+    await container.stop(30)
+    assert await container.wait() == protocol.Exit(3)
+    assert (await _written(container)).endswith(b"bye\n")
+
+
+async def test_who_does_not_listen_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
+    script = "trap '' TERM; sleep 300 & echo $!; echo ready; while :; do sleep 0.05; done"
+    container = await _runtime(tmp_path).start(_work("sh", "-c", script))
+    await _until(container, b"ready")
+    await container.stop(0.1)
+    assert await container.wait() == protocol.Exit(128 + signal.SIGKILL)
+    child = int((await _written(container)).split()[0])
+    assert not _lives(child)
+
+
+async def test_what_an_agent_left_is_ended_by_the_next(tmp_path: pathlib.Path) -> None:
+    container = await _runtime(tmp_path).start(_work("sleep", "300"))
+    _runtime(tmp_path)
+    assert await container.wait() == protocol.Exit(128 + signal.SIGKILL)
+
+
+async def test_a_command_in_it(tmp_path: pathlib.Path) -> None:
+    container = await _runtime(tmp_path).start(_work("sleep", "300", environment={"NAME": "x"}))
+    command = protocol.Command(words=("sh", "-c", "cat; echo $NAME; exit 4"), has_input=True)
+    session = await container.execute(command)
+    await session.feed(b"in\n")
+    await session.end_input()
+    assert b"".join([data async for _, data in session.output()]) == b"in\nx\n"
+    assert await session.wait() == protocol.Exit(4)
+    await session.close()
+    with pytest.raises(protocol.StreamError, match="cannot run 'no-such-command': No such file or directory"):
+        await container.execute(protocol.Command(words=("no-such-command",)))
+    await container.stop(1)
+
+
+async def test_a_command_on_a_terminal(tmp_path: pathlib.Path) -> None:
+    container = await _runtime(tmp_path).start(_work("sleep", "300"))
+    session = await container.execute(
+        protocol.Command(words=("sh", "-c", "read line; stty size"), has_terminal=True, has_input=True)
+    )
+    session.resize(132, 43)
+    await session.feed(b"\n")
+    assert b"43 132" in b"".join([data async for _, data in session.output()])
+    assert await session.wait() == protocol.Exit(0)
+    await container.stop(1)
+
+
+async def test_who_is_attached_hears_and_speaks(tmp_path: pathlib.Path) -> None:
+    container = await _runtime(tmp_path).start(_work("sh", "-c", "read line; echo got $line", has_input=True))
+    session = await container.attach()
+    output = session.output()
+    await session.feed(b"word\n")
+    assert await anext(output) == ("stdout", b"got word\n")
+    assert await container.wait() == protocol.Exit(0)
+
+
+async def test_the_environment_of_devices(tmp_path: pathlib.Path) -> None:
+    _cdi(tmp_path, {"env": ["GPU=7"], "deviceNodes": [{"path": "/dev/null"}]})
+    container = await _runtime(tmp_path).start(_work("sh", "-c", "echo $GPU", devices=("vendor.com/gpu=one",)))
+    await container.wait()
+    assert await _written(container) == b"7\n"
+
+
+@pytest.mark.parametrize(
+    ("edits", "want"),
+    [
+        pytest.param({"mounts": [{"hostPath": "/tmp", "containerPath": "/x"}]}, "need mount /x", id="mount"),
+        pytest.param(
+            {"deviceNodes": [{"path": "/dev/other", "hostPath": "/dev/null"}]}, "need device /dev/other", id="device"
+        ),
+        pytest.param({"hooks": [{"hookName": "createRuntime", "path": "/bin/true"}]}, "need hooks", id="hooks"),
+    ],
+)
+async def test_devices_that_take_a_container(tmp_path: pathlib.Path, edits: dict[str, object], want: str) -> None:
+    _cdi(tmp_path, edits)
+    with pytest.raises(protocol.StartError, match=f"{want}, which a process without a container cannot be given"):
+        await _runtime(tmp_path).start(_work("true", devices=("vendor.com/gpu=one",)))
+
+
+@pytest.mark.parametrize(
+    ("command", "want"),
+    [
+        pytest.param((), "container c: no command", id="no-command"),
+        pytest.param(("no-such-command",), "container c: No such file or directory: no-such-command", id="no-such"),
+    ],
+)
+async def test_what_cannot_be_started(tmp_path: pathlib.Path, command: tuple[str, ...], want: str) -> None:
+    with pytest.raises(protocol.StartError, match=want):
+        await _runtime(tmp_path).start(_work(*command))
+
+
+async def test_mounts_are_refused_where_they_cannot_be_made(tmp_path: pathlib.Path) -> None:
+    mount = protocol.Mount(str(tmp_path), "/data")
+    with pytest.raises(protocol.StartError, match="mount at /data: the process runtime mounts volumes only as root"):
+        await _runtime(tmp_path, mounts=False).start(_work("true", mounts=(mount,)))
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root mounts")
+async def test_mounts_are_there_for_the_container_alone(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "volume" / "file").write_text("content")
+    target = tmp_path / "point"
+    mount = protocol.Mount(str(tmp_path / "volume"), str(target), is_read_only=True)
+    script = f"cat {target}/file; touch {target}/new || exit 5"
+    container = await _runtime(tmp_path).start(_work("sh", "-c", script, mounts=(mount,)))
+    assert await container.wait() == protocol.Exit(5)
+    assert b"content" in await _written(container)
+    assert not list(target.iterdir())
+
+
+async def test_only_the_log_of_the_run_before_is_kept(tmp_path: pathlib.Path) -> None:
+    for attempt in range(4):
+        await (await _runtime(tmp_path).start(_work("true", attempt=attempt))).wait()
+    assert sorted(each.name for each in (tmp_path / "logs" / "u1" / "c").iterdir()) == ["2.log", "3.log"]
+
+
+async def test_what_it_uses(tmp_path: pathlib.Path) -> None:
+    container = await _runtime(tmp_path).start(_work("sleep", "300"))
+    assert container.usage().memory_bytes > 0
+    await container.stop(1)
+    assert container.usage() == protocol.Usage(0.0, 0)
+
+
+async def _until(container: protocol.Container, text: bytes) -> None:
+    shown = b""
+    async for piece in selection.output(container.log, selection.Selection(follow=True)):
+        shown += piece
+        if text in shown:
+            return
+
+
+def _cdi(folder: pathlib.Path, edits: dict[str, object]) -> None:
+    (folder / "cdi").mkdir()
+    spec = {"cdiVersion": "0.6.0", "kind": "vendor.com/gpu", "devices": [{"name": "one", "containerEdits": edits}]}
+    (folder / "cdi" / "vendor.json").write_text(json.dumps(spec))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] not in ("Z", "X")
