@@ -71,6 +71,9 @@ AuditLogPath: TypeAlias = Annotated[
 
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
 Profile: TypeAlias = Annotated[str, typer.Option(help="What each of them has: cpu or gpu-server.")]
+PluginDirectory: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="Where drivers register, a folder a machine; without it they are simulated.")
+]
 DisableAdmissionPlugins: TypeAlias = Annotated[
     str, typer.Option(help="Plugins of admission to leave out, comma between: ServiceAccount, TaintNodesByCondition.")
 ]

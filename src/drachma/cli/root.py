@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, str]] = {
     "cel": "Check selector expressions and try them on devices.",
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
     "convert": "Convert manifests to another version of resource.k8s.io.",
+    "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
     "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",

@@ -29,10 +29,12 @@ def up(
     audit_log_path: options.AuditLogPath = None,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
+    plugin_dir: options.PluginDirectory = None,
 ) -> None:
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 
     With --nodes there are simulated machines too: pods run on them as their annotations say, without any process.
+    With --plugin-dir their drivers are real ones, which register in DIR/NODE/plugins_registry.
     Nodes that somebody else creates are objects only.
     """
     logs.to_stderr()
@@ -56,4 +58,7 @@ def up(
         audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
         announce=typer.echo,
     )
-    hosting.run(hosted, functools.partial(embedded.beside, gates=hosted.gates, simulated=simulated))
+    hosting.run(
+        hosted,
+        functools.partial(embedded.beside, gates=hosted.gates, simulated=simulated, plugin_directory=plugin_dir),
+    )

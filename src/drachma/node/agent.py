@@ -8,18 +8,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from drachma import errors
-from drachma.api import codec, deviceclass, lease, meta, node, pod, resourceclaim, resourceslice
+from drachma.api import codec, deviceclass, lease, meta, node, pod, resourceclaim
 from drachma.api import gates as feature
-from drachma.client import patches
-from drachma.node import admission, containerdevices, hardware, health, nodemetrics, simulateddrivers
+from drachma.client import Selection, patches
+from drachma.client.protocol import EVERYTHING
+from drachma.node import (
+    admission,
+    checkpoint,
+    containerdevices,
+    hardware,
+    health,
+    nodemetrics,
+    plugins,
+    podresourcesocket,
+    preparation,
+    simulateddrivers,
+)
+from drachma.node.directories import Directories
 from drachma.node.podworker import PodWorker
-from drachma.node.preparation import Preparation
 from drachma.node.runtimes import protocol as runtimes
-from drachma.runtime import Surroundings, controller, events, informer
+from drachma.runtime import Surroundings, clock, controller, events, informer
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +39,9 @@ _INDEX: Final = "agent-node"
 _LEASE_NAMESPACE: Final = "kube-node-lease"
 _LEASE_SECONDS: Final = 40
 _RENEW_SECONDS: Final = 10.0
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 7.0
+_CLEAN_UP_SECONDS: Final = 60.0
 _COMPONENT: Final = "kubelet"
 _USER_PREFIX: Final = "system:node:"
 """As whom each node acts, where components are somebody."""
@@ -40,10 +55,22 @@ class Agents:
 
     name: Final = "node agents"
 
-    def __init__(self, around: Surroundings, simulated: hardware.Hardware, runtime: runtimes.Runtime) -> None:
+    def __init__(
+        self,
+        around: Surroundings,
+        machines: hardware.Hardware,
+        runtime: runtimes.Runtime,
+        *,
+        selection: Selection = EVERYTHING,
+        directories: Callable[[str], Directories | None] = lambda _: None,
+    ) -> None:
+        """``selection`` is which pods may be seen: one node sees its own only.
+
+        ``directories`` are those of a node by its name; a node without any has simulated drivers.
+        """
         self._around = around
-        self._classes = simulated.classes
-        self._pods = around.informers.of(pod.Pod)
+        self._classes = machines.classes
+        self._pods = around.informers.of(pod.Pod, selection)
         self._pods.cache.add_index(_INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
         metrics = nodemetrics.NodeMetrics(around.registry)
         recorder = around.recorder(_COMPONENT)
@@ -52,11 +79,12 @@ class Agents:
                 around.acting_as(f"{_USER_PREFIX}{each.name}"),
                 each,
                 runtime=runtime,
+                directories=directories(each.name),
                 metrics=metrics,
                 recorder=recorder,
                 pods=self._pods,
             )
-            for each in simulated.machines
+            for each in machines.machines
         }
         self._pods.add_handler(
             informer.Handler(added=self._heard, updated=lambda _old, new: self._heard(new), deleted=self._removed)
@@ -84,6 +112,16 @@ class Agents:
             agent.drop(of)
 
 
+class Drivers(preparation.Drivers, Protocol):
+    """The drivers of a node: :class:`drachma.node.plugins.Plugins`, or simulated ones."""
+
+    @property
+    def health(self) -> health.DeviceHealth: ...
+
+    async def run(self, owner: node.Node) -> None:
+        """Looks after the drivers of a node that is registered; returns when that needs nothing more."""
+
+
 class Agent:
     """One node."""
 
@@ -93,10 +131,12 @@ class Agent:
         machine: hardware.Machine,
         *,
         runtime: runtimes.Runtime,
+        directories: Directories | None,
         metrics: nodemetrics.NodeMetrics,
         recorder: events.Recorder,
         pods: informer.Informer[pod.Pod],
     ) -> None:
+        """Without directories the node's drivers are simulated, and nothing is kept of what they prepared."""
         self.name: Final = machine.name
         self.clock: Final = around.clock
         self.runtime: Final = runtime
@@ -108,11 +148,12 @@ class Agent:
         self._recorder = recorder
         self._pods = pods
         self._with_claims = around.gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES)
-        self._health: Final = health.DeviceHealth(around.clock)
-        self._preparation = Preparation(
+        self._directories = directories
+        self._drivers = self._make_drivers(metrics)
+        self._preparation = preparation.Preparation(
             get=self._claim,
-            registered=simulateddrivers.SimulatedDrivers(machine.drivers, self._claim),
-            file=simulateddrivers.Forgetful(),
+            registered=self._drivers,
+            file=simulateddrivers.Forgetful() if directories is None else checkpoint.Checkpoint(directories.root),
             metrics=metrics,
             time=around.clock,
             gates=around.gates,
@@ -120,32 +161,77 @@ class Agent:
         self._workers: Final[dict[str, PodWorker]] = {}
         self._tasks: Final[dict[str, asyncio.Task[None]]] = {}
         self._is_running = False
+        self._has_more_drivers: Final = asyncio.Event()
+
+    def _make_drivers(self, metrics: nodemetrics.NodeMetrics) -> Drivers:
+        if self._directories is None:
+            return simulateddrivers.SimulatedDrivers(self._machine, self._claim, client=self._client, time=self.clock)
+        self._directories.make()
+        return plugins.Plugins(
+            self.name,
+            self._directories.registry,
+            client=self._client,
+            metrics=metrics,
+            time=self.clock,
+            joined=self._try_again,
+            heard=self._hear_of_devices,
+        )
 
     # Its node
 
     async def register(self) -> None:
-        """Makes the Node and what its drivers publish, or brings both up to date."""
-        document = self._machine.node
+        """Makes the Node, or brings it up to date; tries until that is done."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                self._node = await self._register()
+                return
+            except (errors.RefusedError, errors.UnreachableError) as error:
+                _log.warning("node %s: not registered, will try again: %s", self.name, error)
+            await self.clock.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _register(self) -> node.Node:
+        before: dict[str, Any] = {}
         try:
-            made = await self._client.create_document(node.Node, document)
+            await self._client.create_document(node.Node, self._machine.node)
         except errors.ObjectExistsError:
-            made = await self._client.get_document(node.Node, self.name)
-        await self._client.patch(
+            before = await self._client.get_document(node.Node, self.name)
+        registered = await self._client.patch(
             node.Node,
             self.name,
             patch=patches.strategic({"status": self._status()}),
             subresource="status",
         )
-        await self._publish(str(made["metadata"]["uid"]))
+        self._tell(registered, before)
         await self._renew()
+        return registered
+
+    def _tell(self, registered: node.Node, before: Mapping[str, Any]) -> None:
+        """What people should know about how the agent came up again."""
+        boot = _boot_id(self._machine.node)
+        if _boot_id(before) and boot and _boot_id(before) != boot:
+            message = f"Node {self.name} has been rebooted, boot id: {boot}"
+            self._recorder.record(registered, type="Warning", reason="Rebooted", message=message)
+        if self._preparation.damage:
+            message = f"Prepared claims are learnt anew from pods: {self._preparation.damage}"
+            self._recorder.record(registered, type="Warning", reason="DamagedCheckpoint", message=message)
 
     async def run(self) -> None:
         """Runs the node's pods until cancelled."""
         self._is_running = True
         for of in self._pods.cache.by(_INDEX, self.name):
             self.take(of)
+        parts = [
+            controller.every(_RENEW_SECONDS, self._renew, time=self.clock, name=f"lease of {self.name}"),
+            self._drivers.run(self._node),
+        ]
+        if self._directories is not None:
+            path = self._directories.pod_resources
+            socket = podresourcesocket.PodResourceSocket(path, self._preparation.claims, pods=self._running_pods)
+            parts += [self._clean_up(), socket.run()]
         try:
-            await controller.every(_RENEW_SECONDS, self._renew, time=self.clock, name=f"lease of {self.name}")
+            await controller.together(*parts)
         finally:
             tasks = list(self._tasks.values())
             for task in tasks:
@@ -175,13 +261,6 @@ class Agent:
         info = {"containerRuntimeVersion": self.runtime.name, **(given.get("nodeInfo") or {})}
         return {**given, "conditions": conditions, "nodeInfo": info}
 
-    async def _publish(self, uid: str) -> None:
-        owner = {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": uid, "controller": True}
-        for document in self._machine.slices:
-            metadata = {**document["metadata"], "ownerReferences": [owner]}
-            with contextlib.suppress(errors.ObjectExistsError):
-                await self._client.create_document(resourceslice.ResourceSlice, {**document, "metadata": metadata})
-
     async def _renew(self) -> None:
         now = self.clock.utc().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = lease.LeaseSpec(holder_identity=self.name, lease_duration_seconds=_LEASE_SECONDS, renew_time=now)
@@ -193,6 +272,31 @@ class Agent:
             metadata = meta.ObjectMeta(name=self.name, namespace=_LEASE_NAMESPACE)
             with contextlib.suppress(errors.ObjectExistsError):
                 await self._client.create(lease.Lease(metadata=metadata, spec=spec))
+
+    # Its drivers
+
+    def _try_again(self) -> None:
+        """There is one more driver: what could not be done for want of it is tried at once."""
+        self._has_more_drivers.set()
+        for worker in self._workers.values():
+            worker.try_again()
+
+    def _hear_of_devices(self, driver: str, changed: set[health.DeviceID]) -> None:
+        for uid in health.concerned_pods(self._preparation.claims, driver, changed):
+            if uid in self._workers:
+                self._workers[uid].look_again()
+
+    async def _clean_up(self) -> None:
+        """Gives back what pods left that went without this agent, now and again."""
+        while True:
+            self._has_more_drivers.clear()
+            problems = await self._preparation.unprepare_gone(self._workers)
+            for uid, problem in problems.items():
+                _log.warning("node %s: claims of the pod of uid %s, which is gone: %s", self.name, uid, problem)
+            await clock.sleep_unless(self._has_more_drivers, _CLEAN_UP_SECONDS, time=self.clock)
+
+    def _running_pods(self) -> list[pod.Pod]:
+        return [each for each in self._pods.cache.by(_INDEX, self.name) if each.metadata.uid in self._workers]
 
     # Its pods
 
@@ -207,10 +311,11 @@ class Agent:
             task.add_done_callback(lambda ended: self._ended(uid, ended))
 
     def drop(self, of: pod.Pod) -> None:
-        """A pod of this node is gone; whatever it left is cleaned up."""
-        task = self._tasks.get(of.metadata.uid)
-        if task is not None:
-            task.cancel()
+        """A pod of this node is gone, maybe by force; what runs of it is stopped, and its claims are given back."""
+        worker = self._workers.get(of.metadata.uid)
+        if worker is not None:
+            worker.update(of)
+            worker.go()
 
     def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
         del self._tasks[uid]
@@ -219,11 +324,7 @@ class Agent:
             _log.error("node %s: pod of uid %s: failed unexpectedly", self.name, uid, exc_info=error)
 
     def judge(self, of: pod.Pod) -> admission.Verdict:
-        others = [
-            each
-            for each in self._pods.cache.by(_INDEX, self.name)
-            if each.metadata.uid in self._workers and each.metadata.uid != of.metadata.uid
-        ]
+        others = [each for each in self._running_pods() if each.metadata.uid != of.metadata.uid]
         return admission.judge(of, self._node, others, with_claims=self._with_claims)
 
     async def prepare(self, of: pod.Pod) -> None:
@@ -246,7 +347,8 @@ class Agent:
         if not of.spec.resource_claims:
             return {}
         return {
-            each.name: health.statuses(self._preparation.claims, self._health, of, each) for each in of.spec.containers
+            each.name: health.statuses(self._preparation.claims, self._drivers.health, of, each)
+            for each in of.spec.containers
         }
 
     async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> None:
@@ -272,3 +374,8 @@ class Agent:
 
     async def _claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
         return await self._client.get(resourceclaim.ResourceClaim, name, namespace=namespace)
+
+
+def _boot_id(document: Mapping[str, Any]) -> str:
+    """Which boot of its machine a Node tells of; empty where it does not say."""
+    return str(((document.get("status") or {}).get("nodeInfo") or {}).get("bootID", ""))

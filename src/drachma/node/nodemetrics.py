@@ -52,13 +52,13 @@ class NodeMetrics:
         self._unprepare_skips.of(driver).inc()
 
     def watch_claims(self, claims: PreparedClaims) -> None:
-        """Counts these claims from now on, whenever somebody looks."""
-        self._in_use.claims = claims
+        """Counts these claims too from now on, whenever somebody looks."""
+        self._in_use.nodes.append(claims)
 
 
 class _InUse(registry.Collector):
     def __init__(self, into: prometheus_client.CollectorRegistry) -> None:
-        self.claims = PreparedClaims()
+        self.nodes: Final[list[PreparedClaims]] = []
         into.register(self)
 
     def describe(self) -> Iterable[core.Metric]:
@@ -66,7 +66,7 @@ class _InUse(registry.Collector):
 
     def collect(self) -> Iterable[core.Metric]:
         family = self._family()
-        prepared = [record for record in self.claims if record.is_prepared]
+        prepared = [record for claims in self.nodes for record in claims if record.is_prepared]
         family.add_metric((_ANY,), len(prepared))
         for driver in sorted({driver for record in prepared for driver in record.drivers}):
             family.add_metric((driver,), sum(driver in record.drivers for record in prepared))

@@ -34,7 +34,8 @@ _LONGEST_PAUSE: Final = 300.0
 _CALM_SECONDS: Final = 600.0
 """After so long a run, the pauses begin from the first again."""
 
-_RETRY_SECONDS: Final = 10.0
+_FIRST_RETRY: Final = 1.0
+_LONGEST_RETRY: Final = 60.0
 _DEFAULT_GRACE: Final = 30.0
 
 
@@ -86,13 +87,23 @@ class PodWorker:
         self._is_prepared = False
         self._is_dirty = asyncio.Event()
         self._is_to_go = asyncio.Event()
+        self._is_worth_a_try = asyncio.Event()
         self.update(of)
 
     def update(self, of: pod.Pod) -> None:
         """Takes a newer version of the pod in."""
         self._pod = of
+        self.try_again()
         if of.metadata.deletion_timestamp is not None:
-            self._is_to_go.set()
+            self.go()
+
+    def go(self) -> None:
+        """Has the pod end: it is to be deleted, or is gone already."""
+        self._is_to_go.set()
+
+    def try_again(self) -> None:
+        """Ends the pause before the next attempt at something that failed: it may succeed now."""
+        self._is_worth_a_try.set()
 
     @property
     def newest(self) -> pod.Pod:
@@ -186,13 +197,15 @@ class PodWorker:
             await asyncio.gather(*sidecars, return_exceptions=True)
 
     async def _prepare(self) -> None:
+        pause = _FIRST_RETRY
         while True:
+            self._is_worth_a_try.clear()
             try:
                 await self._node.prepare(self._pod)
             except errors.NodeError as error:
                 message = f"Failed to prepare dynamic resources: {error}"
                 self._node.record(self._pod, reason="FailedPrepareDynamicResources", message=message, is_warning=True)
-                await self._node.clock.sleep(_RETRY_SECONDS)
+                pause = await self._pause(pause)
             else:
                 break
         self._is_prepared = True
@@ -304,7 +317,9 @@ class PodWorker:
 
     async def _until_done(self, act: Callable[[], Awaitable[None]], *, reason: str) -> None:
         """Acts until that succeeds; where the pod is gone there is nothing to do any more."""
+        pause = _FIRST_RETRY
         while True:
+            self._is_worth_a_try.clear()
             try:
                 await act()
             except errors.ObjectNotFoundError:
@@ -316,9 +331,14 @@ class PodWorker:
                 _log.warning("pod %s/%s: %s: %s", self._pod.metadata.namespace, self._pod.metadata.name, reason, error)
                 if isinstance(error, errors.NodeError):
                     self._node.record(self._pod, reason=reason, message=str(error), is_warning=True)
-                await self._node.clock.sleep(_RETRY_SECONDS)
+                pause = await self._pause(pause)
             else:
                 return
+
+    async def _pause(self, seconds: float) -> float:
+        """Waits so long before the next attempt, unless something changes; how long to wait after that one."""
+        await clock.sleep_unless(self._is_worth_a_try, seconds, time=self._node.clock)
+        return min(2 * seconds, _LONGEST_RETRY)
 
 
 def _all(of: pod.Pod) -> Iterator[pod.Container]:

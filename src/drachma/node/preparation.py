@@ -16,7 +16,7 @@ from drachma import errors
 from drachma.api import gates as feature
 from drachma.api import pod, resourceclaim
 from drachma.claims import ownership, podclaims, reservation
-from drachma.node import nodemetrics
+from drachma.node import claimlocks, nodemetrics
 from drachma.node.preparedclaims import PREPARE, UNPREPARE, Device, Key, PreparedClaim, PreparedClaims, new_record
 from drachma.runtime import clock
 
@@ -65,6 +65,7 @@ class Preparation:
         self._metrics = metrics
         self._clock = time
         self._gates = gates
+        self._locks = claimlocks.ClaimLocks()
         metrics.watch_claims(self.claims)
 
     async def prepare(self, of: pod.Pod) -> None:
@@ -107,15 +108,16 @@ class Preparation:
     async def _prepare(self, of: pod.Pod) -> None:
         claims = [await self._usable(of, name, is_generated=is_generated) for name, is_generated in _references(of)]
         records = [self._checked(claim) for claim in claims]
-        batches = self._enter(of, records)
-        for driver, batch in batches.items():
-            await self._prepare_by(driver, batch)
-        for record in records:
-            current = self.claims.get(record.key)
-            if current is None:
-                raise _unknown(record.key)
-            self.claims.put(msgspec.structs.replace(current, is_prepared=True))
-        self._file.save(self.claims)
+        async with self._locks.held([record.key for record in records]):
+            batches = self._enter(of, records)
+            for driver, batch in batches.items():
+                await self._prepare_by(driver, batch)
+            for record in records:
+                current = self.claims.get(record.key)
+                if current is None:
+                    raise _unknown(record.key)
+                self.claims.put(msgspec.structs.replace(current, is_prepared=True))
+            self._file.save(self.claims)
 
     async def _usable(self, of: pod.Pod, name: str, *, is_generated: bool) -> resourceclaim.ResourceClaim:
         """A claim that the pod may use."""
@@ -193,6 +195,10 @@ class Preparation:
         return [Key(namespace, name) for name, _ in _references(of, are_needed=False)]
 
     async def _unprepare_all(self, uid: str, keys: Sequence[Key]) -> None:
+        async with self._locks.held(keys):
+            await self._unprepare_locked(uid, keys)
+
+    async def _unprepare_locked(self, uid: str, keys: Sequence[Key]) -> None:
         ending: list[PreparedClaim] = []
         batches: dict[str, list[PreparedClaim]] = {}
         for key in keys:

@@ -1,30 +1,51 @@
 """Drivers that are only imagined: they prepare whatever is allocated, in this process and without a socket.
 
-Simulated nodes have them in place of :class:`drachma.node.drivers.Drivers`.
+Simulated nodes have them in place of :class:`drachma.node.plugins.Plugins`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import contextlib
 from typing import Any, Final
 
 from drachma import errors
+from drachma.api import node, resourceslice
+from drachma.client import Client
+from drachma.node import health
+from drachma.node.hardware import Machine
 from drachma.node.preparation import Get
 from drachma.node.preparedclaims import PREPARE, PreparedClaims
 from drachma.nodewire.rpc import services
+from drachma.runtime import clock
 
 _CLASS: Final = "device"
 
 
 class SimulatedDrivers:
-    """All drivers of a simulated node, by name."""
+    """All drivers of a simulated node, by name; of the health of devices they say nothing."""
 
-    def __init__(self, names: Collection[str], get: Get) -> None:
-        self._names = frozenset(names)
+    def __init__(self, machine: Machine, get: Get, *, client: Client, time: clock.Clock) -> None:
+        self.health: Final = health.DeviceHealth(time)
+        self._machine = machine
         self._get = get
+        self._client = client
+
+    async def run(self, owner: node.Node) -> None:
+        """Publishes the devices that the machine has; there is nothing else to look after."""
+        reference = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "name": owner.metadata.name,
+            "uid": owner.metadata.uid,
+            "controller": True,
+        }
+        for document in self._machine.slices:
+            metadata = {**document["metadata"], "ownerReferences": [reference]}
+            with contextlib.suppress(errors.ObjectExistsError):
+                await self._client.create_document(resourceslice.ResourceSlice, {**document, "metadata": metadata})
 
     def get(self, driver: str) -> SimulatedDriver:
-        if driver not in self._names:
+        if driver not in self._machine.drivers:
             raise errors.NodeError(f"DRA driver {driver} is not registered")
         return SimulatedDriver(driver, self._get)
 

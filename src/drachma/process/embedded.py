@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import pathlib
 import random
 from collections.abc import AsyncIterator, Callable
 
@@ -47,7 +48,11 @@ async def run(
 
 
 async def beside(
-    host: hosting.Host, *, gates: features.Gates = features.ALL, simulated: hardware.Hardware | None = None
+    host: hosting.Host,
+    *,
+    gates: features.Gates = features.ALL,
+    simulated: hardware.Hardware | None = None,
+    plugin_directory: pathlib.Path | None = None,
 ) -> None:
     """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it."""
     dispatcher = host.application.dispatcher
@@ -68,7 +73,10 @@ async def beside(
         )
         parts = components.ALL
         if simulated is not None:
-            parts = (*parts, functools.partial(components.agents, simulated=simulated))
+            parts = (
+                *parts,
+                functools.partial(components.agents, simulated=simulated, plugin_directory=plugin_directory),
+            )
         await run(surroundings, parts=parts, ready=host.ready)
 
 

@@ -29,3 +29,14 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+async def sleep_unless(event: asyncio.Event, seconds: float, *, time: Clock) -> None:
+    """Returns when an event is set, or after so many seconds."""
+    tasks = {asyncio.ensure_future(event.wait()), asyncio.ensure_future(time.sleep(seconds))}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

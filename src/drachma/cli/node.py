@@ -1,0 +1,56 @@
+"""``drachma node``: the agent of one node on its own, on any Kubernetes API server."""
+
+import functools
+import pathlib
+import socket
+from typing import Annotated
+
+import typer
+
+from drachma.api import gates
+from drachma.cli import options
+from drachma.client import http
+from drachma.node import localmachine
+from drachma.node.directories import Directories
+from drachma.process import components, logs, standalone
+
+
+def node(
+    root: Annotated[
+        pathlib.Path, typer.Option(help="What the agent keeps, and where drivers register unless said otherwise.")
+    ],
+    name: Annotated[str, typer.Option(help="The node's name; this machine's by default.")] = "",
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = "",
+    registry_dir: Annotated[
+        pathlib.Path | None, typer.Option(help="Where drivers register; ROOT/plugins_registry.")
+    ] = None,
+    plugins_dir: Annotated[
+        pathlib.Path | None, typer.Option(help="Where drivers have their own folders; ROOT/plugins.")
+    ] = None,
+    boot_id_file: Annotated[
+        pathlib.Path, typer.Option(help="The file that says which boot of the machine this is.")
+    ] = localmachine.BOOT_ID,
+    feature_gates: options.FeatureGates = "",
+    metrics_port: options.MetricsPort = 0,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")] = False,
+) -> None:
+    """Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.
+
+    The kubeconfig's user is to be system:node:NAME of the group system:nodes, by certificate or token. Drivers are real
+    ones, on unix sockets, as a kubelet has them.
+    """
+    logs.to_stderr("drachma.node", verbose=verbose)
+    own = name or socket.gethostname().lower()
+    directories = Directories.below(root.absolute(), registry=registry_dir, plugins=plugins_dir)
+    directories.make()
+    machine = localmachine.describe(own, root=directories.root, boot_id_file=boot_id_file)
+    standalone.run(
+        functools.partial(components.node, machine=machine, directories=directories),
+        standalone.Options(
+            access=http.find_access(kubeconfig, context=context),
+            manager="kubelet",
+            gates=gates.Gates.parse(feature_gates),
+            metrics_port=metrics_port,
+        ),
+    )
