@@ -27,6 +27,7 @@ async def build(
     admin_tokens: Iterable[str] = (),
     disabled_plugins: Collection[str] = phases.PLUGINS,
     audit: tuple[phases.Auditor, ...] = (),
+    additions: app.Additions | None = None,
 ) -> app.Application:
     """An application that serves the store to those who get access: as given, or with an admin's tokens."""
     made = app.Application(
@@ -37,6 +38,7 @@ async def build(
         gates=gates,
         disabled_plugins=disabled_plugins,
         audit=audit,
+        additions=additions,
     )
     await bootstrap.populate(made.dispatcher)
     await made.definitions.settle()

@@ -213,6 +213,7 @@ async def start(
     disabled_plugins: Collection[str] = phases.PLUGINS,
     users: Mapping[str, User] | None = None,
     audit: Callable[[Clock], phases.Auditor] | None = None,
+    additions: app.Additions | None = None,
 ) -> Client:
     """A client of a fresh server with what every cluster has.
 
@@ -229,6 +230,7 @@ async def start(
         limits=limits,
         disabled_plugins=disabled_plugins,
         audit=() if audit is None else (audit(clock),),
+        additions=additions,
     )
     await bootstrap.populate(application.dispatcher)
     return Client(application, clock, place)

@@ -25,6 +25,7 @@ admission have the names of upstream's plugins, and their order.
 """
 
 import enum
+import functools
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -35,6 +36,7 @@ from drachma.server.access import authorization
 from drachma.server.admission import (
     defaulttolerationseconds,
     escalation,
+    hooks,
     limitranger,
     mutatingadmissionpolicy,
     mutatingadmissionwebhook,
@@ -227,8 +229,12 @@ def standard(
     chance: random.Random,
     disabled_plugins: Collection[str] = PLUGINS,
     audit: tuple[Auditor, ...] = (),
+    functions: Sequence[hooks.Hook] = (),
 ) -> Phases:
-    """The phases of drachma's API server, by default without plugins that need controllers."""
+    """The phases of drachma's API server, by default without plugins that need controllers.
+
+    ``functions`` are asked where webhooks are, before those that clients have registered.
+    """
     accounts = serviceaccount.ServiceAccount(store)
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     priorities = priority.Priority(store)
@@ -291,6 +297,11 @@ def standard(
                     Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
                     Step(NODE_TAINTS, taintnodesbycondition.admit, on=_NEW, of=taintnodesbycondition.NODES),
                     Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
+                    *(
+                        Step(each.name, functools.partial(hooks.mutate, each, store), on=_NEW, of=each.of)
+                        for each in functions
+                        if each.mutate is not None
+                    ),
                     Step("MutationChain", mutations.admit, on=_STORES, needs_cluster=True),
                     RemovalStep("MutatingAdmissionWebhook", mutating_webhooks.admit_removal),
                     Step("escalation", escalations.admit_role, on=_WHOLE, of=escalation.ROLES),
@@ -331,6 +342,11 @@ def standard(
                         on=_WHOLE,
                         of=nodedeclaredfeatures.SLICES,
                         needs_cluster=True,
+                    ),
+                    *(
+                        Step(each.name, functools.partial(hooks.validate, each, store), of=each.of)
+                        for each in functions
+                        if each.validate is not None
                     ),
                     Step("ValidatingAdmissionPolicy", policies.validate, on=_STORES, needs_cluster=True),
                     RemovalStep("ValidatingAdmissionPolicy", policies.validate_removal),

@@ -1,7 +1,7 @@
 """What the operations work with: objects to read, a committer to write, and the phases in between."""
 
 import random
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -11,7 +11,7 @@ from drachma.server import objectmeta, status
 from drachma.server.access import accounttokens, authentication
 from drachma.server.access.access import Access
 from drachma.server.access.authorization import Authoriser
-from drachma.server.admission import webhookreview
+from drachma.server.admission import hooks, webhookreview
 from drachma.server.calls.call import Call, Target
 from drachma.server.kinds.apiextensions import conversion
 from drachma.server.pipeline import commit, phases
@@ -71,6 +71,7 @@ def standard(
     chance: random.Random,
     disabled_plugins: Collection[str] = phases.PLUGINS,
     audit: tuple[phases.Auditor, ...] = (),
+    functions: Sequence[hooks.Hook] = (),
 ) -> Services:
     """The services of drachma's API server on a store, by default without plugins that need controllers."""
     steps = phases.standard(
@@ -80,6 +81,7 @@ def standard(
         chance=chance,
         disabled_plugins=disabled_plugins,
         audit=audit,
+        functions=functions,
     )
     return Services(
         store=store,

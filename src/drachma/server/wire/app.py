@@ -12,7 +12,7 @@ import functools
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from drachma.api import gates as feature
 from drachma.server import deadlines, definitions, mediatypes, status
 from drachma.server.access import attributes, authorization, impersonation
 from drachma.server.access.access import Access
+from drachma.server.admission import hooks
 from drachma.server.authorisers import claimstatus
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Target
@@ -55,6 +56,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int = 600
 
 
+class Additions(msgspec.Struct, frozen=True, kw_only=True):
+    """What an application has beside what every one has: kinds, and functions that are asked where webhooks are."""
+
+    kinds: Sequence[apisurface.Kind] = ()
+    functions: Sequence[hooks.Hook] = ()
+
+
 class Application:
     """The whole API on one store. ``dispatcher`` is what other doors to it are made of."""
 
@@ -69,6 +77,7 @@ class Application:
         limits: Limits | None = None,
         disabled_plugins: Collection[str] = phases.PLUGINS,
         audit: tuple[phases.Auditor, ...] = (),
+        additions: Additions | None = None,
     ) -> None:
         self._authenticator = access.authenticator
         self._impersonation = impersonation.Impersonation(access.authoriser)
@@ -83,7 +92,8 @@ class Application:
             store=store,
             status_authorizer=functools.partial(claimstatus.StatusAuthorizer, access.authoriser),
         )
-        surface = apisurface.ApiSurface(builtin.KINDS, environment=environment)
+        added = additions or Additions()
+        surface = apisurface.ApiSurface((*builtin.KINDS, *added.kinds), environment=environment)
         standard = services.standard(
             store,
             access=access,
@@ -92,6 +102,7 @@ class Application:
             chance=chance,
             disabled_plugins=disabled_plugins,
             audit=audit,
+            functions=added.functions,
         )
         self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
         self.definitions: Final = definitions.Definitions(self.dispatcher)

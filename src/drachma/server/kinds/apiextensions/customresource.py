@@ -6,7 +6,7 @@ stored may be older than the definition: it is read by today's schema, which may
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from drachma import errors
 from drachma.server import documents, mediatypes, objectmeta, status
@@ -114,16 +114,31 @@ class _Settled(dict[str, Any]):
         self.origin = origin
 
 
+class Converts(Protocol):
+    """Has objects in another version."""
+
+    def convert(self, document: Mapping[str, Any], api_version: str) -> Mapping[str, Any]: ...
+
+
 class CustomStrategy(DocumentStrategy):
+    """``conversions`` are those of a kind whose definition names no webhook for it."""
+
     qualifies_finalizers = False
 
-    def __init__(self, resource: resources.Resource, environment: Environment, *, definition: Definition) -> None:
+    def __init__(
+        self,
+        resource: resources.Resource,
+        environment: Environment,
+        *,
+        definition: Definition,
+        conversions: Converts | None = None,
+    ) -> None:
         super().__init__(resource, environment)
         self.definition: Final = definition
         self._versions = definition.versions
         self._storage = definition.storage
         conversion = definition.conversion
-        self._conversions = None if conversion is None else Conversions(conversion, kind=resource.kind)
+        self._conversions = conversions if conversion is None else Conversions(conversion, kind=resource.kind)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False
@@ -196,7 +211,7 @@ class CustomStrategy(DocumentStrategy):
     # Writes
 
     def create(self, subject: Subject, write: Write) -> None:
-        if self._is_terminating():
+        if self.is_terminating():
             detail = "create not allowed while custom resource definition is terminating"
             raise status.forbidden(self.resource, subject.metadata.get("name", ""), detail=detail)
         version = self._versions[write.version]
@@ -252,7 +267,8 @@ class CustomStrategy(DocumentStrategy):
         if problems:
             raise self._refusal(problems, subject)
 
-    def _is_terminating(self) -> bool:
+    def is_terminating(self) -> bool:
+        """Whether the kind goes, so that no more of its objects are made."""
         stored = self._store.get(record.Key(customresourcedefinition.KIND.key, "", self.definition.name))
         return stored is None or "deletionTimestamp" in stored.value["metadata"]
 

@@ -1,0 +1,104 @@
+"""Objects of ``kueue.x-k8s.io`` in another version: what Kueue's conversion webhook does, in the server itself.
+
+Only what has another name or form in the other version is said here; who asks prunes what that version has no field
+for, and sets its defaults. Documents are not changed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from drachma.server.kinds.kueue import topologyforms
+
+Document: TypeAlias = Mapping[str, Any]
+_Part: TypeAlias = dict[str, Any]
+
+NEWER: Final = "kueue.x-k8s.io/v1beta2"
+_STOPS: Final = "MayStopSearch"
+_CLASSES: Final[Mapping[str, tuple[str, str]]] = {
+    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
+    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
+}
+_SOURCES: Final = {reference: source for source, reference in _CLASSES.items()}
+
+
+class VersionForms:
+    """The conversions of one kind."""
+
+    def __init__(self, kind: str) -> None:
+        self._newer, self._older = _KINDS.get(kind, (_as_it_is, _as_it_is))
+
+    def convert(self, document: Document, api_version: str) -> Document:
+        """An object in the other version."""
+        parts = {name: dict(document[name]) for name in ("spec", "status") if isinstance(document.get(name), dict)}
+        change = self._newer if api_version == NEWER else self._older
+        change(parts.get("spec", {}), parts.get("status", {}))
+        return {**document, **parts, "apiVersion": api_version}
+
+
+def _as_it_is(spec: _Part, status: _Part) -> None:
+    """Kinds that look the same in both versions."""
+
+
+def _newer_cluster_queue(spec: _Part, _status: _Part) -> None:
+    _rename(spec, "cohort", "cohortName")
+    if checks := spec.pop("admissionChecks", None):
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in checks]}
+    fungibility = spec.get("flavorFungibility")
+    if fungibility is not None:
+        old = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
+        stops = {field: _STOPS for field, word in old.items() if fungibility.get(field) == word}
+        spec["flavorFungibility"] = {**fungibility, **stops}
+
+
+def _older_cluster_queue(spec: _Part, _status: _Part) -> None:
+    _rename(spec, "cohortName", "cohort")
+
+
+def _newer_local_queue(_spec: _Part, status: _Part) -> None:
+    _rename(status, "flavorUsage", "flavorsUsage")
+
+
+def _older_local_queue(_spec: _Part, status: _Part) -> None:
+    _rename(status, "flavorsUsage", "flavorUsage")
+
+
+def _newer_workload(spec: _Part, status: _Part) -> None:
+    name, reference = spec.pop("priorityClassName", ""), _CLASSES.get(spec.pop("priorityClassSource", ""))
+    if reference is not None:
+        spec["priorityClassRef"] = {"group": reference[0], "kind": reference[1], "name": name}
+    _rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
+    _convert_topology(status, topologyforms.as_slices)
+
+
+def _older_workload(spec: _Part, status: _Part) -> None:
+    reference = spec.pop("priorityClassRef", None)
+    if reference is not None:
+        spec["priorityClassName"] = reference["name"]
+        spec["priorityClassSource"] = _SOURCES.get((reference["group"], reference["kind"]), "")
+    _rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
+    _convert_topology(status, topologyforms.as_domains)
+
+
+def _convert_topology(status: _Part, change: Callable[[Document], _Part]) -> None:
+    admission = status.get("admission")
+    if admission is None:
+        return
+    assignments = [
+        {**each, "topologyAssignment": change(each["topologyAssignment"])} if "topologyAssignment" in each else each
+        for each in admission.get("podSetAssignments") or ()
+    ]
+    if assignments:
+        status["admission"] = {**admission, "podSetAssignments": assignments}
+
+
+def _rename(part: _Part, old: str, new: str) -> None:
+    if old in part:
+        part[new] = part.pop(old)
+
+
+_Change: TypeAlias = Callable[[_Part, _Part], None]
+_KINDS: Final[Mapping[str, tuple[_Change, _Change]]] = {
+    "ClusterQueue": (_newer_cluster_queue, _older_cluster_queue),
+    "LocalQueue": (_newer_local_queue, _older_local_queue),
+    "Workload": (_newer_workload, _older_workload),
+}
