@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import itertools
 import json
+import pathlib
 import random
+import tempfile
 from typing import Any
 
 import msgspec
@@ -12,10 +14,11 @@ import msgspec
 from drachma import errors
 from drachma.api import nodeselector
 from drachma.api.hooks import decode as decode_hook
+from drachma.driver.plugin import socketnames
 from drachma.driver.publishing import layout, publisher
 from drachma.runtime import Surroundings
 from drachma.testing import manualclock
-from tests.conformance import sliceserver, vectors
+from tests.conformance import helperstage, sliceserver, vectors
 from tests.conformance.vectors import Line
 
 QUIET_SECONDS = 50.0
@@ -166,3 +169,25 @@ def _layout(pool: Line) -> layout.Layout:
         all_nodes=pool.get("allNodes", False),
         generation=pool.get("generation", 0),
     )
+
+
+@vectors.each("publish", where=lambda case: case["kind"] == "socketName")
+def test_publish_socket_name(case: Line) -> None:
+    (step,) = case["steps"]
+    options = case["options"]
+    directory = pathlib.Path(options["dir"])
+    name = socketnames.rolling_registration(directory, case["driver"], pod_uid=options["podUID"])
+    assert {"name": name} == step["want"]
+
+
+@vectors.each("publish", where=lambda case: case["kind"] == "helper")
+async def test_publish_helper(case: Line) -> None:
+    with tempfile.TemporaryDirectory(prefix="h") as folder:
+        stage = helperstage.HelperStage(case, pathlib.Path(folder))
+        try:
+            for number, step in enumerate(case["steps"]):
+                answer = await stage.do(step)
+                if "want" in step:
+                    assert answer == step["want"], f"step {number}"
+        finally:
+            await stage.stop()

@@ -1,0 +1,141 @@
+"""The services of a driver: from gRPC messages to what a driver does, and back.
+
+Claims are fetched and checked before the driver's turn comes: it is given none that is not the one that was meant, or
+that is not allocated. What fails for all claims of a call ends it with a status of UNKNOWN, as Go's errors do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any, Final, TypeAlias
+
+import grpc
+import grpc.aio
+
+from drachma import errors
+from drachma.api import resourceclaim
+from drachma.driver.plugin.contract import ClaimReference, Health, Plugin, PreparedDevice
+from drachma.driver.plugin.serialization import Serialization
+from drachma.nodewire.rpc import services
+
+_log = logging.getLogger(__name__)
+
+GetClaim: TypeAlias = Callable[[str, str], Awaitable[resourceclaim.ResourceClaim]]
+"""Fetches a claim by namespace and name."""
+
+
+class Calls:
+    """All services of one driver; ``serialized`` lets one call after the other through, or None all at once."""
+
+    def __init__(self, plugin: Plugin, get_claim: GetClaim, *, serialized: Serialization | None) -> None:
+        self._plugin: Final = plugin
+        self._get_claim: Final = get_claim
+        self._serialized: Final = serialized
+
+    def serve(self, server: grpc.aio.Server, advertised: Iterable[str]) -> None:
+        """Has a server answer for the services that are advertised."""
+        for service in (*services.DRA, *services.HEALTH):
+            if service.advertised in advertised:
+                services.serve(
+                    server,
+                    service,
+                    {method.name: self._handler(service.method(method.name)) for method in service.methods},
+                )
+
+    def _handler(self, method: services.Method) -> services.Handler:
+        if method.is_stream:
+            return lambda _request, _context: self._watch(method)
+        answer = self._prepare if method.name == "NodePrepareResources" else self._unprepare
+
+        async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+            try:
+                return await answer(request, method)
+            except errors.DrachmaError as error:
+                _log.warning("%s: %s", method.name, error)
+                await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+
+        return handle
+
+    async def _prepare(self, request: Any, method: services.Method) -> Any:
+        claims = [await self._claim(asked) for asked in request.claims]
+        async with self._turn():
+            try:
+                results = await self._plugin.prepare(claims)
+            except Exception as error:
+                raise errors.DriverError(f"prepare resource claims: {error}") from error
+        response = method.response()
+        for uid, result in results.items():
+            answer = response.claims[uid]
+            if isinstance(result, Exception):
+                answer.error = _text(result)
+            else:
+                for device in result:
+                    _add(answer.devices.add(), device)
+        return response
+
+    async def _unprepare(self, request: Any, method: services.Method) -> Any:
+        references = [ClaimReference(asked.namespace, asked.name, asked.uid) for asked in request.claims]
+        async with self._turn():
+            try:
+                results = await self._plugin.unprepare(references)
+            except Exception as error:
+                raise errors.DriverError(f"unprepare resource claims: {error}") from error
+        response = method.response()
+        for uid, problem in results.items():
+            response.claims[uid].error = "" if problem is None else _text(problem)
+        return response
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._serialized is None:
+            yield
+            return
+        async with self._serialized.held():
+            yield
+
+    async def _claim(self, asked: Any) -> resourceclaim.ResourceClaim:
+        shown = f"{asked.namespace}/{asked.name}"
+        try:
+            claim = await self._get_claim(asked.namespace, asked.name)
+        except errors.DrachmaError as error:
+            raise errors.DriverError(f"get resource claims: retrieve claim {shown}: {error}") from error
+        if claim.status.allocation is None:
+            raise errors.DriverError(f"get resource claims: claim {shown} not allocated")
+        if claim.metadata.uid != asked.uid:
+            raise errors.DriverError(f"get resource claims: claim {shown} got replaced")
+        return claim
+
+    async def _watch(self, method: services.Method) -> AsyncIterator[Any]:
+        async for reports in self._plugin.watch_health():
+            response = method.response()
+            for report in reports:
+                _report(response.devices.add(), report)
+            yield response
+
+
+def _text(problem: Exception) -> str:
+    """What went wrong; never nothing, since that would mean that all is well."""
+    return str(problem) or type(problem).__name__
+
+
+def _add(message: Any, device: PreparedDevice) -> None:
+    # Node agents compare names of requests as they are, and know nothing of subrequests.
+    message.request_names.extend(request.partition("/")[0] for request in device.requests)
+    message.pool_name = device.pool
+    message.device_name = device.device
+    message.cdi_device_ids.extend(device.cdi_device_ids)
+    if device.share_id is not None and "share_id" in message.DESCRIPTOR.fields_by_name:
+        message.share_id = device.share_id
+
+
+def _report(message: Any, report: Health) -> None:
+    message.device.pool_name = report.pool
+    message.device.device_name = report.device
+    message.health = report.status.value
+    message.message = report.message
+    message.health_check_timeout_seconds = report.timeout // dt.timedelta(seconds=1)
+    if report.updated is not None:
+        message.last_updated_time = int(report.updated.timestamp())
