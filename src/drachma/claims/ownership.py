@@ -6,7 +6,11 @@ claim of the same name, or an earlier pod's, is not the one that was meant.
 
 from __future__ import annotations
 
-from drachma.api import meta, pod, resourceclaim
+from typing import Any
+
+import msgspec
+
+from drachma.api import meta, pod, resourceclaim, scheme
 
 
 def controller_of(controlled: meta.Object) -> meta.OwnerReference | None:
@@ -23,6 +27,25 @@ def is_controlled_by(metadata: meta.ObjectMeta, uid: str) -> bool:
         if owner.controller and owner.uid == uid:
             return True
     return False
+
+
+def by_workload(owner: meta.Object) -> meta.OwnerReference:
+    """What objects say that a workload made or adopted, and that its deletion waits for."""
+    kind = scheme.of(type(owner))
+    return meta.OwnerReference(
+        api_version=kind.api_versions[0],
+        kind=kind.name,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=True,
+        block_owner_deletion=True,
+    )
+
+
+def reference(owner: meta.Object) -> dict[str, Any]:
+    """The same as a document has it."""
+    document: dict[str, Any] = msgspec.to_builtins(by_workload(owner))
+    return document
 
 
 def owning_pod(claim: resourceclaim.ResourceClaim) -> meta.OwnerReference | None:

@@ -7,7 +7,7 @@ acting at regular times.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from drachma import errors
@@ -118,6 +118,17 @@ async def every(seconds: float, act: Callable[[], Awaitable[None]], *, time: clo
         except Exception:
             _log.exception("%s: failed unexpectedly", name)
         await time.sleep(seconds)
+
+
+async def slow_start(acts: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    """Does all of it in batches that grow, so that where everything is refused few requests are made.
+
+    Nothing is begun after a batch in which something failed; the first error of that batch is raised.
+    """
+    begin, size = 0, 1
+    while begin < len(acts):
+        await side_by_side(acts[begin : begin + size])
+        begin, size = begin + size, size * 2
 
 
 async def side_by_side(acts: Iterable[Callable[[], Awaitable[None]]]) -> None:

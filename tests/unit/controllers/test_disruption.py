@@ -8,7 +8,7 @@ import pytest
 from drachma import errors
 from drachma.api import deployment, job, meta, pod, poddisruptionbudget, replicaset
 from drachma.client import patches
-from drachma.controllers.disruption import DisruptionController, budgetstatus
+from drachma.controllers.disruption import DisruptionController
 from tests.unit.controllers import builders, worlds
 
 Budget = poddisruptionbudget.PodDisruptionBudget
@@ -61,19 +61,6 @@ def condition(current: poddisruptionbudget.PodDisruptionBudgetStatus) -> tuple[s
     (found,) = current.conditions
     assert found.type == "DisruptionAllowed"
     return found.status, found.reason, found.message
-
-
-@pytest.mark.parametrize(
-    ("share", "want"),
-    [
-        pytest.param(3, 3, id="number"),
-        pytest.param("50%", 4, id="rounded-up"),
-        pytest.param("100%", 7, id="all"),
-        pytest.param("0%", 0, id="none"),
-    ],
-)
-def test_shares(share: int | str, want: int) -> None:
-    assert budgetstatus.share_of(share, 7) == want
 
 
 async def test_a_number_that_must_stay(world: worlds.World) -> None:

@@ -15,8 +15,8 @@ from drachma.claims import ownership
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.deployment import deploymentstatus, revisions, rollout
-from drachma.controllers.replicaset import readiness, replicasetcontroller
-from drachma.runtime import Surroundings, cache, controller, events, informer, resourceversion, workqueue
+from drachma.controllers.workload import expectations, readiness
+from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 
 WORKERS: Final = 5
 
@@ -42,7 +42,7 @@ class DeploymentController:
         self._sets: Final = self._informer.cache
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._sets.add_index(_OWNER_INDEX, _owner)
-        self._written: Final[dict[str, int]] = {}
+        self._expected: Final = expectations.Expectations(self._informer)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
@@ -63,7 +63,7 @@ class DeploymentController:
         self._queue.add(cache.key_of(of))
 
     def _forget(self, of: Deployment) -> None:
-        self._written.pop(of.metadata.uid, None)
+        self._expected.forget(of.metadata.uid)
 
     def _see_set(self, of: Set) -> None:
         owner = ownership.controller_of(of)
@@ -84,7 +84,7 @@ class DeploymentController:
         wanted = self._deployments.get(key.name, namespace=key.namespace)
         if wanted is None:
             return None
-        if self._written.get(wanted.metadata.uid, 0) > resourceversion.number(self._informer.resource_version):
+        if not self._expected.are_met(wanted.metadata.uid):
             return controller.AGAIN
         sets = sorted(
             self._sets.by(_OWNER_INDEX, wanted.metadata.uid),
@@ -127,7 +127,7 @@ class DeploymentController:
         if wanted.spec.strategy.type != rollout.ROLLING:
             replicas = bounds.replicas
         document = revisions.new_set(wanted, number, replicas=replicas, most_pods=bounds.most)
-        document["metadata"]["ownerReferences"] = [replicasetcontroller.owner_reference(wanted, "Deployment")]
+        document["metadata"]["ownerReferences"] = [ownership.reference(wanted)]
         name = document["metadata"]["name"]
         try:
             await self._client.create_document(Set, document)
@@ -138,7 +138,7 @@ class DeploymentController:
                 raise
             return existing
         made = await self._client.get(Set, name, namespace=wanted.metadata.namespace)
-        self._note(wanted, made.metadata.resource_version)
+        self._expected.note(wanted.metadata.uid, made.metadata.resource_version)
         if replicas:
             self._tell_scaled(wanted, name, 0, replicas)
         return made
@@ -244,7 +244,7 @@ class DeploymentController:
             patch=patches.merge(content, patches.same(of)),
             namespace=of.metadata.namespace,
         )
-        self._note(wanted, changed.metadata.resource_version)
+        self._expected.note(wanted.metadata.uid, changed.metadata.resource_version)
         return changed
 
     async def _write_status(
@@ -260,10 +260,6 @@ class DeploymentController:
             await statuswrites.update(self._client, Deployment, of=wanted.metadata, content=content, meant=meant)
         except errors.ObjectNotFoundError:
             return
-
-    def _note(self, wanted: Deployment, resource_version: str) -> None:
-        uid = wanted.metadata.uid
-        self._written[uid] = max(self._written.get(uid, 0), resourceversion.number(resource_version))
 
     def _tell_scaled(self, wanted: Deployment, name: str, before: int, after: int) -> None:
         direction = "up" if after > before else "down"

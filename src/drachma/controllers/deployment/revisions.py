@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from drachma.api import deployment, replicaset
+from drachma.controllers.workload import templatehashes
 
 REVISION: Final = "deployment.kubernetes.io/revision"
 HISTORY: Final = "deployment.kubernetes.io/revision-history"
@@ -19,23 +17,6 @@ HASH: Final = "pod-template-hash"
 
 _OWN: Final = frozenset({REVISION, HISTORY, DESIRED, MOST, "deprecated.deployment.rollback.to"})
 _NOT_COPIED: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-_LENGTH: Final = 10
-
-_encode = msgspec.json.Encoder(order="sorted").encode
-
-
-def template_hash(template: Mapping[str, Any], collisions: int) -> str:
-    """The name of a template, in letters that make no words.
-
-    Differs from upstream: its hash is over how Go prints the template. Sets are found by their template, not by it.
-    """
-    number = int.from_bytes(hashlib.sha256(_encode([template, collisions])).digest(), "big")
-    letters = []
-    for _ in range(_LENGTH):
-        number, position = divmod(number, len(_ALPHABET))
-        letters.append(_ALPHABET[position])
-    return "".join(letters)
 
 
 def is_of_template(of: replicaset.ReplicaSet, template: Mapping[str, Any]) -> bool:
@@ -74,7 +55,7 @@ def marks(wanted: deployment.Deployment, number: int, before: Mapping[str, str])
 def new_set(wanted: deployment.Deployment, number: int, *, replicas: int, most_pods: int) -> dict[str, Any]:
     """The ReplicaSet of a deployment's template, as it is created."""
     template = copy.deepcopy(dict(wanted.spec.template))
-    name = template_hash(template, wanted.status.collision_count or 0)
+    name = templatehashes.template_hash(template, wanted.status.collision_count or 0)
     metadata = template.setdefault("metadata", {})
     metadata["labels"] = {**(metadata.get("labels") or {}), HASH: name}
     selector = wanted.spec.selector

@@ -7,11 +7,11 @@ far as availability lets them. When the wanted number changes in between, all se
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from drachma.api import deployment
+from drachma.controllers.workload import shares
 
 ROLLING: Final = "RollingUpdate"
 
@@ -55,19 +55,11 @@ def bounds(spec: deployment.DeploymentSpec) -> Bounds:
     rolling = spec.strategy.rolling_update
     if spec.strategy.type != ROLLING or rolling is None:
         return Bounds(replicas, 0, 0)
-    surge = share(rolling.max_surge, replicas, is_rounded_up=True)
-    unavailable = share(rolling.max_unavailable, replicas, is_rounded_up=False)
+    surge = shares.rounded_up(rolling.max_surge, replicas)
+    unavailable = shares.rounded_down(rolling.max_unavailable, replicas)
     if surge == 0 and unavailable == 0:
         unavailable = 1
     return Bounds(replicas, surge, min(unavailable, replicas))
-
-
-def share(amount: int | str | None, total: int, *, is_rounded_up: bool) -> int:
-    """A number, or a percentage of a total."""
-    if isinstance(amount, str):
-        part = int(amount.removesuffix("%")) * total / 100
-        return math.ceil(part) if is_rounded_up else math.floor(part)
-    return amount or 0
 
 
 def grow(wanted: Bounds, new: Size, old: Sequence[Size]) -> int:

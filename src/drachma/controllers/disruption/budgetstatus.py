@@ -22,13 +22,6 @@ class Disrupted(NamedTuple):
     recheck: dt.datetime | None
 
 
-def share_of(share: int | str, count: int) -> int:
-    """So many, or so many of a hundred of ``count``, rounded up."""
-    if isinstance(share, int):
-        return share
-    return -(-int(share.removesuffix("%")) * count // 100)
-
-
 def disrupted(budget: Budget, pods: Sequence[pod.Pod], *, now: dt.datetime) -> Disrupted:
     """What is to be remembered of evictions: pods that are gone or going need not be."""
     waiting: dict[str, dt.datetime] = {}

@@ -13,6 +13,7 @@ from drachma.api import meta, pod, poddisruptionbudget
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.disruption import budgetstatus, scales, staleconditions
+from drachma.controllers.workload import selectors, shares
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 from drachma.values import labels
 
@@ -29,14 +30,7 @@ Budget = poddisruptionbudget.PodDisruptionBudget
 
 def selector_of(budget: Budget) -> labels.Selector:
     """Which pods a budget is for; InvalidValueError for one that an old rule let pass."""
-    return _selector(budget.spec.selector)
-
-
-def _selector(of: meta.LabelSelector | None) -> labels.Selector:
-    if of is None:
-        return labels.NOTHING
-    expressions = ((each.key, each.operator, each.values) for each in of.match_expressions)
-    return labels.Selector.from_parts(of.match_labels, expressions)
+    return selectors.of(budget.spec.selector)
 
 
 class DisruptionController:
@@ -134,9 +128,9 @@ class DisruptionController:
         if expectation.unmanaged:
             self._tell(budget, events.WARNING, "UnmanagedPods", _UNMANAGED.format(selector_of(budget)))
         if most is not None:
-            return expectation.total, max(expectation.total - budgetstatus.share_of(most, expectation.total), 0)
+            return expectation.total, max(expectation.total - shares.rounded_up(most, expectation.total), 0)
         assert least is not None, "one of the two is set"
-        return expectation.total, budgetstatus.share_of(least, expectation.total)
+        return expectation.total, shares.rounded_up(least, expectation.total)
 
     async def _write(self, budget: Budget, status: dict[str, Any]) -> None:
         if not status:

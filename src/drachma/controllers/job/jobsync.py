@@ -15,6 +15,7 @@ from drachma.api import job, pod
 from drachma.client import Client, patches
 from drachma.controllers import statuswrites
 from drachma.controllers.job import indexes, jobmetrics, model, outcome, podcontrol, progress, retries, tally
+from drachma.controllers.workload import podcontrol as workload_pods
 from drachma.runtime import events
 
 _MOST_UNCOUNTED: Final = 500
@@ -110,7 +111,7 @@ class JobSync:
         if pause > 0:
             self._look_again(pause)
             return _Change()
-        new = self._new_indexes(min(missing, podcontrol.MOST_AT_ONCE))
+        new = self._new_indexes(min(missing, workload_pods.MOST_AT_ONCE))
         return _Change(made=await self._control.create(self._document, new))
 
     def _wanted_active(self) -> int:
@@ -135,7 +136,7 @@ class JobSync:
                 else:
                     seen.add(index)
         rest = [each for each in ordered if each not in wrong]
-        return [*wrong, *rest[: max(count - len(wrong), 0)]][: podcontrol.MOST_AT_ONCE]
+        return [*wrong, *rest[: max(count - len(wrong), 0)]][: workload_pods.MOST_AT_ONCE]
 
     def _new_indexes(self, count: int) -> list[int | None]:
         if not self._job.spec.is_indexed:

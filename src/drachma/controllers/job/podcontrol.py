@@ -1,6 +1,6 @@
 """What a job does to pods: makes them, deletes them, and lets them go once they are counted.
 
-It remembers the newest version that it wrote for each job, so that nobody decides on a cache that has not seen it.
+Pods are made as those of all workloads; counting them is what only jobs do.
 """
 
 import logging
@@ -10,12 +10,9 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import event, pod
 from drachma.client import Client, patches
-from drachma.controllers import podwrites
 from drachma.controllers.job import podtemplate, tally
-from drachma.runtime import Informer, controller, events, resourceversion
-
-MOST_AT_ONCE: Final = 500
-"""Pods that one look at a job makes or deletes at most."""
+from drachma.controllers.workload import expectations, podcontrol
+from drachma.runtime import Informer, controller, events
 
 _log = logging.getLogger(__name__)
 
@@ -25,44 +22,21 @@ class PodControl:
 
     def __init__(self, client: Client, pods: Informer[pod.Pod], *, recorder: events.Recorder) -> None:
         self._client: Final = client
-        self._pods: Final = pods
-        self._recorder: Final = recorder
-        self._written: Final[dict[str, int]] = {}
+        self._expected: Final = expectations.Expectations(pods)
+        self._control: Final = podcontrol.PodControl(client, expected=self._expected, recorder=recorder)
 
     def forget(self, job: str) -> None:
         """Nothing more is asked about a job, by its uid."""
-        self._written.pop(job, None)
+        self._expected.forget(job)
 
     def is_up_to_date(self, job: str) -> bool:
         """Whether the cache has seen all that was written to pods of a job."""
-        reached = self._pods.resource_version
-        return self._written.get(job, 0) <= resourceversion.number(reached)
+        return self._expected.are_met(job)
 
     async def create(self, job: Mapping[str, Any], indexes: list[int | None]) -> int:
-        """Makes a pod for each index; returns how many.
-
-        They are made in growing batches, so that a refusal of all of them costs few requests. Raises the first error
-        of the batch that had one.
-        """
-        made, size = 0, 1
-        while made < len(indexes):
-            batch = indexes[made : made + size]
-            await controller.side_by_side(self._creating(job, index) for index in batch)
-            made, size = made + len(batch), size * 2
-        return made
-
-    def _creating(self, job: Mapping[str, Any], index: int | None) -> Callable[[], Any]:
-        return lambda: self._create(job, index)
-
-    async def _create(self, job: Mapping[str, Any], index: int | None) -> None:
-        try:
-            document = await self._client.create_document(pod.Pod, podtemplate.pod_document(job, index=index))
-        except errors.RefusedError as error:
-            if not _is_namespace_ending(error):
-                self._tell(job, events.WARNING, "FailedCreate", f"Error creating: {error}")
-            raise
-        self._note(job["metadata"]["uid"], document["metadata"]["resourceVersion"])
-        self._tell(job, events.NORMAL, "SuccessfulCreate", f"Created pod: {document['metadata']['name']}")
+        """Makes a pod for each index; returns how many. Raises the first error of the batch that had one."""
+        documents = [podtemplate.pod_document(job, index=index) for index in indexes]
+        return await self._control.create(reference(job), documents)
 
     async def delete(self, job: Mapping[str, Any], pods: Iterable[pod.Pod], *, is_counted: bool) -> None:
         """Deletes pods; those that are not to be counted as failed lose their finalizer first."""
@@ -73,14 +47,9 @@ class PodControl:
         await controller.side_by_side(map(deleting, pods))
 
     async def _delete(self, job: Mapping[str, Any], known: pod.Pod, *, is_counted: bool) -> None:
-        try:
-            if not is_counted:
-                await self._release(job["metadata"]["uid"], known)
-            if await podwrites.delete(self._client, known):
-                self._tell(job, events.NORMAL, "SuccessfulDelete", f"Deleted pod: {known.metadata.name}")
-        except errors.RefusedError as error:
-            self._tell(job, events.WARNING, "FailedDelete", f"Error deleting: {error}")
-            raise
+        if not is_counted:
+            await self._release(job["metadata"]["uid"], known)
+        await self._control.delete_one(reference(job), known)
 
     async def release(self, job: str, pods: Iterable[pod.Pod]) -> None:
         """Takes the finalizer off pods, of the job with this uid."""
@@ -103,13 +72,7 @@ class PodControl:
             # Gone, perhaps replaced: it holds no finalizer any more.
             _log.debug("pod %s/%s: %s", known.metadata.namespace, known.metadata.name, error)
             return
-        self._note(job, changed.metadata.resource_version)
-
-    def _note(self, job: str, resource_version: str) -> None:
-        self._written[job] = max(self._written.get(job, 0), resourceversion.number(resource_version))
-
-    def _tell(self, job: Mapping[str, Any], kind: events.Type, reason: str, message: str) -> None:
-        self._recorder.record(reference(job), type=kind, reason=reason, message=message)
+        self._expected.note(job, changed.metadata.resource_version)
 
 
 def reference(job: Mapping[str, Any]) -> event.ObjectReference:
@@ -123,7 +86,3 @@ def reference(job: Mapping[str, Any]) -> event.ObjectReference:
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
     )
-
-
-def _is_namespace_ending(error: errors.RefusedError) -> bool:
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes") or ())

@@ -1,10 +1,10 @@
 """The pod that a job makes: its template with all its fields, an owner, the finalizer, and perhaps an index. Pure."""
 
-import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma.controllers.job import indexes, tally
+from drachma.controllers.workload import podtemplates
 
 _ENVIRONMENT_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _LONGEST_PREFIX: Final = 58
@@ -12,34 +12,25 @@ _LONGEST_PREFIX: Final = 58
 
 def pod_document(job: Mapping[str, Any], *, index: int | None) -> dict[str, Any]:
     """A pod for a job document, as it is created."""
-    template = copy.deepcopy(job["spec"]["template"])
-    given = template.get("metadata") or {}
-    name, uid = job["metadata"]["name"], job["metadata"]["uid"]
-    metadata: dict[str, Any] = {
-        "generateName": f"{name}-",
-        "namespace": job["metadata"]["namespace"],
-        "labels": given.get("labels") or {},
-        "annotations": given.get("annotations") or {},
-        "finalizers": list(dict.fromkeys((*(given.get("finalizers") or ()), tally.FINALIZER))),
-        "ownerReferences": [
-            {
-                "apiVersion": "batch/v1",
-                "kind": "Job",
-                "name": name,
-                "uid": uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
+    name = job["metadata"]["name"]
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": name,
+        "uid": job["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
     }
-    spec = template.get("spec") or {}
+    document = podtemplates.pod_document(job["spec"]["template"], owner=owner, namespace=job["metadata"]["namespace"])
+    metadata, spec = document["metadata"], document["spec"]
+    metadata["finalizers"] = list(dict.fromkeys((*metadata["finalizers"], tally.FINALIZER)))
     if index is not None:
         metadata["generateName"] = _prefix(name, index)
         metadata["labels"][indexes.LABEL] = metadata["annotations"][indexes.LABEL] = str(index)
         spec["hostname"] = f"{name}-{index}"
         for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
             _tell_index(container)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return document
 
 
 def _prefix(name: str, index: int) -> str:

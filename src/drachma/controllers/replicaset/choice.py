@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from drachma.api import pod
-from drachma.controllers.replicaset import readiness
+from drachma.controllers.workload import readiness
 
 _COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}

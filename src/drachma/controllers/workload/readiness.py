@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from drachma.api import pod
@@ -37,3 +38,12 @@ def is_available(of: pod.Pod, min_ready_seconds: int, *, now: datetime) -> bool:
         return is_ready(of)
     moment = available_from(of, min_ready_seconds)
     return moment is not None and moment <= now
+
+
+def until_available(pods: Iterable[pod.Pod], min_ready_seconds: int, *, now: datetime) -> float | None:
+    """After how many seconds the next pod will have been ready for long enough; None where none is to be waited for."""
+    if not min_ready_seconds:
+        return None
+    moments = [available_from(each, min_ready_seconds) for each in pods]
+    later = [moment for moment in moments if moment is not None and moment > now]
+    return (min(later) - now).total_seconds() if later else None
