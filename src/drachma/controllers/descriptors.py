@@ -23,6 +23,7 @@ from drachma.controllers import (
     resourceclaim,
     resourcequota,
     serviceaccount,
+    statefulset,
     tainteviction,
     validatingadmissionpolicy,
 )
@@ -88,6 +89,7 @@ ALL: Final = (
         account="system:kube-controller-manager",
         is_possible=lambda surroundings: surroundings.credentials.mint is not None,
     ),
+    Descriptor("statefulset-controller", statefulset.StatefulSetController),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction, account="node-controller"),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),
     Descriptor("ttl-controller", nodettl.NodeTimeToLive),

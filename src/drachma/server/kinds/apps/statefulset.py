@@ -67,7 +67,9 @@ class StatefulSetStrategy(WorkloadStrategy):
         if not strategy.get("type"):
             strategy["type"] = "RollingUpdate"
         if strategy["type"] == "RollingUpdate":
-            strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("partition", 0)
+            rolling.setdefault("maxUnavailable", 1)
         policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
         for field in ("whenDeleted", "whenScaled"):
             if not policy.get(field):
