@@ -12,7 +12,7 @@ from typing import Any
 from drachma.api import node as nodes
 from drachma.api import pod
 from drachma.scheduler import Settings, profiles
-from drachma.scheduler.framework import cyclestate, hints, plugin, verdict
+from drachma.scheduler.framework import bindingwork, cyclestate, hints, plugin, verdict
 from drachma.scheduler.framework.profile import Entry, Profile
 from drachma.scheduler.snapshot import Snapshot, assignment
 from drachma.testing import node
@@ -39,17 +39,34 @@ class Licences:
         )
         return plugin.split(alive, licensed.get(True, 0), rejection=verdict.Rejection(self.name, ("no licence",)))
 
-    async def pre_bind(self, _cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
-        if not self.left:
-            raise verdict.AbortError("the licence server has none left")
-        self.left -= 1
-        self.taken.append(planned.pod.metadata.name)
-
-    async def unreserve(self, _cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
-        self.returned.append(planned.pod.metadata.name)
+    def pre_bind(
+        self, _cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+    ) -> bindingwork.BindingWork:
+        return Licence(self, planned.pod.metadata.name)
 
     def _helps(self, _waiting: pod.Pod, _old: Any, new: nodes.Node) -> bool:
         return "licence" in new.metadata.labels
+
+
+class Licence(bindingwork.BindingWork):
+    """The licence of one pod."""
+
+    def __init__(self, server: Licences, user: str) -> None:
+        self._server = server
+        self._user = user
+
+    async def write(self) -> None:
+        if not self._server.left:
+            raise verdict.AbortError("the licence server has none left")
+        self._server.left -= 1
+        self._server.taken.append(self._user)
+
+    @property
+    def is_clean(self) -> bool:
+        return False
+
+    async def undo(self) -> None:
+        self._server.returned.append(self._user)
 
 
 def with_licences(world: schedulers.SchedulerWorld, licences: Licences) -> Profile:

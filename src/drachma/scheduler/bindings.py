@@ -1,16 +1,14 @@
-"""Bindings: placed pods on their way to a node, with what was written for them; and why one does not get there.
+"""Bindings: placed pods on their way to a node, and what is to be done for them; and why one does not get there.
 
 Made by the scheduler for every placed pod, filled in by the binder, which knows from it what to take back.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from drachma.api import resourceclaim
 from drachma.scheduler import decision, peers
-from drachma.scheduler.peering import collision
-from drachma.scheduler.plugins.dynamicresources import claimassignment
+from drachma.scheduler.framework import bindingwork, collision
 
 
 class BindingError(Exception):
@@ -27,32 +25,16 @@ class CollidedError(BindingError):
 
 
 class Binding:
-    """A placed pod on its way, and what has been written for it."""
+    """A placed pod on its way."""
 
-    __slots__ = (
-        "claims", "created", "hold", "is_told", "is_void", "placed", "pod", "reserved", "status", "wrote_statuses",
-    )  # fmt: skip
+    __slots__ = ("hold", "is_told", "placed", "pod", "work")
 
     def __init__(self, placed: decision.Placed) -> None:
         self.placed = placed
         self.pod = placed.info.pod
-        self.claims = claimassignment.of(placed.cycle)
-        self.reserved: list[resourceclaim.ResourceClaim] = []
-        """Claims that have the pod among their consumers because of this attempt, as they were written."""
-        self.created: resourceclaim.ResourceClaim | None = None
-        """The claim that was made for extended resources."""
-        self.status: dict[str, Any] = {}
-        """What the pod's status says about its claims."""
-        self.wrote_statuses = False
+        self.work: list[tuple[str, bindingwork.BindingWork]] = []
+        """What plugins, by name, do before it is bound."""
         self.is_told = False
         """Whether the event that it was scheduled is written already."""
         self.hold: peers.Hold | None = None
         """Where other schedulers work: that the pod is in hand."""
-        self.is_void = False
-        """Whether its allocations collide with those of another scheduler, and must not stay."""
-
-    def all_claims(self) -> list[resourceclaim.ResourceClaim]:
-        """The pod's claims, those that were written as they were written."""
-        plan = self.claims.plan
-        claims = {entry.claim.metadata.uid: entry.claim for entry in plan.claims} if plan is not None else {}
-        return list((claims | {claim.metadata.uid: claim for claim in self.reserved}).values())

@@ -25,11 +25,11 @@ from drachma.claims import identity
 from drachma.client import protocol
 from drachma.runtime import clock, informer, informers
 from drachma.scheduler import queue
+from drachma.scheduler.framework import collision
 from drachma.scheduler.peering import (
     announcements,
     anticipation,
     claimorder,
-    collision,
     lookout,
     membership,
     peerlease,
@@ -129,8 +129,8 @@ class Peers:
         """Whether another scheduler has a pod in hand."""
         return any(other.peer != self._lease.name for other in self._lookout.announced.of_pod(uid))
 
-    async def take(self, planned: assignment.Assignment, *, delegated: frozenset[str] = frozenset()) -> Hold:
-        """Takes a pod in hand to go to a node; ``delegated`` are resources that devices stand for there.
+    async def take(self, planned: assignment.Assignment) -> Hold:
+        """Takes a pod in hand to go to a node.
 
         Raises CollisionError where another scheduler was faster with the pod, its node or its devices.
         """
@@ -149,7 +149,7 @@ class Peers:
         version = await self._lease.announce(metadata.uid, content)
         await self._lookout.until_own(version)
         try:
-            self._check(planned, delegated=delegated)
+            self._check(planned)
         except collision.CollisionError:
             self.let_go(hold)
             raise
@@ -180,13 +180,13 @@ class Peers:
         """Returns once it is certain that the devices of these claims, as written, are nobody else's."""
         await self._order.check(claims)
 
-    def _check(self, planned: assignment.Assignment, *, delegated: frozenset[str]) -> None:
+    def _check(self, planned: assignment.Assignment) -> None:
         own = self._lookout.announced.by(self._lease.name, planned.pod.metadata.uid)
         self._check_pod(planned.pod, own=own)
         if own is None or not own.version or self._lookout.has_gap or not self._lease.is_current:
             raise collision.CollisionError("the announcement of the pod got lost")
         if planned.node:
-            self._check_node(own, delegated=delegated)
+            self._check_node(own, delegated=planned.delegated)
         labels = {each.claim.metadata.uid: identity.label(each.claim.metadata) for each in planned.allocations}
         for claim, device in own.content.exclusive():
             self._check_device(device, claim, labels[claim], own=own)

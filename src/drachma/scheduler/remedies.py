@@ -10,8 +10,7 @@ from drachma import errors
 from drachma.api import resourceclaim
 from drachma.claims import identity
 from drachma.scheduler import evictor, metrics, peers, queue
-from drachma.scheduler.framework import remedy
-from drachma.scheduler.peering import collision
+from drachma.scheduler.framework import collision, remedy
 from drachma.scheduler.plugins.dynamicresources import claimwriter
 from drachma.scheduler.snapshot import podinfo
 

@@ -91,27 +91,25 @@ class Scheduler:
             client, component=self._settings.name, time=self._clock, chance=self._chance
         )
         self._statuses: Final = podstatus.PodStatusWriter(client, time=self._clock)
-        self._writer: Final = claimwriter.ClaimWriter(
-            client,
-            time=self._clock,
-            chance=self._chance,
-            with_timestamps=enabled.binding_conditions,
-        )
         self._peers: Final = self._make_peers(client) if self._settings.has_peers else None
         self._binder: Final = binder.Binder(
             client,
-            self.snapshot.devices,
             plugins=self._profile,
             chosen=self._settings,
             time=self._clock,
-            writer=self._writer,
+            chance=self._chance,
             recorder=self._recorder,
             measured=self.metrics,
             others=self._peers,
         )
         self._remedies: Final = remedies.Remedies(
             self.queue,
-            writer=self._writer,
+            writer=claimwriter.ClaimWriter(
+                client,
+                time=self._clock,
+                chance=self._chance,
+                with_timestamps=enabled.binding_conditions,
+            ),
             evicting=evictor.Evictor(client, time=self._clock, recorder=self._recorder),
             measured=self.metrics,
             spawn=self._spawn,

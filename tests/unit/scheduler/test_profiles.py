@@ -69,5 +69,5 @@ def test_it_can_be_printed() -> None:
     assert shown["TaintToleration"].split(maxsplit=1) == ["3", "Filter, Score, EnqueueExtensions"]
     assert shown["DynamicResources"].split(maxsplit=1) == [
         "2",
-        "PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, EnqueueExtensions",
+        "PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind, EnqueueExtensions",
     ]

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from drachma.api import pod
-from drachma.scheduler.framework import cyclestate, diagnosis, hints, remedy, verdict
+from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, hints, remedy, verdict
 from drachma.scheduler.snapshot import Snapshot, assignment
 
 Scores = Mapping[int, int]
@@ -141,10 +141,8 @@ class ReservePlugin(Plugin, Protocol):
 class PreBindPlugin(Plugin, Protocol):
     """Has something written before a pod is bound."""
 
-    async def pre_bind(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
-        """Returns once the pod can be bound; AbortError if it cannot."""
-        ...
-
-    async def unreserve(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
-        """Takes back what was written, as far as anything was: the pod is not bound after all."""
+    def pre_bind(
+        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+    ) -> bindingwork.BindingWork | None:
+        """What is to be done for the pod on the node that was chosen; None for nothing."""
         ...

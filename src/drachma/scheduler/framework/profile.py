@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from drachma.api import pod
-from drachma.scheduler.framework import cyclestate, diagnosis, hints, plugin, scoring, verdict
+from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, hints, plugin, scoring, verdict
 from drachma.scheduler.snapshot import Snapshot, assignment
 
 _POINTS: Final[tuple[tuple[str, type], ...]] = (
@@ -192,18 +192,16 @@ class Profile:
             planned = each.reserve(cycle, planned)
         return planned
 
-    async def pre_bind(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
-        """Has written what has to be there before a pod is bound; AbortError if a plugin cannot."""
+    def pre_bind(
+        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+    ) -> list[tuple[str, bindingwork.BindingWork]]:
+        """What has to be done before a pod is bound, each with the name of its plugin."""
+        work: list[tuple[str, bindingwork.BindingWork]] = []
         for each in self._pre_binds:
-            try:
-                await each.pre_bind(cycle, planned)
-            except verdict.AbortError as error:
-                raise verdict.AbortError(f'running PreBind plugin "{each.name}": {error}') from error
-
-    async def unreserve(self, cycle: cyclestate.CycleState, planned: assignment.Assignment) -> None:
-        """Takes back what was written for a pod that is not bound, in the opposite order."""
-        for each in reversed(self._pre_binds):
-            await each.unreserve(cycle, planned)
+            todo = each.pre_bind(cycle, planned, handle=handle)
+            if todo is not None:
+                work.append((each.name, todo))
+        return work
 
 
 def _unsatisfied(plugins: list[str], *, suffix: str = "") -> str:

@@ -14,7 +14,8 @@ from typing import Final
 from drachma import allocator
 from drachma.api import resourceclaim
 from drachma.claims import identity
-from drachma.scheduler.peering import announcements, collision, progress
+from drachma.scheduler.framework import collision
+from drachma.scheduler.peering import announcements, progress
 from drachma.scheduler.snapshot import Snapshot
 
 Claim = resourceclaim.ResourceClaim

@@ -23,3 +23,5 @@ class Assignment(NamedTuple):
     demand: ledger.Demand
     allocations: tuple[Allocation, ...] = ()
     """What is allocated for it, and not written yet."""
+    delegated: frozenset[str] = frozenset()
+    """Resources among its requests that devices stand for on this node."""

@@ -1,6 +1,6 @@
 """What is written to the claims of a pod that is bound, as changes for one commit with the binding.
 
-The binder asks for them where the server makes several changes at once and nobody else schedules. They are what
+The binder writes them where the server makes several changes at once and nobody else schedules. They are what
 :class:`claimwriter.ClaimWriter` writes one after the other: finalizer, allocation and reservation.
 """
 

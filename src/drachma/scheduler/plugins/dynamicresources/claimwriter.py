@@ -1,7 +1,7 @@
 """Writes claims: finalizer, allocation and reservation before a pod is bound, and all of it taken back if it is not.
 
-Called by the binder, and after a failed attempt. A write that another one came before is tried again on the newest
-state; what makes it pointless (the claim is going, is another one of the same name, or was allocated by somebody
+Called before a pod is bound, and after a failed attempt. A write that another one came before is tried again on the
+newest state; what makes it pointless (the claim is going, is another one of the same name, or was allocated by somebody
 else) is a :class:`ClaimError`.
 """
 
@@ -18,6 +18,7 @@ from drachma.api import pod, resourceclaim
 from drachma.claims import identity, reservation, wellknown
 from drachma.client import patches, protocol
 from drachma.runtime import clock
+from drachma.scheduler.framework import verdict
 
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.01
@@ -25,7 +26,7 @@ _PAUSE: Final = 0.01
 Claim = resourceclaim.ResourceClaim
 
 
-class ClaimError(Exception):
+class ClaimError(verdict.AbortError):
     """A claim cannot be had; the text says which and why."""
 
 

@@ -9,9 +9,10 @@ import msgspec
 from drachma.accounting import ledger
 from drachma.api import pod
 from drachma.claims import reservation
-from drachma.scheduler.framework import cyclestate, diagnosis, hints, plugin, remedy, scoring, verdict
+from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, hints, plugin, remedy, scoring, verdict
 from drachma.scheduler.plugins.dynamicresources import (
     claimassignment,
+    claimbinding,
     claimplan,
     devicefilter,
     devicequestion,
@@ -106,7 +107,9 @@ class DynamicResources:
             cycle,
             claimassignment.ClaimAssignment(plan, allocations, group.mappings, account.statuses, account.settled),
         )
-        planned = planned._replace(allocations=(*planned.allocations, *allocations))
+        planned = planned._replace(
+            allocations=(*planned.allocations, *allocations), delegated=planned.delegated | frozenset(plan.extended)
+        )
         if not account.statuses and account.settled is None:
             return planned
         # Counted with what its status will say: others who want the same claims can tell from it what these mean.
@@ -114,3 +117,19 @@ class DynamicResources:
         counted = msgspec.structs.replace(planned.pod, status=status)
         demand = ledger.demand(planned.pod, claims=account.statuses, settled=account.settled)
         return planned._replace(pod=counted, demand=demand)
+
+    def pre_bind(
+        self, cycle: cyclestate.CycleState, planned: assignment.Assignment, *, handle: bindingwork.Handle
+    ) -> bindingwork.BindingWork | None:
+        """Writes the pod's claims; nothing where it has none."""
+        assigned = claimassignment.of(cycle)
+        if assigned.plan is None:
+            return None
+        return claimbinding.ClaimBinding(
+            cycle.pod.pod,
+            assigned,
+            node=planned.node,
+            tracker=cycle.snapshot.claims,
+            handle=handle,
+            chosen=self._options,
+        )

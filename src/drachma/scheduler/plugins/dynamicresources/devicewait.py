@@ -1,6 +1,6 @@
 """Waiting for devices that have to become ready before a pod is bound (KEP-5007): until their conditions say so.
 
-Called by the binder once a pod's claims are written. What makes waiting pointless (a failure condition, a claim that
+Once a pod's claims are written. What makes waiting pointless (a failure condition, a claim that
 is gone, too much time) is a :class:`~drachma.scheduler.plugins.dynamicresources.claimwriter.ClaimError`.
 """
 
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from drachma.api import pod, resourceclaim
-from drachma.runtime import clock, events
-from drachma.scheduler import metrics, settings
+from drachma.runtime import events
+from drachma.scheduler.framework import bindingwork
 from drachma.scheduler.plugins.dynamicresources import bindingconditions, claimwriter
-from drachma.scheduler.snapshot import devices as snapshotdevices
+from drachma.scheduler.snapshot import claimtracker
 
 _POLL_SECONDS: Final = 5.0
 
@@ -23,33 +23,18 @@ Claim = resourceclaim.ResourceClaim
 
 
 class DeviceWait:
-    """Waits for devices of claims, for one scheduler."""
+    """Waits for the devices of one pod's claims."""
 
-    def __init__(
-        self,
-        devices: snapshotdevices.Devices,
-        *,
-        chosen: settings.Settings,
-        time: clock.Clock,
-        recorder: events.Recorder,
-        measured: metrics.Metrics,
-    ) -> None:
-        self._devices: Final = devices
-        self._is_enabled: Final = chosen.gates.binding_conditions
-        self._seconds: Final = chosen.binding_seconds
-        self._clock: Final = time
-        self._recorder: Final = recorder
-        self._metrics: Final = measured
-
-    def unready(self, claims: Iterable[Claim]) -> list[Claim]:
-        """The claims that have devices with conditions."""
-        if not self._is_enabled:
-            return []
-        return [claim for claim in claims if bindingconditions.awaited(claim.status.allocation)]
+    def __init__(self, tracker: claimtracker.ClaimTracker, *, handle: bindingwork.Handle, seconds: float) -> None:
+        """``seconds`` is how long devices may take."""
+        self._tracker: Final = tracker
+        self._handle: Final = handle
+        self._clock: Final = handle.clock
+        self._seconds: Final = seconds
 
     async def until_ready(self, claims: Sequence[Claim], waiting: pod.Pod, *, node: str) -> None:
         """Returns once the devices of all these claims are ready for a pod that goes to a node."""
-        self._recorder.record(
+        self._handle.recorder.record(
             waiting,
             type=events.NORMAL,
             reason="BindingConditionsPending",
@@ -71,7 +56,7 @@ class DeviceWait:
                 for result in claim.status.allocation.devices.results
                 if result.binding_conditions
             }
-            self._metrics.binding_conditions(sorted(drivers), self._clock.monotonic() - began, status=outcome)
+            self._handle.measures.binding_conditions(sorted(drivers), self._clock.monotonic() - began, status=outcome)
 
     async def _poll(self, claims: Sequence[Claim], *, until: float) -> None:
         changed = asyncio.Event()
@@ -86,7 +71,7 @@ class DeviceWait:
     def _are_ready(self, claims: Sequence[Claim]) -> bool:
         for written in claims:
             metadata = written.metadata
-            claim = self._devices.claims.get(metadata.namespace, metadata.name)
+            claim = self._tracker.get(metadata.namespace, metadata.name)
             if claim is None or claim.metadata.uid != metadata.uid:
                 raise claimwriter.ClaimError(f'could not find ResourceClaim "{metadata.namespace}/{metadata.name}"')
             readiness, failure = bindingconditions.judge(claim)
@@ -112,7 +97,7 @@ class DeviceWait:
 
     @contextlib.contextmanager
     def _hearing(self, claims: Sequence[Claim], heard: Callable[[], None]) -> Iterator[None]:
-        stops = [self._devices.claims.watch(claim.metadata.uid, heard) for claim in claims]
+        stops = [self._tracker.watch(claim.metadata.uid, heard) for claim in claims]
         try:
             yield
         finally:
