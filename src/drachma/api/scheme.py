@@ -10,6 +10,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import (
+    certificatesigningrequest,
     clusterrole,
     configmap,
     controllerrevision,
@@ -135,6 +136,12 @@ KINDS: Final[tuple[Kind, ...]] = (
         group="admissionregistration.k8s.io",
         model=validatingadmissionpolicy.ValidatingAdmissionPolicy,
         plural="validatingadmissionpolicies",
+        namespaced=False,
+    ),
+    Kind(
+        group="certificates.k8s.io",
+        model=certificatesigningrequest.CertificateSigningRequest,
+        plural="certificatesigningrequests",
         namespaced=False,
     ),
     Kind(group="policy", model=poddisruptionbudget.PodDisruptionBudget, plural="poddisruptionbudgets"),
