@@ -1,7 +1,7 @@
 """What if: pods placed in thought, by the very scheduler that places them for real.
 
-:class:`ClusterState` is a cluster as plain state; :class:`Simulation` is one to be asked and changed: forked, given more
-nodes and pods, reverted. :mod:`drachma.simulate.growth` says which nodes would help pods that wait,
+:class:`ClusterState` is a cluster as plain state; :class:`Simulation` is one to be asked and changed: forked, and given
+more nodes and pods. :mod:`drachma.simulate.growth` says which nodes would help pods that wait,
 :mod:`drachma.simulate.shrinkage` which nodes could go.
 """
 

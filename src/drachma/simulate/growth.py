@@ -4,7 +4,11 @@ Pods that fit on what there is are placed there first: nothing is bought for wha
 alternative of a prioritized list. For the others, several ways to grow are estimated, each by placing pod after pod and
 adding a node where one is needed. What the best comes to is then tried as it will be, all nodes at once and the pods in
 the scheduler's order, and nodes that turn out not to be needed are left out again: with one node less of any group, a
-pod that the plan promises would wait. Where trials are cheap, all cheaper ways are tried too.
+pod that the plan promises could have to wait. Where trials are cheap, all cheaper ways are tried too.
+
+Which of equally good nodes the scheduler takes is chance, and chance may spoil what else would fit. A plan is carried
+out by adding its nodes and nominating them for its pods (``status.nominatedNodeName``); then chance has no say. So a
+trial is repeated a few times, and counts as its best turn.
 """
 
 from __future__ import annotations
@@ -20,6 +24,11 @@ from drachma.simulate import nodegroup, simulation
 
 _MOST_DECISIONS: Final = 20_000
 """How many pods may be placed in looking for something cheaper."""
+
+_FEW_PODS: Final = 200
+_TURNS_OF_FEW: Final = 6
+_TURNS_OF_MANY: Final = 2
+"""How often a trial is repeated at most: in large clusters chance matters less, and turns take longer."""
 
 Counts: TypeAlias = tuple[int, ...]
 """How many nodes more of each group, in the order of the groups."""
@@ -45,6 +54,8 @@ class Plan(NamedTuple):
 
 
 class _Trial(NamedTuple):
+    """What comes of growing."""
+
     counts: Counts
     schedule: simulation.Schedule
 
@@ -178,7 +189,7 @@ class Planner:
         numbers = sorted(range(len(self._groups)), key=self._unit, reverse=True)
         for number in numbers:
             while best.counts[number] > self._floor[number]:
-                fewer = self._try(_changed(best.counts, number, -1), pods)
+                fewer = self._try(_changed(best.counts, number, -1), pods, least=promised)
                 if not promised <= fewer.promised:
                     break
                 best = fewer
@@ -191,7 +202,7 @@ class Planner:
         seen = {self._floor}
         while frontier and frontier[0][0] < limit and self._left > 0:
             _, counts = heapq.heappop(frontier)
-            trial = self._try(counts, pods)
+            trial = self._try(counts, pods, least=promised)
             if promised <= trial.promised:
                 return trial
             for number in range(len(counts)):
@@ -203,14 +214,27 @@ class Planner:
 
     # Trying
 
-    def _try(self, counts: Counts, pods: list[pod.Pod]) -> _Trial:
+    def _try(self, counts: Counts, pods: list[pod.Pod], *, least: frozenset[str] | None = None) -> _Trial:
+        """The best turn with these nodes; the first that places ``least``, or all pods, is good enough."""
+        enough = frozenset(each.metadata.uid for each in pods) if least is None else least
+        best: _Trial | None = None
+        for seed in range(_TURNS_OF_FEW if len(pods) <= _FEW_PODS else _TURNS_OF_MANY):
+            turn = _Trial(counts, self._turn(counts, pods, seed=seed))
+            if best is None or len(turn.promised) > len(best.promised):
+                best = turn
+            if enough <= turn.promised:
+                return turn
+        assert best is not None, "there is at least one turn"
+        return best
+
+    def _turn(self, counts: Counts, pods: list[pod.Pod], *, seed: int) -> simulation.Schedule:
         """All nodes at once, then the pods in the scheduler's order."""
         self._left -= len(pods)
-        trial = self._base.fork()
+        trial = self._base.fork(seed=seed)
         for number, count in enumerate(counts):
             for index in range(count):
                 self._add_node(trial, number, index)
-        return _Trial(counts, trial.schedule(pods))
+        return trial.schedule(pods)
 
     def _add_node(self, trial: simulation.Simulation, number: int, index: int) -> str:
         name = self._name(number, index)

@@ -87,11 +87,11 @@ class Simulation:
     def _new_cycle(self) -> cycle.Cycle:
         return cycle.Cycle(self._profile, chance=random.Random(self._seed), monotonic=self._monotonic)
 
-    def fork(self) -> Simulation:
-        """The same cluster, to be changed apart."""
+    def fork(self, *, seed: int | None = None) -> Simulation:
+        """The same cluster, to be changed apart; with another seed, other nodes of equally good ones may be chosen."""
         other = Simulation.__new__(Simulation)
         other._settings = self._settings
-        other._seed = self._seed
+        other._seed = self._seed if seed is None else seed
         other._profile = self._profile
         other._monotonic = self._monotonic
         other.snapshot = self.snapshot.fork()
