@@ -36,7 +36,7 @@ def apiserver(
             data=data,
             address=serving.Address.parse(listen),
             kubeconfig_out=kubeconfig_out,
-            gates=gates.Gates.parse(feature_gates),
+            gates=gates.Gates.parse(feature_gates, base=gates.SERVED),
             access=accessfiles.AccessOptions(
                 token_auth_file=token_auth_file,
                 client_ca_file=client_ca_file,

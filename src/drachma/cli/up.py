@@ -46,7 +46,7 @@ def up(
         address=serving.Address.parse(listen),
         kubeconfig_out=kubeconfig_out,
         bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
-        gates=gates.Gates.parse(feature_gates),
+        gates=gates.Gates.parse(feature_gates, base=gates.SERVED),
         access=accessfiles.AccessOptions(
             token_auth_file=token_auth_file,
             client_ca_file=client_ca_file,

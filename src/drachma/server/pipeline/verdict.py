@@ -53,7 +53,7 @@ class Judge:
     def __init__(self, *, gates: feature.Gates, clock: Callable[[], datetime]) -> None:
         namespaces, nothing = memory.MemoryStore(), memory.MemoryStore()
         environment = Environment(gates=gates, store=namespaces)
-        surface = self._surface = apisurface.ApiSurface(builtin.KINDS, environment=environment)
+        surface = self._surface = apisurface.ApiSurface((*builtin.KINDS, *builtin.FIRST_ALPHA), environment=environment)
 
         def dispatcher(store: memory.MemoryStore) -> Dispatcher:
             standard = services.standard(
