@@ -7,7 +7,7 @@ from typing import Any
 
 from drachma.api import node, pod, resourceclaim
 from drachma.node import hardware
-from drachma.process import components
+from drachma.process import nodeagents
 from tests.scenarios import controlplane
 
 TEMPLATE = """
@@ -34,7 +34,9 @@ def _pod(name: str, *, claim: bool = False, annotations: dict[str, str] | None =
 @contextlib.asynccontextmanager
 async def _cluster(nodes: int = 1, profile: str = "gpu-server") -> AsyncIterator[controlplane.ControlPlane]:
     async with controlplane.control_plane() as cluster:
-        cluster.launch("agents", functools.partial(components.agents, simulated=hardware.build(profile, nodes)))
+        cluster.launch(
+            "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build(profile, nodes))
+        )
         await cluster.settle()
         await cluster.apply(TEMPLATE)
         yield cluster
@@ -170,7 +172,9 @@ async def test_agents_that_come_back_go_on() -> None:
         await cluster.client.create_document(pod.Pod, _pod("job", claim=True, restartPolicy="Never"))
         await cluster.advance(2)
         await cluster.kill("agents")
-        cluster.launch("agents", functools.partial(components.agents, simulated=hardware.build("gpu-server", 1)))
+        cluster.launch(
+            "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build("gpu-server", 1))
+        )
         await cluster.advance(2)
         assert (await _status(cluster, "train"))["phase"] == "Running"
         assert (await _status(cluster, "job"))["phase"] == "Succeeded"

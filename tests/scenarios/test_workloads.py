@@ -9,7 +9,7 @@ from typing import Any
 from drachma.api import deployment, pod, replicaset
 from drachma.client import patches
 from drachma.node import hardware
-from drachma.process import components
+from drachma.process import nodeagents
 from tests.scenarios import controlplane
 
 UNREADY = {"simulation.drachma.dev/run-seconds": "soon"}
@@ -19,7 +19,7 @@ UNREADY = {"simulation.drachma.dev/run-seconds": "soon"}
 @contextlib.asynccontextmanager
 async def _cluster() -> AsyncIterator[controlplane.ControlPlane]:
     async with controlplane.control_plane() as cluster:
-        cluster.launch("agents", functools.partial(components.agents, simulated=hardware.build("cpu", 2)))
+        cluster.launch("agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build("cpu", 2)))
         await cluster.settle()
         yield cluster
 

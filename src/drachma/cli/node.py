@@ -12,7 +12,7 @@ from drachma.cli import options
 from drachma.client import http
 from drachma.node import localmachine
 from drachma.node.directories import Directories
-from drachma.process import components, logs, standalone
+from drachma.process import logs, nodeagents, standalone
 
 
 def node(
@@ -46,7 +46,7 @@ def node(
     directories.make()
     machine = localmachine.describe(own, root=directories.root, boot_id_file=boot_id_file)
     standalone.run(
-        functools.partial(components.node, machine=machine, directories=directories),
+        functools.partial(nodeagents.machine, described=machine, directories=directories),
         standalone.Options(
             access=http.find_access(kubeconfig, context=context),
             manager="kubelet",

@@ -8,6 +8,7 @@ import typer
 
 from drachma import errors
 from drachma.cel.runtime import instants
+from drachma.process import nodeagents
 from drachma.server.pipeline import phases
 
 FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
@@ -55,14 +56,6 @@ ServiceAccountIssuer: TypeAlias = Annotated[
 ApiAudiences: TypeAlias = Annotated[
     str, typer.Option(help="Whom tokens must be meant for, comma between; the issuers.")
 ]
-EnableBootstrapTokenAuth: TypeAlias = Annotated[
-    bool,
-    typer.Option("--enable-bootstrap-token-auth", help="Let in by the tokens that secrets in kube-system hold."),
-]
-BootstrapKubeconfigOut: TypeAlias = Annotated[
-    pathlib.Path | None,
-    typer.Option(help="Where to write a kubeconfig by which kubelets come in and get certificates; good for a day."),
-]
 AuthorizationMode: TypeAlias = Annotated[
     str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow, Node, RBAC.")
 ]
@@ -81,6 +74,9 @@ Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many
 Profile: TypeAlias = Annotated[str, typer.Option(help="What each of them has: cpu or gpu-server.")]
 PluginDirectory: TypeAlias = Annotated[
     pathlib.Path | None, typer.Option(help="Where drivers register, a folder a machine; without it they are simulated.")
+]
+ContainerRuntime: TypeAlias = Annotated[
+    nodeagents.Runtime, typer.Option("--runtime", help="What runs the containers of these machines.")
 ]
 DisableAdmissionPlugins: TypeAlias = Annotated[
     str, typer.Option(help="Plugins of admission to leave out, comma between: ServiceAccount, TaintNodesByCondition.")

@@ -7,7 +7,7 @@ import typer
 from drachma.api import gates
 from drachma.cli import options
 from drachma.node import hardware
-from drachma.process import accessfiles, auditfiles, embedded, hosting, logs
+from drachma.process import accessfiles, auditfiles, embedded, hosting, logs, nodeagents
 from drachma.server.wire import serving
 
 
@@ -15,7 +15,6 @@ def up(
     data: options.Data = None,
     listen: options.Listen = options.DEFAULT_LISTEN,
     kubeconfig_out: options.KubeconfigOut = None,
-    bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
     feature_gates: options.FeatureGates = "",
     token_auth_file: options.TokenAuthFile = None,
     client_ca_file: options.ClientCaFile = None,
@@ -23,7 +22,6 @@ def up(
     service_account_signing_key_file: options.ServiceAccountSigningKeyFile = None,
     service_account_issuer: options.ServiceAccountIssuer = None,
     api_audiences: options.ApiAudiences = "",
-    enable_bootstrap_token_auth: options.EnableBootstrapTokenAuth = False,
     disable_admission_plugins: options.DisableAdmissionPlugins = "",
     authorization_mode: options.AuthorizationMode = options.DEFAULT_AUTHORIZATION_MODE,
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
@@ -32,10 +30,12 @@ def up(
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
     plugin_dir: options.PluginDirectory = None,
+    runtime: options.ContainerRuntime = nodeagents.Runtime.SIMULATED,
 ) -> None:
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 
-    With --nodes there are simulated machines too: pods run on them as their annotations say, without any process.
+    With --nodes there are simulated machines too: pods run on them as their annotations say, without any process. With
+    --runtime process their containers are processes of this machine, without any isolation.
     With --plugin-dir their drivers are real ones, which register in DIR/NODE/plugins_registry.
     Nodes that somebody else creates are objects only.
     """
@@ -45,8 +45,7 @@ def up(
         data=data,
         address=serving.Address.parse(listen),
         kubeconfig_out=kubeconfig_out,
-        bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
-        gates=gates.Gates.parse(feature_gates, base=gates.SERVED),
+        gates=gates.Gates.parse(feature_gates),
         access=accessfiles.AccessOptions(
             token_auth_file=token_auth_file,
             client_ca_file=client_ca_file,
@@ -54,7 +53,6 @@ def up(
             service_account_signing_key_file=service_account_signing_key_file,
             service_account_issuers=tuple(service_account_issuer or ()),
             api_audiences=tuple(filter(None, api_audiences.split(","))),
-            is_open_to_bootstrap_tokens=enable_bootstrap_token_auth or bootstrap_kubeconfig_out is not None,
             authorization_modes=accessfiles.authorization_modes(authorization_mode),
         ),
         event_ttl=options.seconds(event_ttl, name="--event-ttl"),
@@ -64,5 +62,7 @@ def up(
     )
     hosting.run(
         hosted,
-        functools.partial(embedded.beside, gates=hosted.gates, simulated=simulated, plugin_directory=plugin_dir),
+        functools.partial(
+            embedded.beside, gates=hosted.gates, simulated=simulated, plugin_directory=plugin_dir, runtime=runtime
+        ),
     )

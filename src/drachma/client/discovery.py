@@ -26,7 +26,6 @@ class _Resource(_Part, frozen=True, kw_only=True):
     kind: str
     namespaced: bool
     verbs: tuple[str, ...] = ()
-    storage_version_hash: str = ""
 
 
 class _ResourceList(_Part, frozen=True, kw_only=True):
@@ -87,8 +86,7 @@ class Discovery:
         core = await self._ask("/api", _CoreVersions)
         groups = [_Group(name="", versions=tuple(_Version(version=version) for version in core.versions))]
         groups += (await self._ask("/apis", _GroupList)).groups
-        # Versions of one resource are stored as one. A name may also stand for different things in two versions.
-        targets: dict[tuple[str, str, str], target.Target[meta.Object]] = {}
+        targets: dict[tuple[str, str], target.Target[meta.Object]] = {}
         async with self._lock:
             self._served.clear()
             for group in groups:
@@ -96,8 +94,9 @@ class Discovery:
                 for version in sorted(group.versions, key=lambda each: each != group.preferred_version):
                     for resource in await self._resources(group.name, version.version):
                         if "/" not in resource.name and _NEEDED.issubset(resource.verbs):
-                            key = (group.name, resource.name, resource.storage_version_hash)
-                            targets.setdefault(key, _target(group.name, version.version, resource))
+                            targets.setdefault(
+                                (group.name, resource.name), _target(group.name, version.version, resource)
+                            )
         return tuple(targets.values())
 
     async def openapi(self, group: str, version: str) -> dict[str, Any] | None:

@@ -9,8 +9,6 @@ from typing import Final, NamedTuple, TypeAlias
 from drachma import errors
 from drachma.api import gates as features
 from drachma.controllers import (
-    bootstraptokens,
-    certificates,
     clusterroleaggregation,
     deployment,
     devicetaints,
@@ -36,7 +34,6 @@ Make: TypeAlias = Callable[[Surroundings], controller.Controller]
 
 _SYSTEM: Final = "system:"
 _ACCOUNTS: Final = "system:serviceaccount:kube-system:"
-_CERTIFICATES: Final = "certificate-controller"
 
 
 class Descriptor(NamedTuple):
@@ -60,14 +57,6 @@ class Descriptor(NamedTuple):
 
 
 ALL: Final = (
-    Descriptor("certificatesigningrequest-approving-controller", certificates.RequestApproval, account=_CERTIFICATES),
-    Descriptor("certificatesigningrequest-cleaner-controller", certificates.RequestCleaning, account=_CERTIFICATES),
-    Descriptor(
-        "certificatesigningrequest-signing-controller",
-        certificates.RequestSigning,
-        account=_CERTIFICATES,
-        is_possible=lambda surroundings: surroundings.credentials.signing is not None,
-    ),
     Descriptor("clusterrole-aggregation-controller", clusterroleaggregation.ClusterRoleAggregation),
     Descriptor("deployment-controller", deployment.DeploymentController),
     Descriptor("device-taint-eviction-controller", devicetaints.DeviceTaintEviction, gate=features.Gate.DEVICE_TAINTS),
@@ -102,7 +91,6 @@ ALL: Final = (
     ),
     Descriptor("statefulset-controller", statefulset.StatefulSetController),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction, account="node-controller"),
-    Descriptor("token-cleaner-controller", bootstraptokens.TokenCleaner, account="token-cleaner"),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),
     Descriptor("ttl-controller", nodettl.NodeTimeToLive),
     Descriptor("validatingadmissionpolicy-status-controller", validatingadmissionpolicy.PolicyStatusController),

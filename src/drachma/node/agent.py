@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from drachma import errors
 from drachma.api import codec, deviceclass, lease, meta, node, pod, resourceclaim
 from drachma.api import gates as feature
-from drachma.client import Selection, patches
+from drachma.client import Client, Selection, patches
 from drachma.client.protocol import EVERYTHING
 from drachma.node import (
     admission,
@@ -29,6 +29,7 @@ from drachma.node import (
     simulateddrivers,
 )
 from drachma.node.directories import Directories
+from drachma.node.endpoint.addresses import Addresses, NodeAddress
 from drachma.node.podworker import PodWorker
 from drachma.node.runtimes import protocol as runtimes
 from drachma.runtime import Surroundings, clock, controller, events, informer
@@ -63,11 +64,14 @@ class Agents:
         *,
         selection: Selection = EVERYTHING,
         directories: Callable[[str], Directories | None] = lambda _: None,
+        addresses: Addresses | None = None,
     ) -> None:
         """``selection`` is which pods may be seen: one node sees its own only.
 
-        ``directories`` are those of a node by its name; a node without any has simulated drivers.
+        ``directories`` are those of a node by its name; a node without any has simulated drivers. ``addresses`` say
+        where nodes are reached, if they are.
         """
+        self._addresses = addresses
         self._around = around
         self._classes = machines.classes
         self._pods = around.informers.of(pod.Pod, selection)
@@ -80,6 +84,7 @@ class Agents:
                 each,
                 runtime=runtime,
                 directories=directories(each.name),
+                address=None if addresses is None else addresses.of(each.name),
                 metrics=metrics,
                 recorder=recorder,
                 pods=self._pods,
@@ -100,6 +105,11 @@ class Agents:
         async with asyncio.TaskGroup() as group:
             for agent in self._agents.values():
                 group.create_task(agent.run(), name=f"agent of {agent.name}")
+
+    def at(self, address: str) -> Agent | None:
+        """The agent of the node that is reached at an address."""
+        name = None if self._addresses is None else self._addresses.node_at(address)
+        return None if name is None else self._agents.get(name)
 
     def _heard(self, of: pod.Pod) -> None:
         agent = self._agents.get(of.spec.node_name)
@@ -132,6 +142,7 @@ class Agent:
         *,
         runtime: runtimes.Runtime,
         directories: Directories | None,
+        address: NodeAddress | None,
         metrics: nodemetrics.NodeMetrics,
         recorder: events.Recorder,
         pods: informer.Informer[pod.Pod],
@@ -141,6 +152,7 @@ class Agent:
         self.clock: Final = around.clock
         self.runtime: Final = runtime
         self._client = around.client
+        self._address = address
         self._machine = machine
         described = codec.decode(machine.node)
         assert isinstance(described, node.Node), "machines are described by nodes"
@@ -259,7 +271,24 @@ class Agent:
         ]
         given: dict[str, Any] = self._machine.node.get("status") or {}
         info = {"containerRuntimeVersion": self.runtime.name, **(given.get("nodeInfo") or {})}
-        return {**given, "conditions": conditions, "nodeInfo": info}
+        return {**given, "conditions": conditions, "nodeInfo": info, **self._reached()}
+
+    def _reached(self) -> dict[str, Any]:
+        """Where the API server finds what the node serves."""
+        if self._address is None:
+            return {}
+        return {
+            "addresses": [
+                {"type": "InternalIP", "address": self._address.host},
+                {"type": "Hostname", "address": self.name},
+            ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self._address.port}},
+            "declaredFeatures": ["ExtendWebSocketsToKubelet"],
+        }
+
+    @property
+    def client(self) -> Client:
+        return self._client
 
     async def _renew(self) -> None:
         now = self.clock.utc().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -323,6 +352,14 @@ class Agent:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("node %s: pod of uid %s: failed unexpectedly", self.name, uid, exc_info=error)
 
+    def worker(self, namespace: str, name: str) -> PodWorker | None:
+        """The worker of a pod of this node."""
+        return next((each for each in self._workers.values() if _is(each.newest, namespace, name)), None)
+
+    def workers(self) -> list[PodWorker]:
+        """Those of all its pods."""
+        return list(self._workers.values())
+
     def judge(self, of: pod.Pod) -> admission.Verdict:
         others = [each for each in self._running_pods() if each.metadata.uid != of.metadata.uid]
         return admission.judge(of, self._node, others, with_claims=self._with_claims)
@@ -379,3 +416,7 @@ class Agent:
 def _boot_id(document: Mapping[str, Any]) -> str:
     """Which boot of its machine a Node tells of; empty where it does not say."""
     return str(((document.get("status") or {}).get("nodeInfo") or {}).get("bootID", ""))
+
+
+def _is(of: pod.Pod, namespace: str, name: str) -> bool:
+    return of.metadata.name == name and of.metadata.namespace == namespace

@@ -13,7 +13,7 @@ from drachma.server import bootstrap
 from drachma.server.access import authentication
 from drachma.server.access.access import Access, plain
 from drachma.server.pipeline import phases
-from drachma.server.wire import app
+from drachma.server.wire import app, nodeproxy
 from drachma.store import protocol
 
 
@@ -28,6 +28,7 @@ async def build(
     disabled_plugins: Collection[str] = phases.PLUGINS,
     audit: tuple[phases.Auditor, ...] = (),
     additions: app.Additions | None = None,
+    nodes: nodeproxy.NodeProxy | None = None,
 ) -> app.Application:
     """An application that serves the store to those who get access: as given, or with an admin's tokens."""
     made = app.Application(
@@ -39,6 +40,7 @@ async def build(
         disabled_plugins=disabled_plugins,
         audit=audit,
         additions=additions,
+        nodes=nodes,
     )
     await bootstrap.populate(made.dispatcher)
     await made.definitions.settle()

@@ -4,15 +4,10 @@
 """
 
 import asyncio
-import pathlib
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, TypeAlias
 
-from drachma.client import Selection
 from drachma.controllers import descriptors
-from drachma.node import agent, hardware
-from drachma.node.directories import Directories
-from drachma.node.runtimes import simulated as runtime
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
 
@@ -57,36 +52,6 @@ def _by_surroundings(
 def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> Run:
     """A scheduler, for the pods that name none unless settings say otherwise."""
     return Scheduler(surroundings.acting_as(SCHEDULER), chosen=settings).run
-
-
-def agents(
-    surroundings: Surroundings, simulated: hardware.Hardware, plugin_directory: pathlib.Path | None = None
-) -> Run:
-    """The agents of simulated machines, with the recorders of their events.
-
-    Their drivers are simulated too, unless there is a directory: each node has one of its own there, by its name, where
-    drivers register.
-    """
-
-    def directories_of(name: str) -> Directories | None:
-        return None if plugin_directory is None else Directories.below(plugin_directory / name)
-
-    built = agent.Agents(
-        surroundings, simulated, runtime.SimulatedRuntime(surroundings.clock), directories=directories_of
-    )
-    return lambda: controller.run_all(surroundings, [built])
-
-
-def node(surroundings: Surroundings, machine: hardware.Machine, directories: Directories) -> Run:
-    """The agent of one machine, which sees no pods but its own."""
-    built = agent.Agents(
-        surroundings,
-        hardware.Hardware((machine,), ()),
-        runtime.SimulatedRuntime(surroundings.clock),
-        selection=Selection(fields=f"spec.nodeName={machine.name}"),
-        directories=lambda _: directories,
-    )
-    return lambda: controller.run_all(surroundings, [built])
 
 
 ALL: Final[tuple[Component, ...]] = (controllers, scheduler)

@@ -19,7 +19,7 @@ import prometheus_client
 from drachma.api import gates as features
 from drachma.client import Client, local
 from drachma.node import hardware
-from drachma.process import accountcredentials, apiserver, components, hosting, mergedmetrics
+from drachma.process import accountcredentials, apiserver, components, hosting, mergedmetrics, nodeagents
 from drachma.runtime import Credentials, Surroundings, clock
 from drachma.server import inprocess
 from drachma.server.access import authentication
@@ -53,6 +53,7 @@ async def beside(
     gates: features.Gates = features.ALL,
     simulated: hardware.Hardware | None = None,
     plugin_directory: pathlib.Path | None = None,
+    runtime: nodeagents.Runtime = nodeagents.Runtime.SIMULATED,
 ) -> None:
     """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it."""
     dispatcher = host.application.dispatcher
@@ -68,14 +69,21 @@ async def beside(
             client,
             gates=gates,
             registry=host.application.metrics.registry,
-            credentials=Credentials(host.authority.decode(), mint, host.signing),
+            credentials=Credentials(host.authority.decode(), mint),
             clients=client_of,
         )
         parts = components.ALL
         if simulated is not None:
             parts = (
                 *parts,
-                functools.partial(components.agents, simulated=simulated, plugin_directory=plugin_directory),
+                functools.partial(
+                    nodeagents.simulated_machines,
+                    machines=simulated,
+                    plugin_directory=plugin_directory,
+                    served=nodeagents.Served(
+                        client_authority=host.authority, root=host.folder / "nodes", runtime=runtime
+                    ),
+                ),
             )
         await run(surroundings, parts=parts, ready=host.ready)
 

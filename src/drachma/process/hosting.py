@@ -20,14 +20,14 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.process import accessfiles, apiserver, auditfiles, eventloop, nodebootstrap
-from drachma.runtime import KeyPair, clock
+from drachma.process import accessfiles, apiserver, auditfiles, eventloop
+from drachma.runtime import clock
 from drachma.server import rolereconciliation
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.authorisers import modes
 from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
-from drachma.server.wire import serving
+from drachma.server.wire import nodeproxy, serving
 from drachma.store import memory, protocol, sqlite
 
 _log = logging.getLogger(__name__)
@@ -42,8 +42,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     data: pathlib.Path | None = None
     address: serving.Address
     kubeconfig_out: pathlib.Path | None = None
-    bootstrap_kubeconfig_out: pathlib.Path | None = None
-    """Where kubelets find how to come in; their tokens must be let in (:class:`accessfiles.AccessOptions`)."""
     gates: feature.Gates = feature.ALL
     access: accessfiles.AccessOptions = accessfiles.DEFAULTS
     event_ttl: float = 3600.0
@@ -62,11 +60,11 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """What components beside the server get to know; each calls ``ready`` once when it is."""
 
     application: asgi.Application
+    folder: pathlib.Path
+    """The data directory, or one that is gone in the end."""
     url: str
     remote_url: str = ""
     authority: bytes
-    signing: KeyPair
-    """The server's own authority, whose certificates it lets in."""
     token: str
     ready: Callable[[], None]
     listening: asyncio.Event
@@ -103,6 +101,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 disabled_plugins=options.disabled_plugins,
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
                 audit=auditfiles.load(options.audit, utc=utc),
+                nodes=nodeproxy.NodeProxy(nodeproxy.unverified(certificates.kubelet_client(files, now=utc()))),
             )
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:
                 _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")
@@ -112,10 +111,10 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
             waits = asyncio.Semaphore(0)
             host = Host(
                 application=application,
+                folder=folder,
                 url=bound.url,
                 remote_url=bound.remote_url,
                 authority=files.authority.read_bytes(),
-                signing=KeyPair(files.authority.read_bytes(), files.authority_key.read_bytes()),
                 token=token,
                 ready=waits.release,
                 listening=asyncio.Event(),
@@ -163,19 +162,13 @@ async def _announce(
     """Tells people once everything is ready, and not before."""
     for _ in range(count):
         await ready.acquire()
-    try:
-        if options.kubeconfig_out is not None:
-            content = kubeconfig.document(host.url, authority=host.authority, token=host.token)
+    if options.kubeconfig_out is not None:
+        content = kubeconfig.document(host.url, authority=host.authority, token=host.token)
+        try:
             kubeconfig.write(options.kubeconfig_out, content)
-        if options.bootstrap_kubeconfig_out is not None:
-            newcomer = await nodebootstrap.prepare(host.application.dispatcher, now=clock.SystemClock().utc())
-            content = kubeconfig.document(
-                host.remote_url or host.url, authority=host.authority, token=newcomer, user="kubelet-bootstrap"
-            )
-            kubeconfig.write(options.bootstrap_kubeconfig_out, content)
-    except errors.RefusedFileError:
-        server.should_exit = True
-        raise
+        except errors.RefusedFileError:
+            server.should_exit = True
+            raise
     elsewhere = f", for other machines on {host.remote_url}" if host.remote_url else ""
     options.announce(f"serving on {host.url}{elsewhere}")
 

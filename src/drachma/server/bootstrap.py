@@ -51,19 +51,18 @@ _SERVICE: Final[dict[str, Any]] = {
 async def populate(dispatcher: Dispatcher) -> None:
     """Creates what is missing; a store that has it all is not written to."""
     for name in NAMESPACES:
-        await ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        await _ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for priority in _PRIORITY_CLASSES:
-        await ensure(dispatcher, priority)
-    await ensure(dispatcher, _SERVICE)
+        await _ensure(dispatcher, priority)
+    await _ensure(dispatcher, _SERVICE)
 
 
-async def ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
-    """Creates an object where there is none of its name; one that is there stays as it is."""
+async def _ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
     surface = dispatcher.surface
     resource = surface.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None, "only served kinds are listed here"
     own = document["metadata"]
-    target = Target(resource, resource.versions[0], own.get("namespace", ""), own["name"], None)
+    target = Target(resource, "v1", own.get("namespace", ""), own["name"], None)
     try:
         await dispatcher.dispatch(_call(surface, verbs.GET, target))
     except status.StatusError as error:

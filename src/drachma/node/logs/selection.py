@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 import datetime as dt
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Final
 
 import msgspec
@@ -31,7 +31,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     stream: str = ALL
 
 
-async def output(log: Log, selection: Selection) -> AsyncIterator[bytes]:
+async def output(log: Log, selection: Selection) -> AsyncGenerator[bytes, None]:
     """What is to be shown, in pieces, until the log ends or, where it is not followed, now."""
     left = selection.limit_bytes
     goes_on: set[str] = set()

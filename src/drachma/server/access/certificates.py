@@ -21,6 +21,8 @@ from drachma import errors
 
 AUTHORITY_DAYS: Final = 3650
 SERVER_DAYS: Final = 365
+KUBELET_CLIENT: Final = "kube-apiserver-kubelet-client"
+MASTERS: Final = "system:masters"
 _RENEW_BEFORE: Final = timedelta(days=30)
 _SKEW: Final = timedelta(hours=1)
 
@@ -77,6 +79,16 @@ def make_client(files: Files, *, user: str, groups: Iterable[str] = (), now: dat
     builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
     certificate = builder.sign(_load_key(files.authority_key), hashes.SHA256())
     return certificate.public_bytes(serialization.Encoding.PEM), _pem(key)
+
+
+def kubelet_client(files: Files, *, now: datetime) -> tuple[pathlib.Path, pathlib.Path]:
+    """The certificate by which the server is known to nodes, and its key; made anew each time."""
+    certificate, key = make_client(files, user=KUBELET_CLIENT, groups=(MASTERS,), now=now)
+    folder = files.authority.parent
+    at = folder / "apiserver-kubelet-client.crt", folder / "apiserver-kubelet-client.key"
+    at[0].write_bytes(certificate)
+    _write_private(at[1], key)
+    return at
 
 
 def _make_authority(files: Files, now: datetime) -> None:

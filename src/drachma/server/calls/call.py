@@ -26,6 +26,7 @@ class Target(msgspec.Struct, frozen=True, eq=False):
     """What a call is about.
 
     ``namespace`` is None for all namespaces and empty for objects of cluster scope; ``name`` is empty for collections.
+    ``path`` is what follows the name of a subresource that leads on.
     """
 
     resource: resources.Resource
@@ -33,6 +34,7 @@ class Target(msgspec.Struct, frozen=True, eq=False):
     namespace: str | None
     name: str
     subresource: resources.Subresource | None
+    path: str = ""
 
     @property
     def api_version(self) -> str:

@@ -155,6 +155,11 @@ def boolean(query: Query, name: str) -> bool:
     return _boolean(query, name) or False
 
 
+def integer(query: Query, name: str) -> int | None:
+    """A query parameter read as a number, None where it is not there; InvalidValueError where it is none."""
+    return _integer(query, name)
+
+
 # Deletes
 
 

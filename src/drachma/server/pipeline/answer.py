@@ -25,7 +25,29 @@ class Verbatim(msgspec.Struct, frozen=True, eq=False):
     document: Mapping[str, Any]
 
 
-Content: TypeAlias = record.Record | Unstored | Verbatim | listing.Listed | watching.Watch
+class Text(msgspec.Struct, frozen=True, eq=False):
+    """Plain text, such as a log of which there is nothing yet."""
+
+    text: str
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a node has to say, which this server passes on as it comes.
+
+    ``is_upgrade``: only connections that become something other than HTTP are taken. ``is_foreign``: it is not the
+    node's agent that answers, so this server's own credentials are not shown.
+    """
+
+    host: str
+    port: int
+    path: str
+    query: str = ""
+    is_upgrade: bool = False
+    is_secure: bool = True
+    is_foreign: bool = False
+
+
+Content: TypeAlias = record.Record | Unstored | Verbatim | Text | Elsewhere | listing.Listed | watching.Watch
 
 
 class Answer(msgspec.Struct, frozen=True, eq=False):

@@ -21,6 +21,7 @@ from drachma.server.pipeline import (
     deletion,
     eviction,
     group,
+    nodelocation,
     patches,
     reading,
     scale,
@@ -70,7 +71,12 @@ OBJECT: Final[Mapping[str, Operation]] = {
 """What else is done to objects and collections."""
 
 BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
+    "attach": {verbs.CREATE: nodelocation.attach, verbs.GET: nodelocation.attach},
     "eviction": {verbs.CREATE: eviction.evict},
+    "exec": {verbs.CREATE: nodelocation.execute, verbs.GET: nodelocation.execute},
+    "log": {verbs.GET: nodelocation.log},
+    "portforward": {verbs.CREATE: nodelocation.forward_ports, verbs.GET: nodelocation.forward_ports},
+    "proxy": dict.fromkeys((verbs.CREATE, verbs.DELETE, verbs.GET, verbs.PATCH, verbs.UPDATE), nodelocation.proxy),
     "scale": {verbs.GET: scale.get},
     "token": {verbs.CREATE: tokenrequest.create},
 }
@@ -233,7 +239,7 @@ def _planner(call: Call) -> Planner | None:
     if call.target.resource.traits.is_question:
         return None
     subresource = call.target.subresource
-    if subresource is not None and subresource.kind:
+    if subresource is not None and (subresource.kind or subresource.connects):
         return WRITES_BELOW.get(subresource.name, {}).get(call.verb)
     return WRITES.get(call.verb)
 
@@ -242,7 +248,7 @@ def _operation(call: Call) -> Operation:
     resource, subresource = call.target.resource, call.target.subresource
     if resource.traits.is_question:
         return QUESTIONS[resource.key]
-    if subresource is not None and subresource.kind:
+    if subresource is not None and (subresource.kind or subresource.connects):
         return BELOW[subresource.name][call.verb]
     return OBJECT[call.verb]
 

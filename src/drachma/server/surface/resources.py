@@ -32,7 +32,8 @@ _VERSION: Final = re.compile(
 class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     """A path below an object. ``kind``, ``api_version`` and ``schema`` are set where it does not carry the object.
 
-    ``resets`` are the fields that a write through it cannot change, so that nobody comes to own them by it.
+    ``resets`` are the fields that a write through it cannot change, so that nobody comes to own them by it. One that
+    ``connects`` is answered by the node that the object is about, and may lead on to any path there.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     api_version: str = ""
     schema: types.Object | None = None
     resets: tuple[tuple[str, ...], ...] = ()
+    connects: bool = False
+    has_path: bool = False
 
     def has(self, verb: str) -> bool:
         return verb in self.verbs

@@ -29,6 +29,8 @@ class Route(NamedTuple):
     namespace: str | None
     name: str
     subresource: resources.Subresource | None
+    path: str = ""
+    """What follows the name of a subresource that leads on."""
 
     @property
     def scope(self) -> str:
@@ -86,7 +88,10 @@ def _resolve(
     if parts[0] == "namespaces" and len(parts) > 2 and not (len(parts) == 3 and parts[2] in _NAMESPACE_SUBRESOURCES):
         namespace, parts = parts[1], parts[2:]
     resource = catalog.find(group, version, plural=parts[0])
-    if resource is None or len(parts) > 3 or not all(parts):
+    if resource is None:
+        raise _NothingThereError
+    parts, rest = _split(resource, parts)
+    if not all(parts):
         raise _NothingThereError
     name = parts[1] if len(parts) > 1 else ""
     if resource.namespaced:
@@ -106,7 +111,17 @@ def _resolve(
         if verb not in (verbs.GET, verbs.LIST):
             raise status.method_not_allowed()
         verb = verbs.WATCH
-    return Route(resource, version, verb, namespace, name, subresource)
+    return Route(resource, version, verb, namespace, name, subresource, rest)
+
+
+def _split(resource: resources.Resource, parts: list[str]) -> tuple[list[str], str]:
+    """The path of an object or subresource, and what follows it where it leads on."""
+    if len(parts) <= 3:
+        return parts, ""
+    below = resource.subresource(parts[2])
+    if below is None or not below.has_path:
+        raise _NothingThereError
+    return parts[:3], "/".join(parts[3:])
 
 
 def _verb(

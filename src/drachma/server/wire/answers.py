@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar, assert_never
 
 from drachma.server import mediatypes, status
 from drachma.server.calls.call import Call
-from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
+from drachma.server.pipeline.answer import Answer, Elsewhere, Text, Unstored, Verbatim
 from drachma.server.presentation import encoding, forms, negotiation
 from drachma.server.reads import listing, watching
 from drachma.server.surface.consultation import PendingError
@@ -35,8 +35,10 @@ class Presenter:
                 return responses.document(answer.code, content.document, output)
             case listing.Listed():
                 return self._list(answer.code, content, call, output=output)
-            case watching.Watch():
-                raise AssertionError("a watch is not answered at once")
+            case Text():
+                return responses.text(answer.code, content.text)
+            case watching.Watch() | Elsewhere():
+                raise AssertionError("what goes on for long is not answered at once")
         assert_never(content)
 
     def framer(self, call: Call, output: negotiation.Output) -> streaming.Framer:

@@ -29,7 +29,7 @@ from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
 from drachma.server.pipeline import phases, services
-from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.answer import Answer, Elsewhere
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import negotiation
 from drachma.server.reads import watching
@@ -37,7 +37,7 @@ from drachma.server.surface import apisurface, resources, routes, verbs
 from drachma.server.surface.consultation import PendingError
 from drachma.server.surface.strategy import Environment
 from drachma.server.user import User
-from drachma.server.wire import answers, health, metrics, nonresource, responses, streaming
+from drachma.server.wire import answers, health, metrics, nodeproxy, nonresource, responses, streaming
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
 
@@ -78,7 +78,10 @@ class Application:
         disabled_plugins: Collection[str] = phases.PLUGINS,
         audit: tuple[phases.Auditor, ...] = (),
         additions: Additions | None = None,
+        nodes: nodeproxy.NodeProxy | None = None,
     ) -> None:
+        """``nodes`` is how nodes are reached: without it as nobody in particular."""
+        self._nodes = nodes or nodeproxy.NodeProxy(nodeproxy.unverified())
         self._authenticator = access.authenticator
         self._impersonation = impersonation.Impersonation(access.authoriser)
         self._limits = limits or Limits()
@@ -93,7 +96,7 @@ class Application:
             status_authorizer=functools.partial(claimstatus.StatusAuthorizer, access.authoriser),
         )
         added = additions or Additions()
-        surface = apisurface.ApiSurface((*builtin.served(gates), *added.kinds), environment=environment)
+        surface = apisurface.ApiSurface((*builtin.KINDS, *added.kinds), environment=environment)
         standard = services.standard(
             store,
             access=access,
@@ -117,6 +120,7 @@ class Application:
         """Ends watches and says not to be ready; requests that come or are under way are still served."""
         self._is_draining = True
         self.dispatcher.services.watches.close()
+        self._nodes.close()
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == _LIFESPAN:
@@ -133,6 +137,9 @@ class Application:
             call = _call(request, surface, route, user=user) if route is not None else None
             if call is not None and call.verb == verbs.WATCH:
                 await self._watch(request, call, send, output=output)
+                return
+            if call is not None and call.target.subresource is not None and call.target.subresource.connects:
+                await self._connect(request, call, send, started=started)
                 return
         except status.StatusError as error:
             refusal = responses.refusal(error, request.refusal_output)
@@ -229,6 +236,18 @@ class Application:
         labels = metrics.labels_of(call, request.method)
         self.metrics.answered(labels, code=answer.code, seconds=seconds, size=len(answer.body))
 
+    async def _connect(self, request: Request, call: Call, send: Send, *, started: float) -> None:
+        """Passes on what a node has to say, for as long as client and node like."""
+        answer = await self.dispatcher.dispatch(call)
+        if not isinstance(answer.content, Elsewhere):
+            response = self._presenter.response(answer, call, negotiation.PLAIN)
+            await self._answer(request, call, send, answer=response, started=started)
+            return
+        is_log = call.target.subresource is not None and call.target.subresource.name == "log"
+        labels = metrics.labels_of(call, request.method)
+        code = await self._nodes.pass_on(answer.content, request, send, is_log=is_log)
+        self.metrics.answered(labels, code=code, seconds=time.perf_counter() - started, size=0)
+
     async def _watch(self, request: Request, call: Call, send: Send, *, output: negotiation.Output) -> None:
         """Streams the changes of a collection until client, time or server end it."""
         watch = (await self.dispatcher.dispatch(call)).content
@@ -263,7 +282,7 @@ class Application:
 
 def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Output:
     """The form of the answer, if the route can read and answer the media types that the request names."""
-    if route is None:
+    if route is None or (route.subresource is not None and route.subresource.connects):
         return negotiation.PLAIN
     if route.verb == verbs.PATCH and route.resource.patch_types == mediatypes.PATCH_TYPES:
         negotiation.admit_body(request.header(b"content-type"), mediatypes.PATCH_TYPES)
@@ -281,7 +300,7 @@ def _call(request: Request, surface: apisurface.ApiSurface, route: routes.Route,
         user=user,
         verb=verbs.WATCH if is_watch else route.verb,
         surface=surface,
-        target=Target(route.resource, route.version, route.namespace, route.name, route.subresource),
+        target=Target(route.resource, route.version, route.namespace, route.name, route.subresource, route.path),
         body=Body(media_type=request.header(b"content-type")),
         query=request.query,
         user_agent=request.header(b"user-agent"),

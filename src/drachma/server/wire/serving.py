@@ -16,7 +16,7 @@ from uvicorn.protocols.http import httptools_impl
 from drachma import errors
 from drachma.server.access import authentication, certificates
 from drachma.server.user import User
-from drachma.server.wire import app, connections
+from drachma.server.wire import app, connections, tunnel
 
 GRACE_SECONDS: Final = 30
 """How long a server that stops waits for requests under way."""
@@ -204,6 +204,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         self._head_bytes = 0
         self._waiting_since = 0.0
         self._head_timer: asyncio.TimerHandle | None = None
+        self._tunnel: tunnel.Tunnel | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(_Corked(transport))  # type: ignore[arg-type]
@@ -215,6 +216,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._tunnel is not None:
+            self._tunnel.end()
         super().connection_lost(exc)
 
     def waiting_since(self) -> float | None:
@@ -227,6 +230,9 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
+        if self._tunnel is not None:
+            self._tunnel.feed(data)
+            return
         method = _UNKNOWN_METHOD.match(data)
         if method is not None and method[1] not in _METHODS and not self._is_receiving:
             # The parser takes such a request for broken. Methods that are not served are all answered alike.
@@ -245,7 +251,15 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         self._is_in_head = False
         self._head_bytes = 0
         self._stop_waiting()
+        if self.parser.should_upgrade():
+            self._tunnel = tunnel.Tunnel(self.transport, self.flow, self._taken_over)
+            shown = self.scope.get("extensions") or {}
+            self.scope["extensions"] = {**shown, tunnel.EXTENSION: {tunnel.TUNNEL: self._tunnel}}
         super().on_headers_complete()
+
+    def _taken_over(self) -> None:
+        """What is sent from now on is no answer that uvicorn could know of."""
+        self.cycle.disconnected = True
 
     def _wait_for_head(self) -> None:
         self._waiting_since = self.loop.time()
@@ -273,6 +287,9 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         # The answer to a HEAD has nothing after its head.
         self.transport.write(b"")
         self._answering -= 1
+        if self._tunnel is not None:
+            # Nothing was made of the other protocol, and what the client sends may be it already.
+            self.transport.close()
         self._waiting_since = self.loop.time()
         if self._is_receiving and not self._answering:
             # The answer did not wait for the rest of the request, which may still come, but not for ever.

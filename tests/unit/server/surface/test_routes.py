@@ -62,7 +62,7 @@ def test_unknown_groups_are_not_served() -> None:
         pytest.param("GET", "/api/v1/namespaces/a/nopes", 404, id="unknown-resource"),
         pytest.param("GET", "/api/v1/namespaces/a/nodes", 404, id="cluster-scope-in-a-namespace"),
         pytest.param("GET", "/api/v1/pods/p", 404, id="namespaced-without-namespace"),
-        pytest.param("GET", "/api/v1/namespaces/a/pods/p/log", 404, id="unknown-subresource"),
+        pytest.param("GET", "/api/v1/namespaces/a/pods/p/logs", 404, id="unknown-subresource"),
         pytest.param("GET", "/api/v1/namespaces/a/pods/p/status/x", 404, id="too-long"),
         pytest.param("POST", "/api/v1/pods", 405, id="create-across-namespaces"),
         pytest.param("DELETE", "/api/v1/pods", 405, id="delete-across-namespaces"),

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from drachma.api import node as nodes
 from drachma.server import objectmeta
+from drachma.server.kinds.core import connections
 from drachma.server.kinds.document import Document, DocumentStrategy, taken
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import age, cells, layout, resources, selectable
@@ -151,7 +152,7 @@ KIND: Final = Kind(
     kind="Node",
     namespaced=False,
     short_names=("no",),
-    subresources=(resources.status(),),
+    subresources=(connections.NODE_PROXY, resources.status()),
     schemas={"v1": _PACKAGE.object("Node")},
     layout=layout.Layout(
         (

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from drachma.api import pod as pods
-from drachma.server.kinds.core import binding, podstatustypes, podstrategy, podsummary, podtypes
+from drachma.server.kinds.core import binding, connections, podstatustypes, podstrategy, podsummary, podtypes
 from drachma.server.kinds.policy import eviction
 from drachma.server.schema import metatypes, notation
 from drachma.server.surface import cells, layout, resources, selectable, verbs
@@ -81,8 +81,12 @@ KIND: Final = Kind(
     short_names=("po",),
     categories=("all",),
     subresources=(
+        connections.ATTACH,
         binding.SUBRESOURCE,
         eviction.SUBRESOURCE,
+        connections.EXEC,
+        connections.LOG,
+        connections.PORT_FORWARD,
         resources.Subresource(
             name=podstrategy.EPHEMERAL_CONTAINERS,
             verbs=verbs.STATUS,

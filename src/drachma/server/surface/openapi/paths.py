@@ -41,6 +41,13 @@ _LIST: Final = {
     "timeoutSeconds": ("integer", "How long a list or watch may take."),
     "watch": ("boolean", "Stay and report changes."),
 }
+_METHODS: Final = {
+    verbs.DELETE: "delete",
+    verbs.GET: "get",
+    verbs.PATCH: "patch",
+    verbs.CREATE: "post",
+    verbs.UPDATE: "put",
+}
 _PRETTY: Final = {"pretty": ("string", "Whether to write for people.")}
 
 
@@ -102,6 +109,8 @@ class Paths:
 
     def _subresource(self, below: resources.Subresource, whole: Document) -> Document:
         kind, content = None, whole
+        if below.connects:
+            return self._connection(below)
         if below.schema is not None:
             group, _, version = below.api_version.rpartition("/")
             kind = {"group": group, "version": version, "kind": below.kind}
@@ -116,6 +125,15 @@ class Paths:
         if below.has(verbs.PATCH):
             operations["patch"] = self._patch(content, kind=kind)
         return operations
+
+    def _connection(self, below: resources.Subresource) -> Document:
+        """A path that leads to a node; what comes from there is not described."""
+        kind = {"group": "", "version": self._version, "kind": below.kind or self._resource.kind}
+        return {
+            method: self._operation("connect" if below.kind else "get", {"type": "string"}, kind=kind)
+            for verb, method in _METHODS.items()
+            if below.has(verb)
+        }
 
     def _patch(self, content: Document, *, kind: Document | None = None) -> Document:
         self._definitions.add_plain(PATCH, {"description": "A patch in one of the served forms.", "type": "object"})

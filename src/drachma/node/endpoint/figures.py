@@ -1,0 +1,112 @@
+"""What pods use, as the kubelet tells it: the summary of ``/stats/summary``, and metrics of ``/metrics/resource``."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from drachma.node.containerstate import Running
+from drachma.node.podworker import PodWorker
+from drachma.node.runtimes.protocol import Usage
+
+_NANOS: Final = 10**9
+
+
+class _Figure(NamedTuple):
+    """What a container uses."""
+
+    namespace: str
+    pod: str
+    uid: str
+    container: str
+    since: dt.datetime
+    usage: Usage
+
+
+def summary(node: str, workers: Iterable[PodWorker], *, now: dt.datetime) -> dict[str, Any]:
+    """The figures of a node and its pods."""
+    figures = list(_figures(workers))
+    pods: dict[str, dict[str, Any]] = {}
+    for each in figures:
+        reference = {"name": each.pod, "namespace": each.namespace, "uid": each.uid}
+        pods.setdefault(each.uid, {"podRef": reference, "containers": []})["containers"].append(
+            {"name": each.container, "startTime": _time(each.since), **_usage(each.usage, now)}
+        )
+    for uid, content in pods.items():
+        content.update(_usage(_sum(each for each in figures if each.uid == uid), now))
+    return {"node": {"nodeName": node, **_usage(_sum(figures), now)}, "pods": list(pods.values())}
+
+
+def resource_metrics(workers: Iterable[PodWorker], *, now: dt.datetime) -> str:
+    """The same as metrics, each with the time at which it was taken."""
+    figures = list(_figures(workers))
+    stamp = int(now.timestamp() * 1000)
+    by_pod: dict[tuple[str, str], list[_Figure]] = {}
+    for each in figures:
+        by_pod.setdefault((each.namespace, each.pod), []).append(each)
+    lines: list[str] = []
+
+    def add(name: str, kind: str, text: str, samples: Iterable[tuple[str, float]]) -> None:
+        lines.extend([f"# HELP {name} [STABLE] {text}", f"# TYPE {name} {kind}"])
+        lines.extend(f"{name}{labels} {float(value)!r} {stamp}" for labels, value in samples)
+
+    own = [(f'{{container="{f.container}",namespace="{f.namespace}",pod="{f.pod}"}}', f) for f in figures]
+    pods = [(f'{{namespace="{namespace}",pod="{pod}"}}', _sum(of)) for (namespace, pod), of in by_pod.items()]
+    total = _sum(figures)
+    cpu, memory = "Cumulative cpu time consumed by the %s in core-seconds", "Current working set of the %s in bytes"
+    add(
+        "container_cpu_usage_seconds_total",
+        "counter",
+        cpu % "container",
+        ((labels, f.usage.cpu_seconds) for labels, f in own),
+    )
+    add(
+        "container_memory_working_set_bytes",
+        "gauge",
+        memory % "container",
+        ((labels, f.usage.memory_bytes) for labels, f in own),
+    )
+    add(
+        "container_start_time_seconds",
+        "gauge",
+        "Start time of the container since unix epoch in seconds",
+        ((labels, f.since.timestamp()) for labels, f in own),
+    )
+    add("node_cpu_usage_seconds_total", "counter", cpu % "node", [("", total.cpu_seconds)])
+    add("node_memory_working_set_bytes", "gauge", memory % "node", [("", total.memory_bytes)])
+    add("pod_cpu_usage_seconds_total", "counter", cpu % "pod", ((labels, of.cpu_seconds) for labels, of in pods))
+    add("pod_memory_working_set_bytes", "gauge", memory % "pod", ((labels, of.memory_bytes) for labels, of in pods))
+    lines.extend(
+        [
+            "# HELP resource_scrape_error [STABLE] 1 if some figures could not be had, else 0",
+            "# TYPE resource_scrape_error gauge",
+            "resource_scrape_error 0",
+        ]
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _figures(workers: Iterable[PodWorker]) -> Iterator[_Figure]:
+    for worker in workers:
+        metadata = worker.newest.metadata
+        for name, record in worker.records.items():
+            run = worker.run_of(record.state.id) if isinstance(record.state, Running) else None
+            if run is not None and isinstance(record.state, Running):
+                yield _Figure(metadata.namespace, metadata.name, metadata.uid, name, record.state.since, run.usage())
+
+
+def _sum(figures: Iterable[_Figure]) -> Usage:
+    usages = [each.usage for each in figures]
+    return Usage(sum(each.cpu_seconds for each in usages), sum(each.memory_bytes for each in usages))
+
+
+def _usage(usage: Usage, now: dt.datetime) -> dict[str, Any]:
+    return {
+        "cpu": {"time": _time(now), "usageCoreNanoSeconds": int(usage.cpu_seconds * _NANOS)},
+        "memory": {"time": _time(now), "workingSetBytes": usage.memory_bytes},
+    }
+
+
+def _time(moment: dt.datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

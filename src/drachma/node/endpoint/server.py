@@ -1,0 +1,272 @@
+"""The endpoint: one listener for all nodes of a process, told apart by the address at which they are asked.
+
+Simulated nodes have addresses of the loopback network of their own; whoever asks for any other address is sent away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, Protocol
+
+import msgspec
+from aiohttp import web
+
+from drachma import errors
+from drachma.api import codec
+from drachma.client import Client
+from drachma.node.containerstate import Running
+from drachma.node.endpoint import access, commands, figures, logrequest, portforwarding
+from drachma.node.logs import selection
+from drachma.node.podworker import PodWorker
+from drachma.node.runtimes import protocol
+from drachma.runtime import clock
+
+_log = logging.getLogger(__name__)
+
+_MOST_MESSAGE: Final = 32 * 1024 * 1024
+_GOODBYE_SECONDS: Final = 1.0
+
+
+class Node(Protocol):
+    """What is served of a node."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def client(self) -> Client:
+        """By which the node asks the API server who may ask what."""
+
+    def worker(self, namespace: str, name: str) -> PodWorker | None:
+        """The worker of a pod."""
+
+    def workers(self) -> Iterable[PodWorker]:
+        """Those of all pods."""
+
+
+class Nodes(Protocol):
+    """The nodes of a process."""
+
+    def at(self, address: str) -> Node | None:
+        """The node that has an address."""
+
+
+class Endpoint:
+    """Serves nodes on an open socket."""
+
+    name: Final = "node endpoint"
+
+    def __init__(self, opened: socket.socket, nodes: Nodes, *, context: ssl.SSLContext, time: clock.Clock) -> None:
+        self._socket = opened
+        self._nodes = nodes
+        self._context = context
+        self._clock = time
+        self._access = access.Access(time)
+
+    async def run(self) -> None:
+        """Serves until cancelled."""
+        application = web.Application(middlewares=[self._admit])
+        application.router.add_routes(
+            [
+                web.get("/healthz", self._health),
+                web.get("/pods", self._pods),
+                web.get("/stats/summary", self._summary),
+                web.get("/metrics/resource", self._resource_metrics),
+                web.get("/containerLogs/{namespace}/{pod}/{container}", self._logs),
+                web.route("*", "/exec/{namespace}/{pod}/{container}", self._execute),
+                web.route("*", "/attach/{namespace}/{pod}/{container}", self._attach),
+                web.route("*", "/portForward/{namespace}/{pod}", self._forward_ports),
+            ]
+        )
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
+        await runner.setup()
+        try:
+            await web.SockSite(runner, self._socket, ssl_context=self._context).start()
+            await self._forever()
+        finally:
+            await runner.cleanup()
+
+    async def _forever(self) -> None:
+        while True:
+            await self._clock.sleep(3600)
+
+    # Who asks what
+
+    @web.middleware
+    async def _admit(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        node = self._node_of(request)
+        if node is None:
+            return web.Response(status=404, text="no node has this address\n")
+        transport = request.transport
+        shown = transport.get_extra_info("ssl_object") if transport is not None else None
+        try:
+            user = await self._access.user_of(
+                node.client,
+                shown.getpeercert() if shown is not None else None,
+                request.headers.get("Authorization", ""),
+            )
+            if user is None:
+                return web.Response(status=401, text="Unauthorized")
+            if not await self._access.may(node.client, user, node=node.name, method=request.method, path=request.path):
+                wanted = f"user={user.name}, verb={request.method.lower()}, resource=nodes"
+                shown_parts = ",".join(access.subresources(request.path))
+                return web.Response(status=403, text=f"Forbidden ({wanted}, subresource(s)=[{shown_parts}])")
+        except (errors.RefusedError, errors.UnreachableError) as error:
+            _log.warning("node %s: cannot tell who may ask: %s", node.name, error)
+            return web.Response(status=500, text=f"Authorization error: {error}")
+        return await handler(request)
+
+    def _node_of(self, request: web.Request) -> Node | None:
+        address = request.transport.get_extra_info("sockname") if request.transport is not None else None
+        return self._nodes.at(address[0]) if address else None
+
+    def _node(self, request: web.Request) -> Node:
+        node = self._node_of(request)
+        assert node is not None, "the request was admitted"
+        return node
+
+    def _worker(self, request: web.Request) -> PodWorker | None:
+        return self._node(request).worker(request.match_info["namespace"], request.match_info["pod"])
+
+    # What is answered at once
+
+    async def _health(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(text="ok")
+
+    async def _pods(self, request: web.Request) -> web.StreamResponse:
+        items = [codec.encode(each.newest) for each in self._node(request).workers()]
+        content = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
+        return web.Response(body=msgspec.json.encode(content), content_type="application/json")
+
+    async def _summary(self, request: web.Request) -> web.StreamResponse:
+        node = self._node(request)
+        content = figures.summary(node.name, node.workers(), now=self._clock.utc())
+        return web.Response(body=msgspec.json.encode(content), content_type="application/json")
+
+    async def _resource_metrics(self, request: web.Request) -> web.StreamResponse:
+        text = figures.resource_metrics(self._node(request).workers(), now=self._clock.utc())
+        return web.Response(text=text, content_type="text/plain")
+
+    # Streams
+
+    async def _logs(self, request: web.Request) -> web.StreamResponse:
+        worker = self._worker(request)
+        name, container = request.match_info["pod"], request.match_info["container"]
+        if worker is None:
+            return web.Response(status=404, text=f'pod "{name}" does not exist')
+        record = worker.records.get(container)
+        if record is None:
+            return web.Response(status=404, text=f'container "{container}" not found in pod "{name}"')
+        try:
+            chosen = logrequest.selection_of(request.query, now=self._clock.utc())
+            previous = logrequest.is_previous(request.query)
+            run = worker.run_of(logrequest.run_of(record, container=container, pod=name, previous=previous))
+        except logrequest.LogRequestError as error:
+            return web.Response(status=400, text=str(error))
+        if run is None:
+            return web.Response(status=400, text=f'container "{container}" in pod "{name}" is not available')
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            async with contextlib.aclosing(selection.output(run.log, chosen)) as pieces:
+                async for piece in pieces:
+                    await response.write(piece)
+            await response.write_eof()
+        return response
+
+    async def _execute(self, request: web.Request) -> web.StreamResponse:
+        streams = _streams(request)
+        command = protocol.Command(
+            words=request.query.getall("command", []), has_terminal=streams.has_terminal, has_input=streams.has_input
+        )
+
+        async def begin(container: protocol.Container) -> protocol.Session:
+            if not command.words:
+                raise protocol.StreamError("you must specify at least one command for the container")
+            return await container.execute(command)
+
+        return await self._session(request, streams, begin)
+
+    async def _attach(self, request: web.Request) -> web.StreamResponse:
+        return await self._session(request, _streams(request), lambda container: container.attach())
+
+    async def _session(
+        self,
+        request: web.Request,
+        streams: commands.Streams,
+        begin: Callable[[protocol.Container], Awaitable[protocol.Session]],
+    ) -> web.StreamResponse:
+        if not (streams.has_input or streams.has_output or streams.has_errors):
+            return web.Response(status=400, text="you must specify at least 1 of stdin, stdout, stderr")
+        worker, name = self._worker(request), request.match_info["container"]
+        if worker is None:
+            return web.Response(status=404, text="pod does not exist")
+        container = _running(worker, name)
+        if container is None:
+            return web.Response(status=500, text=f'container not found ("{name}")')
+        websocket = _websocket(request, commands.PROTOCOLS)
+        if isinstance(websocket, web.Response):
+            return websocket
+        await websocket.prepare(request)
+        try:
+            session = await begin(container)
+        except protocol.StreamError as error:
+            await commands.refuse(websocket, f"error executing command in container: {error}")
+        else:
+            await commands.serve(websocket, session, streams)
+        return websocket
+
+    async def _forward_ports(self, request: web.Request) -> web.StreamResponse:
+        worker = self._worker(request)
+        if worker is None:
+            return web.Response(status=404, text="pod does not exist")
+        websocket = _websocket(request, (portforwarding.PROTOCOL,))
+        if isinstance(websocket, web.Response):
+            return websocket
+        await websocket.prepare(request)
+
+        async def connect(port: int) -> protocol.Connection:
+            names = [each.name for each in worker.newest.spec.containers]
+            container = next((found for name in names if (found := _running(worker, name)) is not None), None)
+            if container is None:
+                raise protocol.StreamError("no container of the pod runs")
+            return await container.connect(port)
+
+        metadata = worker.newest.metadata
+        forwarding = portforwarding.PortForwarding(websocket, connect, pod=metadata.name, uid=metadata.uid)
+        await forwarding.serve()
+        return websocket
+
+
+def _running(worker: PodWorker, name: str) -> protocol.Container | None:
+    record = worker.records.get(name)
+    if record is None or not isinstance(record.state, Running):
+        return None
+    return worker.run_of(record.state.id)
+
+
+def _streams(request: web.Request) -> commands.Streams:
+    def has(name: str) -> bool:
+        return request.query.get(name, "0").lower() not in ("", "0", "false")
+
+    return commands.Streams(
+        has_input=has("stdin"),
+        has_output=has("stdout"),
+        # A terminal has one stream for both.
+        has_errors=has("stderr") and not has("tty"),
+        has_terminal=has("tty"),
+    )
+
+
+def _websocket(request: web.Request, protocols: tuple[str, ...]) -> web.WebSocketResponse | web.Response:
+    """The WebSocket that a request asks for; refused, so that clients try another way, where none is spoken here."""
+    made = web.WebSocketResponse(protocols=protocols, max_msg_size=_MOST_MESSAGE, compress=False)
+    check = made.can_prepare(request)
+    if not check.ok or check.protocol is None:
+        return web.Response(status=400, text=f"only WebSocket is spoken here, with {' or '.join(protocols)}")
+    return made

@@ -1,0 +1,92 @@
+"""The agents of nodes as components: simulated machines beside a control plane, or the machine of this process.
+
+Here is chosen what runs their containers, and where API servers find them.
+"""
+
+from __future__ import annotations
+
+import enum
+import pathlib
+
+import msgspec
+
+from drachma.client import Selection
+from drachma.node import agent, hardware, simulatedcdi
+from drachma.node.directories import Directories
+from drachma.node.endpoint import addresses, certificate, server
+from drachma.node.runtimes import process, protocol, simulated
+from drachma.nodewire.cdi import registry
+from drachma.process.components import Run
+from drachma.runtime import Surroundings, controller
+
+
+class Runtime(enum.StrEnum):
+    """What runs containers."""
+
+    SIMULATED = "simulated"
+    PROCESS = "process"
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """How nodes are served: whose certificates clients may show, what runs containers, and where it keeps files."""
+
+    client_authority: bytes
+    root: pathlib.Path
+    runtime: Runtime = Runtime.SIMULATED
+
+
+def simulated_machines(
+    surroundings: Surroundings,
+    machines: hardware.Hardware,
+    plugin_directory: pathlib.Path | None = None,
+    served: Served | None = None,
+) -> Run:
+    """The agents of simulated machines, with the recorders of their events.
+
+    Their drivers are simulated too, unless there is a directory: each node has one of its own there, by its name, where
+    drivers register. Where it is not said how they are served, nobody can ask them anything.
+    """
+
+    def directories_of(name: str) -> Directories | None:
+        return None if plugin_directory is None else Directories.below(plugin_directory / name)
+
+    places = None if served is None else addresses.of_simulated([each.name for each in machines.machines])
+    built = agent.Agents(
+        surroundings,
+        machines,
+        _runtime(surroundings, machines, served),
+        directories=directories_of,
+        addresses=places,
+    )
+    if served is None or places is None:
+        return lambda: controller.run_all(surroundings, [built])
+    return lambda: controller.run_all(surroundings, [_endpoint(surroundings, built, places, served), built])
+
+
+def machine(surroundings: Surroundings, described: hardware.Machine, directories: Directories) -> Run:
+    """The agent of one machine, which sees no pods but its own."""
+    built = agent.Agents(
+        surroundings,
+        hardware.Hardware((described,), ()),
+        simulated.SimulatedRuntime(surroundings.clock),
+        selection=Selection(fields=f"spec.nodeName={described.name}"),
+        directories=lambda _: directories,
+    )
+    return lambda: controller.run_all(surroundings, [built])
+
+
+def _runtime(surroundings: Surroundings, machines: hardware.Hardware, served: Served | None) -> protocol.Runtime:
+    if served is None or served.runtime is Runtime.SIMULATED:
+        return simulated.SimulatedRuntime(surroundings.clock)
+    folder = served.root / "cdi"
+    simulatedcdi.write(machines.machines, folder)
+    return process.ProcessRuntime(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, folder))
+
+
+def _endpoint(
+    surroundings: Surroundings, agents: agent.Agents, places: addresses.Addresses, served: Served
+) -> server.Endpoint:
+    context = certificate.context(
+        "nodes", address="127.0.0.1", client_authority=served.client_authority, now=surroundings.clock.utc()
+    )
+    return server.Endpoint(places.socket, agents, context=context, time=surroundings.clock)

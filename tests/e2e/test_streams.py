@@ -1,0 +1,159 @@
+"""kubectl with containers that are processes: logs, commands, copies, ports, and an end within the grace period."""
+
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.conftest import Kubectl
+from tests.scenarios import processes
+
+TEMPLATE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.simulation.drachma.dev}}]}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
+    """A control plane with two machines whose containers are processes."""
+    folder = tmp_path_factory.mktemp("streams") / "data"
+    with processes.running(folder, command_name="up", options=("--nodes", "2", "--runtime", "process")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(server.kubeconfig), "TZ": "UTC"}
+
+
+def _run(kubectl: Kubectl, name: str, script: str, **spec: object) -> None:
+    """A pod that runs a script, once it runs."""
+    container = {"name": "c", "image": "none", "command": ["sh", "-c", script], **_of_container(spec)}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"automountServiceAccountToken": False, "containers": [container], **spec},
+    }
+    kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    _eventually(kubectl, "get", "pod", name, "-o", "jsonpath={.status.phase}", want="Running|Succeeded|Failed")
+
+
+def _of_container(spec: dict[str, object]) -> dict[str, object]:
+    return {name: spec.pop(name) for name in ("stdin", "tty", "resources") if name in spec}
+
+
+def _eventually(kubectl: Kubectl, *arguments: str, want: str) -> str:
+    """What kubectl prints, once that matches."""
+    deadline = time.monotonic() + 60
+    while not re.search(want, shown := kubectl(*arguments)):
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.1)
+    return shown
+
+
+def test_a_log_shows_the_device(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=TEMPLATE)
+    _run(
+        kubectl,
+        "train",
+        "env | grep SIMULATED; sleep 600",
+        resources={"claims": [{"name": "gpu"}]},
+        resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+        terminationGracePeriodSeconds=1,
+    )
+    shown = _eventually(kubectl, "logs", "train", want="SIMULATED")
+    assert shown.startswith("SIMULATED_DEVICE_GPU_")
+
+
+def test_logs_in_part_and_of_the_run_before(kubectl: Kubectl) -> None:
+    script = "for n in 1 2 3; do echo line $n; done; exit 1"
+    _run(kubectl, "crash", script)
+    _eventually(kubectl, "logs", "crash", want="line 3")
+    assert kubectl("logs", "crash", "--tail=1") == "line 3\n"
+    assert kubectl("logs", "crash", "--limit-bytes=4") == "line"
+    assert kubectl("logs", "crash", "--tail=1", "--timestamps").endswith("Z line 3\n")
+    _eventually(kubectl, "get", "pod", "crash", "-o", "jsonpath={.status.containerStatuses[0].restartCount}", want="1")
+    assert kubectl("logs", "crash", "--previous") == "line 1\nline 2\nline 3\n"
+    assert "container x is not valid for pod crash" in kubectl("logs", "crash", "-c", "x", fails=True)
+
+
+def test_a_log_is_followed_to_the_end(kubectl: Kubectl) -> None:
+    _run(kubectl, "count", "for n in 1 2 3; do echo $n; sleep 0.3; done", restartPolicy="Never")
+    assert kubectl("logs", "-f", "count") == "1\n2\n3\n"
+
+
+def test_commands_with_input_and_exit_codes(kubectl: Kubectl) -> None:
+    _run(kubectl, "box", "sleep 600", terminationGracePeriodSeconds=1)
+    assert kubectl("exec", "box", "--", "echo", "hello") == "hello\n"
+    assert kubectl("exec", "-i", "box", "--", "cat", stdin="word\n") == "word\n"
+    told = kubectl("exec", "box", "--", "sh", "-c", "echo oops >&2; exit 7", fails=True)
+    assert "oops" in told
+    assert "command terminated with exit code 7" in told
+    assert "cannot run 'no-such-command'" in kubectl("exec", "box", "--", "no-such-command", fails=True)
+
+
+def test_files_are_copied_there_and_back(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+    _run(kubectl, "box", "sleep 600", terminationGracePeriodSeconds=1)
+    source, there, back = tmp_path / "source", tmp_path / "there", tmp_path / "back"
+    source.write_bytes(os.urandom(300_000))
+    kubectl("cp", str(source), f"box:{there}")
+    kubectl("cp", f"box:{there}", str(back))
+    assert back.read_bytes() == source.read_bytes()
+
+
+def test_a_port_is_forwarded(
+    kubectl: Kubectl, kubectl_binary: pathlib.Path, environment: dict[str, str], namespace: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        port = opened.getsockname()[1]
+    _run(kubectl, "web", f"echo hello > index.html; exec python3 -m http.server {port} --bind 127.0.0.1")
+    forwarding = subprocess.Popen(
+        [str(kubectl_binary), "--namespace", namespace, "port-forward", "pod/web", f":{port}"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    try:
+        assert forwarding.stdout is not None
+        local = forwarding.stdout.readline().split(" -> ")[0].rpartition(":")[2]
+        for _ in range(3):
+            assert _fetched(f"http://127.0.0.1:{local}/index.html") == "hello\n"
+    finally:
+        forwarding.terminate()
+        forwarding.communicate(timeout=30)
+
+
+def _fetched(url: str) -> str:
+    """What is at a URL, once somebody listens there."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=10) as response:
+                return str(response.read().decode())
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+
+def test_a_pod_that_minds_its_end_is_gone_within_its_grace_period(kubectl: Kubectl) -> None:
+    _run(kubectl, "polite", "trap 'exit 0' TERM; while :; do sleep 0.1; done")
+    kubectl("delete", "pod", "polite", "--timeout=25s")
+    assert "NotFound" in kubectl("get", "pod", "polite", fails=True)
+
+
+def test_what_a_node_serves(kubectl: Kubectl) -> None:
+    assert kubectl("get", "--raw", "/api/v1/nodes/node-0/proxy/healthz") == "ok"
+    summary = json.loads(kubectl("get", "--raw", "/api/v1/nodes/node-1/proxy/stats/summary"))
+    assert summary["node"]["nodeName"] == "node-1"

@@ -1,0 +1,137 @@
+"""What nodes answer: which node, which container, in upstream's words where there is none, and who may ask."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from drachma.server.calls import podlogoptions
+from tests.unit.server import client, people
+from tests.unit.server.client import PODS, Client
+
+
+async def _pod(server: Client, *, containers: tuple[str, ...] = ("c",), node: str = "") -> None:
+    made = client.pod()
+    made["spec"]["containers"] = [{"name": name, "image": "x"} for name in containers]
+    if node:
+        made["spec"]["nodeName"] = node
+    answer = await server.call("POST", PODS, made)
+    assert answer.code == 201, answer.body
+
+
+async def _node(server: Client, **status: Any) -> None:
+    answer = await server.call("POST", "/api/v1/nodes", {"metadata": {"name": "n1"}, "status": status})
+    assert answer.code == 201, answer.body
+
+
+async def test_a_pod_without_a_node_has_an_empty_log(server: Client) -> None:
+    await _pod(server)
+    answer = await server.raw("GET", f"{PODS}/p/log", b"")
+    assert (answer.code, answer.data) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    ("containers", "query", "want"),
+    [
+        pytest.param(
+            ("a", "b"), "", "a container name must be specified for pod p, choose one of: [a b]", id="several"
+        ),
+        pytest.param(("a",), "?container=x", "container x is not valid for pod p", id="another"),
+        pytest.param(("a",), "?tailLines=x", 'strconv.ParseInt: parsing "x": invalid syntax', id="no-number"),
+    ],
+)
+async def test_logs_that_are_refused(server: Client, containers: tuple[str, ...], query: str, want: str) -> None:
+    await _pod(server, containers=containers)
+    answer = await server.call("GET", f"{PODS}/p/log{query}")
+    assert (answer.code, answer.body["message"]) == (400, want)
+
+
+@pytest.mark.parametrize(
+    ("query", "want"),
+    [
+        pytest.param(
+            {"tailLines": ["-1"]}, "tailLines: Invalid value: -1: must be greater than or equal to 0", id="tail"
+        ),
+        pytest.param({"limitBytes": ["0"]}, "limitBytes: Invalid value: 0: must be greater than 0", id="bytes"),
+        pytest.param({"sinceSeconds": ["0"]}, "sinceSeconds: Invalid value: 0: must be greater than 0", id="since"),
+        pytest.param(
+            {"sinceSeconds": ["1"], "sinceTime": ["2026-01-02T03:04:05Z"]},
+            "at most one of `sinceTime` or `sinceSeconds` may be specified",
+            id="both",
+        ),
+        pytest.param({"stream": ["x"]}, 'stream: Unsupported value: "x"', id="stream"),
+    ],
+)
+def test_options_that_contradict_rules(query: dict[str, list[str]], want: str) -> None:
+    with pytest.raises(Exception, match=r"PodLogOptions \"p\" is invalid") as refused:
+        podlogoptions.read(query, "p")
+    assert want in str(refused.value)
+
+
+async def test_streams_take_a_node_and_another_protocol(server: Client) -> None:
+    await _pod(server)
+    answer = await server.call("POST", f"{PODS}/p/exec?command=ls&stdout=1")
+    assert (answer.code, answer.body["message"]) == (400, "pod p does not have a host assigned")
+    await server.call("DELETE", f"{PODS}/p?gracePeriodSeconds=0")
+    await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
+    await _pod(server, node="n1")
+    answer = await server.call("POST", f"{PODS}/p/exec?command=ls&stdout=1")
+    assert (answer.code, answer.body["message"]) == (400, "Upgrade request required")
+
+
+async def test_a_node_without_an_address_cannot_be_asked(server: Client) -> None:
+    await _node(server)
+    answer = await server.call("GET", "/api/v1/nodes/n1/proxy/healthz")
+    assert (answer.code, answer.body["message"]) == (500, "no preferred addresses found; known addresses: []")
+    assert (await server.call("GET", "/api/v1/nodes/n2/proxy/healthz")).code == 404
+    assert (await server.call("GET", "/api/v1/nodes/a:b:c:d/proxy/")).body["message"] == (
+        'invalid node request "a:b:c:d"'
+    )
+
+
+async def test_who_may_only_get_may_not_reach_into_a_pod() -> None:
+    server = await people.start()
+    await _pod(server, node="n1")
+    await people.grant(server, "bob", {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]})
+    answer = await server.showing("bob").call("GET", f"{PODS}/p/exec?command=ls&stdout=1")
+    assert answer.code == 403
+    assert 'cannot create resource "pods/exec"' in answer.body["message"]
+    await server.store.close()
+
+
+@asynccontextmanager
+async def _listening(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """Somebody who gives one answer to whatever comes, and what came."""
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with listener:
+        yield listener.sockets[0].getsockname()[1], heard
+
+
+async def test_what_a_node_serves_is_passed_on_without_the_clients_secrets(server: Client) -> None:
+    said = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Own: 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    async with _listening(said) as (port, heard):
+        await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
+        answer = await server.raw("GET", f"/api/v1/nodes/http:n1:{port}/proxy/some/path?a=1", b"")
+    assert (answer.code, answer.data) == (200, b"hello")
+    assert ("x-own", "1") in answer.headers
+    assert heard[0].startswith(b"GET /some/path?a=1 HTTP/1.1\r\n")
+    assert b"authorization" not in heard[0].lower()
+
+
+async def test_a_node_that_cannot_be_reached(server: Client) -> None:
+    async with _listening(b"") as (port, _):
+        pass
+    await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
+    answer = await server.call("GET", f"/api/v1/nodes/http:n1:{port}/proxy/")
+    assert answer.code == 500
+    assert answer.body["message"] == f"error dialing backend: dial tcp 127.0.0.1:{port}: connect: connection refused"
