@@ -8,6 +8,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import node as nodes
 from drachma.api import nodeallocatable, pod
+from drachma.driver.devices import amount
 from drachma.testing import (
     DeviceBuilder,
     claim,
@@ -19,7 +20,6 @@ from drachma.testing import (
     subrequest,
 )
 from drachma.testing import pod as a_pod
-from drachma.testing.builder import amount
 from tests.scenarios import schedulers
 from tests.unit.controllers import worlds
 

@@ -6,9 +6,9 @@ import pytest
 from msgspec import structs
 
 from drachma.api import deviceclass, gates, nodeallocatable
+from drachma.driver.devices import amount
 from drachma.testing import DeviceBuilder, claim, device, device_class, resource_slice
 from drachma.testing import pod as a_pod
-from drachma.testing.builder import amount
 from tests.scenarios import schedulers
 from tests.scenarios.test_scheduler_allocatable import ROOMY, able, booked
 

@@ -1,4 +1,46 @@
-"""The SDK for drivers: publish devices, serve a node agent (drachma's or a real kubelet), prepare claims.
+"""The SDK for drivers: a driver is a class with a name and three methods, and runs on any cluster.
 
-Written against :mod:`drachma.client` and :mod:`drachma.nodewire`: a driver made with it runs on any cluster.
+==================== ============================================================================
+driver, claim, edits what an author writes and is given
+devices, partitions  what devices are described with; ``pool`` puts them together
+opaqueconfig         parameters of classes and claims, in the driver's type
+publishing           keeping slices as the driver wants them
+plugin               the sockets on which node agents call it
+preparing            what happens around ``prepare`` and ``unprepare``
+instance             one running driver, made of these
+program, manifests   ``main``: its command line, and what a cluster needs to run it
+==================== ============================================================================
+
+Node agents are kubelets or drachma's own. ``docs/writing-a-driver.md`` is the way in.
 """
+
+from drachma.driver.claim import AllocatedDevice, Claim
+from drachma.driver.devices import DeviceBuilder, device
+from drachma.driver.driver import Driver
+from drachma.driver.edits import Edits, Prepared, edits
+from drachma.driver.opaqueconfig import Config
+from drachma.driver.partitions import Partitions, Profile, partitions
+from drachma.driver.plugin.contract import ClaimReference, Health, Status
+from drachma.driver.pool import Pool, pool
+from drachma.driver.program import main
+
+__all__ = [
+    "AllocatedDevice",
+    "Claim",
+    "ClaimReference",
+    "Config",
+    "DeviceBuilder",
+    "Driver",
+    "Edits",
+    "Health",
+    "Partitions",
+    "Pool",
+    "Prepared",
+    "Profile",
+    "Status",
+    "device",
+    "edits",
+    "main",
+    "partitions",
+    "pool",
+]

@@ -6,9 +6,9 @@ A builder is immutable: each method gives a new one, ``build()`` gives the objec
 2
 """
 
+from drachma.driver.devices import DeviceBuilder, device
 from drachma.testing.claims import ClaimBuilder, ClaimTemplateBuilder, claim, claim_template, subrequest
 from drachma.testing.clusterobjects import event, lease, namespace, node, resource_quota
-from drachma.testing.devices import DeviceBuilder, device
 from drachma.testing.policy import DeviceClassBuilder, device_class, taint_rule
 from drachma.testing.slices import SliceBuilder, resource_slice
 from drachma.testing.workloads import PodBuilder, job, pod

@@ -5,12 +5,8 @@ from typing import Generic, Self, TypeVar
 from msgspec import structs
 
 from drachma.api import devices, meta, struct
-from drachma.values import quantity
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
-
-Amount = str | int
-"""A quantity in tests: its text, or a whole number."""
 
 
 class Builder(Generic[ObjectT]):
@@ -51,11 +47,6 @@ class Builder(Generic[ObjectT]):
 
     def _with(self, **changes: object) -> Self:
         return type(self)(structs.replace(self._object, **changes))
-
-
-def amount(value: Amount) -> quantity.Quantity:
-    """A quantity from its test form."""
-    return quantity.Quantity.parse(str(value))
 
 
 def selectors(expressions: tuple[str, ...] | str) -> tuple[devices.DeviceSelector, ...]:

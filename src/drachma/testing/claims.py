@@ -7,6 +7,7 @@ from msgspec import structs
 
 from drachma.api import devices, meta, resourceclaim, resourceclaimtemplate
 from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE
+from drachma.driver import devices as device_builders
 from drachma.testing import builder
 
 
@@ -16,10 +17,10 @@ def _main(
     count: int | None,
     mode: str | None,
     select: tuple[str, ...] | str,
-    capacity: Mapping[str, builder.Amount] | None,
+    capacity: Mapping[str, device_builders.Amount] | None,
     tolerations: tuple[devices.DeviceToleration, ...],
 ) -> dict[str, Any]:
-    requested = {name: builder.amount(value) for name, value in (capacity or {}).items()}
+    requested = {name: device_builders.amount(value) for name, value in (capacity or {}).items()}
     return {
         "device_class_name": device_class,
         "selectors": builder.selectors(select),
@@ -37,7 +38,7 @@ def subrequest(
     count: int | None = None,
     mode: str | None = None,
     select: tuple[str, ...] | str = (),
-    capacity: Mapping[str, builder.Amount] | None = None,
+    capacity: Mapping[str, device_builders.Amount] | None = None,
     tolerations: tuple[devices.DeviceToleration, ...] = (),
 ) -> resourceclaim.DeviceSubRequest:
     """One alternative of a request, for :meth:`_ClaimSpecBuilder.first_available`."""
@@ -59,7 +60,7 @@ class _ClaimSpecBuilder(builder.Builder[builder.ObjectT]):
         mode: str | None = None,
         select: tuple[str, ...] | str = (),
         admin_access: bool | None = None,
-        capacity: Mapping[str, builder.Amount] | None = None,
+        capacity: Mapping[str, device_builders.Amount] | None = None,
         tolerations: tuple[devices.DeviceToleration, ...] = (),
     ) -> Self:
         """With one more request for exactly these devices."""

@@ -9,6 +9,7 @@ from drachma.api import namespace as namespaces
 from drachma.api import node as nodes
 from drachma.api import resourcequota as quotas
 from drachma.api.struct import ABSENT_MAP, ABSENT_TUPLE
+from drachma.driver import devices as device_builders
 from drachma.testing import builder
 
 
@@ -16,12 +17,12 @@ def node(
     name: str,
     *,
     labels: Mapping[str, str] = ABSENT_MAP,
-    allocatable: Mapping[str, builder.Amount] | None = None,
+    allocatable: Mapping[str, device_builders.Amount] | None = None,
     taints: tuple[nodes.Taint, ...] = ABSENT_TUPLE,
 ) -> builder.Builder[nodes.Node]:
     """A ready node; 4 CPUs, 16 GiB and 110 pods unless said otherwise."""
     amounts = allocatable or {"cpu": "4", "memory": "16Gi", "pods": "110"}
-    resources = {key: builder.amount(value) for key, value in amounts.items()}
+    resources = {key: device_builders.amount(value) for key, value in amounts.items()}
     ready = nodes.NodeCondition(type="Ready", status="True")
     return builder.Builder(
         nodes.Node(
@@ -39,10 +40,10 @@ def namespace(name: str, *, labels: Mapping[str, str] = ABSENT_MAP) -> builder.B
 
 
 def resource_quota(
-    name: str, *, hard: Mapping[str, builder.Amount], namespace: str = "default"
+    name: str, *, hard: Mapping[str, device_builders.Amount], namespace: str = "default"
 ) -> builder.Builder[quotas.ResourceQuota]:
     """A quota with these limits."""
-    limits = {key: builder.amount(value) for key, value in hard.items()}
+    limits = {key: device_builders.amount(value) for key, value in hard.items()}
     metadata = meta.ObjectMeta(name=name, namespace=namespace)
     return builder.Builder(quotas.ResourceQuota(metadata=metadata, spec=quotas.ResourceQuotaSpec(hard=limits)))
 

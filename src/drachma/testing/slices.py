@@ -5,8 +5,8 @@ from typing import Self
 from msgspec import structs
 
 from drachma.api import meta, nodeselector, resourceslice
+from drachma.driver import devices as device_builders
 from drachma.testing import builder
-from drachma.testing import devices as device_builders
 
 
 class SliceBuilder(builder.Builder[resourceslice.ResourceSlice]):
@@ -35,9 +35,9 @@ class SliceBuilder(builder.Builder[resourceslice.ResourceSlice]):
         built = tuple(resourceslice.Device(name=entry) if isinstance(entry, str) else entry.build() for entry in added)
         return self._with_spec(devices=(*self._object.spec.devices, *built))
 
-    def counters(self, name: str, **values: builder.Amount) -> Self:
+    def counters(self, name: str, **values: device_builders.Amount) -> Self:
         """With one more shared counter set."""
-        counters = {key: resourceslice.Counter(value=builder.amount(value)) for key, value in values.items()}
+        counters = {key: resourceslice.Counter(value=device_builders.amount(value)) for key, value in values.items()}
         entry = resourceslice.CounterSet(name=name, counters=counters)
         return self._with_spec(shared_counters=(*self._object.spec.shared_counters, entry))
 

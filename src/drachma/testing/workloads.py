@@ -9,6 +9,7 @@ from drachma.api import job as jobs
 from drachma.api import meta
 from drachma.api import pod as pods
 from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE
+from drachma.driver import devices as device_builders
 from drachma.testing import builder
 
 
@@ -18,7 +19,7 @@ class PodBuilder(builder.Builder[pods.Pod]):
     __slots__ = ()
 
     def container(
-        self, name: str, *, requests: Mapping[str, builder.Amount] | None = None, claims: tuple[str, ...] = ()
+        self, name: str, *, requests: Mapping[str, device_builders.Amount] | None = None, claims: tuple[str, ...] = ()
     ) -> Self:
         """With one more container; a claim is ``name`` or ``name/request``."""
         return self._with_spec(containers=(*self._object.spec.containers, _container(name, requests, claims)))
@@ -27,7 +28,7 @@ class PodBuilder(builder.Builder[pods.Pod]):
         self,
         name: str,
         *,
-        requests: Mapping[str, builder.Amount] | None = None,
+        requests: Mapping[str, device_builders.Amount] | None = None,
         claims: tuple[str, ...] = (),
         restart_policy: str | None = None,
     ) -> Self:
@@ -56,13 +57,15 @@ class PodBuilder(builder.Builder[pods.Pod]):
         return self._with(spec=structs.replace(self._object.spec, **changes))
 
 
-def _container(name: str, requests: Mapping[str, builder.Amount] | None, claims: tuple[str, ...]) -> pods.Container:
+def _container(
+    name: str, requests: Mapping[str, device_builders.Amount] | None, claims: tuple[str, ...]
+) -> pods.Container:
     references = tuple(
         pods.ContainerClaim(name=claim, request=request or ABSENT_TEXT)
         for claim, _, request in (text.partition("/") for text in claims)
     )
     resources = pods.ResourceRequirements(
-        requests={key: builder.amount(value) for key, value in requests.items()} if requests else ABSENT_MAP,
+        requests={key: device_builders.amount(value) for key, value in requests.items()} if requests else ABSENT_MAP,
         claims=references or ABSENT_TUPLE,
     )
     return pods.Container(name=name, resources=resources)

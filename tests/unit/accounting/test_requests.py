@@ -6,8 +6,8 @@ import pytest
 
 from drachma.accounting import ledger, requests, resourcenames
 from drachma.api import nodeallocatable, pod
+from drachma.driver.devices import amount
 from drachma.testing import pod as a_pod
-from drachma.testing.builder import amount
 
 GIB = 1024**3
 

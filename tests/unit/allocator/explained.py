@@ -10,7 +10,8 @@ from drachma.allocator import explanation, selectors
 from drachma.allocator.explanation import cause, report
 from drachma.api import defaults as api_defaults
 from drachma.api import deviceclass, devicetaintrule, resourceclaim, resourceslice
-from drachma.testing import ClaimBuilder, DeviceBuilder, SliceBuilder, builder, device_class, resource_slice
+from drachma.driver import devices as device_builders
+from drachma.testing import ClaimBuilder, DeviceBuilder, SliceBuilder, device_class, resource_slice
 
 DRIVER = "gpu.example.com"
 NODE = "node-1"
@@ -74,7 +75,7 @@ def consuming(claim: ClaimBuilder, **amounts: str) -> ClaimBuilder:
             pool=entry.pool,
             device=entry.device,
             share_id=f"share-of-{built.metadata.name}",
-            consumed_capacity={name: builder.amount(value) for name, value in amounts.items()},
+            consumed_capacity={name: device_builders.amount(value) for name, value in amounts.items()},
         )
         for entry in built.status.allocation.devices.results
     )
@@ -85,7 +86,7 @@ def consuming(claim: ClaimBuilder, **amounts: str) -> ClaimBuilder:
 
 def in_groups(name: str, counter_set: str, *groups: str, **counters: str) -> DeviceBuilder:
     """A device that draws from a counter set and declares compatibility groups there."""
-    taken = {key: resourceslice.Counter(value=builder.amount(value)) for key, value in counters.items()}
+    taken = {key: resourceslice.Counter(value=device_builders.amount(value)) for key, value in counters.items()}
     consumed = resourceslice.DeviceCounterConsumption(
         counter_set=counter_set, counters=taken, compatibility_groups=groups
     )

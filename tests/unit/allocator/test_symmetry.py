@@ -5,9 +5,8 @@ from __future__ import annotations
 from drachma import allocator
 from drachma.allocator import budget, outlook, problem, scarcity, selectors, symmetry
 from drachma.api import resourceclaim, resourceslice
-from drachma.testing import claim, device, device_class, resource_slice
+from drachma.testing import DeviceBuilder, claim, device, device_class, resource_slice
 from drachma.testing.claims import ClaimBuilder
-from drachma.testing.devices import DeviceBuilder
 
 _SPENT = budget.Budget(budget.Limits())
 

@@ -47,7 +47,7 @@ class Calls:
 
     def _handler(self, method: services.Method) -> services.Handler:
         if method.is_stream:
-            return lambda _request, _context: self._watch(method)
+            return self._watcher(method)
         answer = self._prepare if method.name == "NodePrepareResources" else self._unprepare
 
         async def handle(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
@@ -108,12 +108,15 @@ class Calls:
             raise errors.DriverError(f"get resource claims: claim {shown} got replaced")
         return claim
 
-    async def _watch(self, method: services.Method) -> AsyncIterator[Any]:
-        async for reports in self._plugin.watch_health():
-            response = method.response()
-            for report in reports:
-                _report(response.devices.add(), report)
-            yield response
+    def _watcher(self, method: services.Method) -> services.Handler:
+        async def watch(_request: Any, _context: Any) -> AsyncIterator[Any]:
+            async for reports in self._plugin.watch_health():
+                response = method.response()
+                for report in reports:
+                    _report(response.devices.add(), report)
+                yield response
+
+        return watch
 
 
 def _text(problem: Exception) -> str:

@@ -1,15 +1,28 @@
-"""Builder for the devices of a ResourceSlice."""
+"""Builder for the devices of a ResourceSlice: what drivers publish, and what tests make up.
+
+A builder is immutable: each method gives a new one, ``build()`` gives the device.
+
+>>> device("gpu-0").attributes(model="x").capacity("memory", "80Gi").build().attributes["model"].string_value
+'x'
+"""
 
 from typing import Self
 
 from msgspec import structs
 
-from drachma.api import devices, nodeselector, resourceslice
+from drachma.api import devices, nodeallocatable, nodeselector, resourceslice
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE
-from drachma.testing import builder
-from drachma.values import semver
+from drachma.values import quantity, semver
 
 AttributeValue = bool | int | str | semver.SemVer
+
+Amount = str | int
+"""A quantity by its text, or a whole number."""
+
+
+def amount(value: Amount) -> quantity.Quantity:
+    """The quantity."""
+    return quantity.Quantity.parse(str(value))
 
 
 def attribute(value: AttributeValue | list[AttributeValue]) -> resourceslice.DeviceAttribute:
@@ -62,15 +75,49 @@ class DeviceBuilder:
         """With one more attribute, whose name may have a domain."""
         return self._with(attributes={**self._device.attributes, name: attribute(value)})
 
-    def capacity(self, name: str, value: builder.Amount, *, default: builder.Amount | None = None) -> Self:
+    def capacity(self, name: str, value: Amount, *, default: Amount | None = None) -> Self:
         """With one more capacity; with a default, one that requests may share."""
-        policy = None if default is None else resourceslice.CapacityRequestPolicy(default=builder.amount(default))
-        entry = resourceslice.DeviceCapacity(value=builder.amount(value), request_policy=policy)
-        return self._with(capacity={**self._device.capacity, name: entry})
+        policy = None if default is None else resourceslice.CapacityRequestPolicy(default=amount(default))
+        return self._with_capacity(name, value, policy)
 
-    def consumes(self, counter_set: str, **counters: builder.Amount) -> Self:
+    def consumable(
+        self,
+        name: str,
+        value: Amount,
+        *,
+        default: Amount,
+        least: Amount,
+        most: Amount | None = None,
+        step: Amount | None = None,
+    ) -> Self:
+        """With a capacity that claims share: each gets what it asks for, within bounds, in whole steps."""
+        bounds = resourceslice.CapacityRequestPolicyRange(
+            min=amount(least),
+            max=None if most is None else amount(most),
+            step=None if step is None else amount(step),
+        )
+        policy = resourceslice.CapacityRequestPolicy(default=amount(default), valid_range=bounds)
+        return self._with_capacity(name, value, policy)
+
+    def choosable(self, name: str, value: Amount, *, default: Amount, values: tuple[Amount, ...]) -> Self:
+        """With a capacity that claims share: each gets one of these amounts, the next larger one it asks for."""
+        policy = resourceslice.CapacityRequestPolicy(default=amount(default), valid_values=tuple(map(amount, values)))
+        return self._with_capacity(name, value, policy)
+
+    def stands_for(self, resource: str, *, capacity: str | None = None, multiplier: Amount = 1) -> Self:
+        """Is so much of a resource of the node (KEP-5517): of each unit of a capacity, or the device as a whole."""
+        factor = amount(multiplier)
+        mapping = (
+            nodeallocatable.NodeAllocatableMapping(device_multiplier=factor)
+            if capacity is None
+            else nodeallocatable.NodeAllocatableMapping(capacity_key=capacity, capacity_multiplier=factor)
+        )
+        entry = nodeallocatable.NodeAllocatableResource(mapping=mapping)
+        return self._with(node_allocatable_resources={**self._device.node_allocatable_resources, resource: entry})
+
+    def consumes(self, counter_set: str, **counters: Amount) -> Self:
         """Takes this much from a counter set when allocated."""
-        taken = {name: resourceslice.Counter(value=builder.amount(value)) for name, value in counters.items()}
+        taken = {name: resourceslice.Counter(value=amount(value)) for name, value in counters.items()}
         entry = resourceslice.DeviceCounterConsumption(counter_set=counter_set, counters=taken)
         return self._with(consumes_counters=(*self._device.consumes_counters, entry))
 
@@ -94,6 +141,10 @@ class DeviceBuilder:
     def binding(self, *conditions: str, failures: tuple[str, ...] = ABSENT_TUPLE) -> Self:
         """Pods wait for these conditions before they are bound."""
         return self._with(binding_conditions=conditions, binding_failure_conditions=failures)
+
+    def _with_capacity(self, name: str, value: Amount, policy: resourceslice.CapacityRequestPolicy | None) -> Self:
+        entry = resourceslice.DeviceCapacity(value=amount(value), request_policy=policy)
+        return self._with(capacity={**self._device.capacity, name: entry})
 
     def _with(self, **changes: object) -> Self:
         return type(self)(structs.replace(self._device, **changes))

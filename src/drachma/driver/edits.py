@@ -1,0 +1,45 @@
+"""What a container gets with a device: variables, device nodes, mounts, as CDI has them."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from drachma.nodewire.cdi import spec
+
+Edits: TypeAlias = spec.ContainerEdits
+
+
+def edits(
+    *,
+    env: Mapping[str, str] | None = None,
+    device_nodes: Iterable[str | spec.DeviceNode] = (),
+    mounts: Mapping[str, str] | Iterable[spec.Mount] = (),
+) -> Edits:
+    """Edits in short: variables by name, device nodes by path, read-only mounts from host paths to container paths.
+
+    All that CDI can say is in ``drachma.nodewire.cdi.spec``; edits can be added up.
+    """
+    bound = (
+        [
+            spec.Mount(host_path=host, container_path=container, options=("ro", "nosuid", "nodev", "bind"))
+            for host, container in mounts.items()
+        ]
+        if isinstance(mounts, Mapping)
+        else mounts
+    )
+    return Edits(
+        env=tuple(f"{name}={value}" for name, value in (env or {}).items()),
+        device_nodes=tuple(spec.DeviceNode(path=each) if isinstance(each, str) else each for each in device_nodes),
+        mounts=tuple(bound),
+    )
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a device where edits alone do not say it: what containers can read about it, too."""
+
+    edits: Edits = spec.NO_EDITS
+    attributes: Mapping[str, bool | int | str] = {}
+    """What is told about it in the container's metadata file."""
+    network_data: Mapping[str, object] | None = None
+    """Of a network device ``interfaceName``, ``ips`` and ``hardwareAddress``."""

@@ -1,0 +1,227 @@
+"""One running driver: its sockets, its slices, its checkpoint, and what it tells about itself.
+
+A node's instance serves a node agent and publishes the node's pools; a controller, of which there is one in a cluster,
+publishes the pools that belong to no node. Whoever makes one brings the client; the command line and tests do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pathlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import resourceclaim
+from drachma.client import backoff
+from drachma.driver.driver import Driver
+from drachma.driver.plugin import socketnames
+from drachma.driver.plugin.calls import Calls
+from drachma.driver.plugin.serialization import Serialization
+from drachma.driver.plugin.server import Endpoints, Offer, PluginServer
+from drachma.driver.pool import Pool
+from drachma.driver.preparing.checkpoint import Checkpoint
+from drachma.driver.preparing.claimfiles import ClaimFiles
+from drachma.driver.preparing.preparer import BOUNDS, Preparer
+from drachma.driver.publishing import plan, splitting
+from drachma.driver.publishing.layout import Owner
+from drachma.driver.publishing.publisher import Problem, Publisher
+from drachma.runtime import Surroundings, measures
+from drachma.validation import formats
+from drachma.validation.path import Path
+
+_log = logging.getLogger(__name__)
+
+_GRACE_SECONDS: Final = 30.0
+"""How long calls under way may take when a driver is told to stop."""
+
+_PAUSES: Final = backoff.Backoff(initial=1.0, maximum=60.0)
+"""Before a driver that could not say what it has is asked again."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where on a machine a driver lives: ``plugins`` is its own directory, the other two are for all drivers."""
+
+    node: str
+    plugins: pathlib.Path
+    registry: pathlib.Path
+    cdi: pathlib.Path
+    pod_uid: str = ""
+    """Set where two instances may run side by side: sockets are named after it, and they agree by a lock."""
+    boot_id_file: pathlib.Path = pathlib.Path("/proc/sys/kernel/random/boot_id")
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The sockets of the driver after whom the own directory is named."""
+        driver = self.plugins.name
+        name = (
+            socketnames.rolling_registration(self.registry, driver, pod_uid=self.pod_uid)
+            if self.pod_uid
+            else socketnames.registration(driver)
+        )
+        return Endpoints(dra=self.plugins / socketnames.dra(self.pod_uid), registration=self.registry / name)
+
+
+def check_name(name: str) -> None:
+    """Refuses a name that no driver can have with a DriverError."""
+    for problem in formats.driver_name(name, Path("name")):
+        raise errors.DriverError(f"driver {name!r}: {problem.body}")
+
+
+class NodeInstance:
+    """A driver on a node."""
+
+    def __init__(self, driver: Driver, around: Surroundings, *, place: Place) -> None:
+        check_name(driver.name)
+        self._driver: Final = driver
+        self._around: Final = around
+        owner = Owner(name=place.node)
+        self._publishing: Final = _Publishing(driver.name, around, ask=driver.pools, owner=owner)
+        lock_path = place.plugins / "serialize.lock" if place.pod_uid else None
+        lock = Serialization(lock_path, time=around.clock)
+        is_serial = driver.concurrency == 1
+        self._preparer: Final = Preparer(
+            driver,
+            checkpoint=Checkpoint(place.plugins),
+            files=ClaimFiles(driver.name, cdi=place.cdi, data=place.plugins, has_metadata=driver.writes_metadata),
+            lock=None if is_serial else lock,
+            boot_id=place.boot_id_file.read_text(encoding="utf-8").strip(),
+            durations=measures.Histograms(
+                "drachma_driver_operation_duration_seconds",
+                "How long claims took.",
+                ("operation", "is_error"),
+                bounds=BOUNDS,
+                into=around.registry,
+            ),
+            time=around.clock,
+        )
+        self._server: Final = PluginServer(
+            driver.name,
+            Calls(self._preparer, self._claim, serialized=lock if is_serial else None),
+            endpoints=place.endpoints,
+            offer=Offer(health=driver.has_health()),
+        )
+        driver.attach(place.node, self._changed)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether other clients can see the driver's slices."""
+        return self._publishing.is_visible
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether a node agent has taken the driver."""
+        return self._server.is_registered
+
+    async def wait_ready(self) -> None:
+        """Returns once it is ready."""
+        await self._publishing.wait_visible()
+
+    async def run(self) -> None:
+        """Runs until cancelled; the informers run already. Slices stay: others may take over, or the agent cleans up.
+
+        Raises:
+            errors.DriverError: a socket cannot be made.
+        """
+        await self._driver.start()
+        try:
+            try:
+                await self._server.start()
+                await self._publishing.run()
+            finally:
+                await self._server.stop(grace_seconds=_GRACE_SECONDS)
+        finally:
+            await self._driver.stop()
+
+    def _changed(self) -> None:
+        self._publishing.changed()
+        self._preparer.changed()
+
+    async def _claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
+        return await self._around.client.get(resourceclaim.ResourceClaim, name, namespace=namespace)
+
+
+class ControllerInstance:
+    """A driver's pools that belong to no node."""
+
+    def __init__(self, driver: Driver, around: Surroundings) -> None:
+        check_name(driver.name)
+        self._driver: Final = driver
+        self._publishing: Final = _Publishing(driver.name, around, ask=driver.network_pools, owner=None)
+        driver.attach("", self._publishing.changed)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether other clients can see the driver's slices."""
+        return self._publishing.is_visible
+
+    async def run(self) -> None:
+        """Runs until cancelled; the informers run already."""
+        await self._driver.start()
+        try:
+            await self._publishing.run()
+        finally:
+            await self._driver.stop()
+
+
+class _Publishing:
+    """Asks a driver what it has, whenever it says that this changed, and has it published."""
+
+    def __init__(
+        self,
+        driver: str,
+        around: Surroundings,
+        *,
+        ask: Callable[[], Awaitable[Iterable[Pool]]],
+        owner: Owner | None,
+    ) -> None:
+        self._name: Final = driver
+        self._identity: Final = plan.Identity(driver, owner)
+        self._clock: Final = around.clock
+        self._ask: Final = ask
+        self._publisher: Final = Publisher(around, driver, owner=owner, told=_tell)
+        self._pauses: Final = backoff.Pauses(_PAUSES, around.chance)
+        self._news: Final = asyncio.Event()
+        self._news.set()
+
+    def changed(self) -> None:
+        self._news.set()
+
+    @property
+    def is_visible(self) -> bool:
+        return not self._news.is_set() and self._publisher.is_visible
+
+    async def wait_visible(self) -> None:
+        await self._publisher.wait_visible()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._publisher.run(), name=f"slices of {self._name}")
+            group.create_task(self._follow(), name=f"pools of {self._name}")
+
+    async def _follow(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            try:
+                pools = await self._ask()
+                layouts = splitting.layouts(self._identity, pools, now=self._clock.utc())
+            except Exception as error:
+                # What is published stays as it is: a driver that cannot look has not lost its devices.
+                is_known = isinstance(error, errors.DrachmaError)
+                _log.error("driver %s: pools: %s", self._name, error, exc_info=None if is_known else error)
+                self._news.set()
+                await self._clock.sleep(self._pauses.next())
+                continue
+            self._pauses.reset()
+            self._publisher.publish(layouts)
+
+
+def _tell(problem: Problem) -> None:
+    if isinstance(problem.error, errors.DroppedFieldsError):
+        _log.error("%s", problem, extra={"features": problem.error.features})
+    else:
+        _log.warning("%s", problem)

@@ -1,0 +1,48 @@
+"""What a driver's process tells over HTTP: that it lives, whether it is ready, and its metrics."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
+
+import prometheus_client
+from aiohttp import web
+
+from drachma import errors
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    port: int, *, is_ready: Callable[[], bool], registry: prometheus_client.CollectorRegistry
+) -> AsyncIterator[int]:
+    """``/healthz``, ``/readyz`` and ``/metrics`` on a port of all addresses; any free one for 0. Yields the port.
+
+    Raises:
+        errors.DriverError: the port cannot be had.
+    """
+
+    async def healthz(_request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def readyz(_request: web.Request) -> web.Response:
+        if is_ready():
+            return web.Response(text="ok")
+        return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="slices are not visible yet")
+
+    async def metrics(_request: web.Request) -> web.Response:
+        content = prometheus_client.generate_latest(registry)
+        return web.Response(body=content, headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST})
+
+    application = web.Application()
+    application.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, port=port).start()
+        except OSError as error:
+            raise errors.DriverError(f"port {port}: {error.strerror or error}") from error
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()

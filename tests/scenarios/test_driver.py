@@ -1,0 +1,129 @@
+"""A driver on a node: what others see of it, from its start to its end."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+
+import grpc
+import grpc.aio
+import pytest
+
+from drachma import driver
+from drachma.api import resourceslice
+from drachma.nodewire.rpc import services
+from tests.scenarios import drivers
+
+PREPARE, UNPREPARE = "NodePrepareResources", "NodeUnprepareResources"
+
+
+class Gpus(driver.Driver):
+    name = "gpu.example.com"
+
+    def __init__(self, count: int = 2) -> None:
+        super().__init__()
+        self.count = count
+        self.calls: list[str] = []
+        self.is_healthy = True
+
+    async def pools(self) -> Iterable[driver.Pool]:
+        return [driver.pool(self.node, [driver.device(f"gpu-{number}") for number in range(self.count)])]
+
+    async def prepare(self, claim: driver.Claim) -> Mapping[driver.AllocatedDevice, driver.Edits]:
+        self.calls.append(f"prepare {claim}")
+        return {device: driver.edits(env={"GPU": device.name}) for device in claim.devices}
+
+    async def unprepare(self, reference: driver.ClaimReference) -> None:
+        self.calls.append(f"unprepare {reference}")
+
+    async def health(self) -> Iterable[driver.Health]:
+        status = driver.Status.HEALTHY if self.is_healthy else driver.Status.UNHEALTHY
+        return [driver.Health(pool=self.node, device="gpu-0", status=status)]
+
+
+async def test_slices_are_there_when_it_is_ready_and_stay_when_it_stops() -> None:
+    async with drivers.machine() as machine:
+        async with machine.running(Gpus(130)):
+            slices = await machine.slices()
+            assert [len(each.spec.devices) for each in slices] == [128, 2]
+            assert {each.spec.node_name for each in slices} == {"worker"}
+            assert {each.metadata.owner_references[0].kind for each in slices} == {"Node"}
+        assert len(await machine.slices()) == 2
+        place = machine.place(Gpus)
+        assert not place.endpoints.dra.exists()
+        assert not place.endpoints.registration.exists()
+
+
+async def test_changed_publishes_what_is_there_now() -> None:
+    async with drivers.machine() as machine:
+        made = Gpus(2)
+        async with machine.running(made) as instance:
+            made.count = 3
+            made.changed()
+            assert not instance.is_ready
+            await asyncio.wait_for(_until_devices(machine, 3), drivers.WAIT_SECONDS)
+
+
+async def test_slices_that_somebody_deletes_come_back() -> None:
+    async with drivers.machine() as machine, machine.running(Gpus(2)) as instance:
+        (before,) = await machine.slices()
+        await machine.client.delete(resourceslice.ResourceSlice, before.metadata.name)
+        await asyncio.wait_for(_until_devices(machine, 2), drivers.WAIT_SECONDS)
+        await asyncio.wait_for(instance.wait_ready(), drivers.WAIT_SECONDS)
+
+
+async def _until_devices(machine: drivers.Machine, count: int) -> None:
+    while sum(len(each.spec.devices) for each in await machine.slices()) != count:
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+async def test_a_claim_from_prepare_to_unprepare(version: int) -> None:
+    async with drivers.machine() as machine:
+        claim = await drivers.allocated(machine.client, "c", of=Gpus.name, devices=["gpu-1"])
+        asked = drivers.reference(claim)
+        made = Gpus()
+        async with machine.running(made):
+            for _ in range(2):
+                answers = await machine.call(Gpus, PREPARE, asked, version=version)
+                (device,) = answers[claim.metadata.uid].devices
+                assert (device.pool_name, device.device_name) == ("worker", "gpu-1")
+            (file,) = (machine.folder / "c").iterdir()
+            spec = json.loads(file.read_text())
+            assert spec["devices"][0]["containerEdits"] == {"env": ["GPU=gpu-1"]}
+            assert list(device.cdi_device_ids) == [f"{spec['kind']}={spec['devices'][0]['name']}"]
+            for _ in range(2):
+                answers = await machine.call(Gpus, UNPREPARE, asked, version=version)
+                assert answers[claim.metadata.uid].error == ""
+            assert not list((machine.folder / "c").iterdir())
+        assert made.calls == ["prepare default/c", "unprepare default/c"]
+
+
+async def test_health_is_told_and_told_again() -> None:
+    async with drivers.machine() as machine:
+        made = Gpus()
+        async with machine.running(made):
+            path = machine.place(Gpus).endpoints.dra
+            async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
+                (method,) = services.HEALTH[0].methods
+                reports = services.stream(channel, services.HEALTH[0], method.name, method.request())
+                assert [each.health for each in (await reports.read()).devices] == [1]
+                made.is_healthy = False
+                made.changed()
+                assert [each.health for each in (await reports.read()).devices] == [2]
+
+
+async def test_a_driver_that_cannot_look_keeps_its_slices() -> None:
+    class Shaky(Gpus):
+        async def pools(self) -> Iterable[driver.Pool]:
+            if self.count < 0:
+                raise RuntimeError("cannot look")
+            return await super().pools()
+
+    async with drivers.machine() as machine:
+        made = Shaky(2)
+        async with machine.running(made) as instance:
+            made.count = -1
+            made.changed()
+            await asyncio.sleep(0.05)
+            assert not instance.is_ready
+            assert [len(each.spec.devices) for each in await machine.slices()] == [2]
