@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 
 from drachma import errors
-from drachma.api import meta, pod, resourceclaim
+from drachma.api import manifest, meta, pod, resourceclaim
 from drachma.claims import conditions, wellknown
 from drachma.client import Client, Selection, patches, target
 
@@ -27,6 +27,18 @@ class ClusterView:
         if status is not None and status != type(status)():
             return await self.patch_status(created, status)
         return created
+
+    async def apply(self, *manifests: str) -> None:
+        """Creates what manifests say, in the namespace "default" where they name none, with its status."""
+        resources = {each.kind: each for each in await self.client.resources()}
+        for document in [each.content for text in manifests for each in manifest.read(text)]:
+            kind = resources[document["kind"]]
+            metadata = {"namespace": "default", **document["metadata"]} if kind.namespaced else document["metadata"]
+            made = await self.client.create_document(kind, {**document, "metadata": metadata})
+            if "status" in document:
+                patch = patches.merge({"status": document["status"]})
+                name, place = made["metadata"]["name"], metadata.get("namespace", "")
+                await self.client.patch(kind, name, patch=patch, namespace=place, subresource="status")
 
     async def patch_status(self, known: ObjectT, content: Any) -> ObjectT:
         """Merges content into the status of an object."""

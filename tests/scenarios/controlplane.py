@@ -10,8 +10,8 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from drachma.api import event, manifest, resourceclaim
-from drachma.client import Client, patches, target
+from drachma.api import event, resourceclaim
+from drachma.client import Client, target
 from drachma.process import components, embedded
 from drachma.runtime import Surroundings
 from drachma.scheduler import Settings
@@ -103,17 +103,8 @@ class ControlPlane(clusterview.ClusterView):
         return await self.create_with_status(made.build() if hasattr(made, "build") else made)
 
     async def apply(self, *manifests: str) -> None:
-        """Creates what manifests say, in the namespace "default" where they name none, with its status."""
-        resources = {each.kind: each for each in await self.client.resources()}
-        for document in [each.content for text in manifests for each in manifest.read(text)]:
-            kind = resources[document["kind"]]
-            place = "default" if kind.namespaced else ""
-            metadata = {"namespace": place, **document["metadata"]} if place else document["metadata"]
-            made = await self.client.create_document(kind, {**document, "metadata": metadata})
-            if "status" in document:
-                patch = patches.merge({"status": document["status"]})
-                name = made["metadata"]["name"]
-                await self.client.patch(kind, name, patch=patch, namespace=place, subresource="status")
+        """Creates what manifests say, and lets everything come to rest."""
+        await super().apply(*manifests)
         await self.settle()
 
     async def delete(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> None:

@@ -15,7 +15,7 @@ import yaml
 
 START_SECONDS = 60.0
 
-_DRACHMA = (sys.executable, "-c", "from drachma import cli; cli.main()")
+DRACHMA = (sys.executable, "-c", "from drachma import cli; cli.main()")
 
 _ALONE = ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",)
 """For a server without controllers: nobody makes the accounts that pods run as."""
@@ -57,7 +57,7 @@ def start(
         options = _ALONE if command_name == "apiserver" else ()
     own = ("--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig))
     process = subprocess.Popen(
-        [*_DRACHMA, command_name, *own, *options],
+        [*DRACHMA, command_name, *own, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -88,7 +88,7 @@ def running(
 async def command(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """A command with its arguments, and what it logs in a pipe; ended in the end whatever happens."""
     started = await asyncio.create_subprocess_exec(
-        *_DRACHMA, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        *DRACHMA, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
     try:
         yield started

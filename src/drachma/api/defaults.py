@@ -14,6 +14,8 @@ from msgspec import inspect, structs
 
 from drachma.api import devices, devicetaintrule, meta, resourceclaim, resourceclaimtemplate, resourceslice
 from drachma.api.struct import Struct, canonical_zero, is_absent
+from drachma.api.v1alpha2 import resourceclaim as alpha_claim
+from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
 from drachma.values import quantity
 
 EXACT_COUNT: Final = "ExactCount"
@@ -48,6 +50,11 @@ def apply(given: _ObjectT, *, now: datetime) -> _ObjectT:
         case devicetaintrule.DeviceTaintRule():
             taint = _taint(given.spec.taint, now)
             defaulted = structs.replace(given, spec=structs.replace(given.spec, taint=taint))
+        case alpha_claim.ResourceClaim():
+            defaulted = structs.replace(given, spec=_alpha_spec(given.spec))
+        case alpha_template.ResourceClaimTemplate():
+            alpha_spec = structs.replace(given.spec, spec=_alpha_spec(given.spec.spec))
+            defaulted = structs.replace(given, spec=alpha_spec)
     return defaulted  # type: ignore[return-value]
 
 
@@ -72,6 +79,11 @@ def _claim_spec(spec: resourceclaim.ResourceClaimSpec) -> resourceclaim.Resource
         for request in spec.devices.requests
     )
     return structs.replace(spec, devices=structs.replace(spec.devices, requests=requests))
+
+
+def _alpha_spec(spec: alpha_claim.ResourceClaimSpec) -> alpha_claim.ResourceClaimSpec:
+    mode = spec.allocation_mode or alpha_claim.WAIT_FOR_FIRST_CONSUMER
+    return structs.replace(spec, allocation_mode=mode)
 
 
 def _claim_status(status: resourceclaim.ResourceClaimStatus) -> resourceclaim.ResourceClaimStatus:

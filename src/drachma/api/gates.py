@@ -44,6 +44,8 @@ class Gate(enum.StrEnum):
     NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
     ACCOUNTING_POLICIES = "DrachmaAccountingPolicies"
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
+    FIRST_ALPHA = "DrachmaFirstAlpha"
+    """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, beside v1."""
 
 
 NOT_IMPLEMENTED: Final = frozenset(
@@ -51,7 +53,7 @@ NOT_IMPLEMENTED: Final = frozenset(
 )
 """Gates whose names are accepted and which change nothing: what they are about is stored, or does not exist here."""
 
-OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES})
+OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.FIRST_ALPHA})
 """Gates that upstream does not have; off unless they are switched on."""
 
 _BOOLEANS: Final = {
@@ -83,8 +85,11 @@ class Gates(msgspec.Struct, frozen=True):
         return Gates(frozenset(enabled))
 
     @classmethod
-    def parse(cls, text: str) -> Gates:
-        """The gates that ``Name=true,Other=false`` leaves on; InvalidValueError names what cannot be read."""
+    def parse(cls, text: str, *, base: Gates | None = None) -> Gates:
+        """The gates that ``Name=true,Other=false`` leaves on, of those that are on otherwise or of others.
+
+        An InvalidValueError names what cannot be read.
+        """
         settings: dict[str, bool] = {}
         for entry in filter(None, map(str.strip, text.split(","))):
             name, separator, value = entry.partition("=")
@@ -93,7 +98,7 @@ class Gates(msgspec.Struct, frozen=True):
             if value.strip() not in _BOOLEANS:
                 raise errors.InvalidValueError(f"feature gates {text!r}: invalid value of {entry}: not a boolean")
             settings[name.strip()] = _BOOLEANS[value.strip()]
-        return cls().switched(settings)
+        return (base or cls()).switched(settings)
 
 
 def _find(name: str) -> Gate:
@@ -104,4 +109,7 @@ def _find(name: str) -> Gate:
 
 
 ALL: Final = Gates()
-"""Everything that drachma implements."""
+"""Everything of upstream's that drachma implements."""
+
+SERVED: Final = ALL.switched({Gate.FIRST_ALPHA: True})
+"""What drachma's own API server serves unless it is told otherwise."""

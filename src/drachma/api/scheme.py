@@ -10,6 +10,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import (
+    certificatesigningrequest,
     clusterrole,
     configmap,
     controllerrevision,
@@ -40,6 +41,11 @@ from drachma.api import (
     v1beta1,
     validatingadmissionpolicy,
 )
+from drachma.api.v1alpha2 import parameters as alpha_parameters
+from drachma.api.v1alpha2 import resourceclaim as alpha_claim
+from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
+from drachma.api.v1alpha2 import resourceclass as alpha_class
+from drachma.api.v1alpha2 import resourceslice as alpha_slice
 
 RESOURCE_GROUP: Final = "resource.k8s.io"
 
@@ -70,6 +76,24 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _VERSIONS = ("v1", "v1beta2", "v1beta1", "v1alpha3")
+
+
+def _first_alpha(model: type[meta.Object], plural: str, *, namespaced: bool) -> Kind:
+    versions = ("v1alpha2",)
+    return Kind(
+        group=RESOURCE_GROUP, model=model, plural=plural, versions=versions, namespaced=namespaced, complete=True
+    )
+
+
+_FIRST_ALPHA = (
+    _first_alpha(alpha_class.ResourceClass, "resourceclasses", namespaced=False),
+    _first_alpha(alpha_claim.ResourceClaim, "resourceclaims", namespaced=True),
+    _first_alpha(alpha_template.ResourceClaimTemplate, "resourceclaimtemplates", namespaced=True),
+    _first_alpha(alpha_parameters.ResourceClaimParameters, "resourceclaimparameters", namespaced=True),
+    _first_alpha(alpha_parameters.ResourceClassParameters, "resourceclassparameters", namespaced=False),
+    _first_alpha(alpha_slice.NodeResourceSlice, "noderesourceslices", namespaced=False),
+    _first_alpha(alpha_slice.ResourceSlice, "resourceslices", namespaced=False),
+)
 
 KINDS: Final[tuple[Kind, ...]] = (
     Kind(
@@ -113,6 +137,7 @@ KINDS: Final[tuple[Kind, ...]] = (
         namespaced=False,
         complete=True,
     ),
+    *_FIRST_ALPHA,
     Kind(group="", model=pod.Pod, plural="pods"),
     Kind(group="", model=node.Node, plural="nodes", namespaced=False),
     Kind(group="", model=namespace.Namespace, plural="namespaces", namespaced=False),
@@ -135,6 +160,12 @@ KINDS: Final[tuple[Kind, ...]] = (
         group="admissionregistration.k8s.io",
         model=validatingadmissionpolicy.ValidatingAdmissionPolicy,
         plural="validatingadmissionpolicies",
+        namespaced=False,
+    ),
+    Kind(
+        group="certificates.k8s.io",
+        model=certificatesigningrequest.CertificateSigningRequest,
+        plural="certificatesigningrequests",
         namespaced=False,
     ),
     Kind(group="policy", model=poddisruptionbudget.PodDisruptionBudget, plural="poddisruptionbudgets"),

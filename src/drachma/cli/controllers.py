@@ -30,6 +30,11 @@ def controllers(
         pathlib.Path | None,
         typer.Option(help="The key that signs tokens for secrets; without it, secrets are not filled with tokens."),
     ] = None,
+    cluster_signing_cert_file: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="The authority that signs certificates; without it, requests for them are not signed."),
+    ] = None,
+    cluster_signing_key_file: Annotated[pathlib.Path | None, typer.Option(help="Its key.")] = None,
     leader_elect: options.LeaderElect = True,
     lease_name: options.LeaseName = "kube-controller-manager",
     lease_namespace: options.LeaseNamespace = "kube-system",
@@ -46,6 +51,12 @@ def controllers(
     if not chosen:
         raise errors.InvalidValueError(f"controllers {which!r}: that is none")
 
+    if (cluster_signing_cert_file is None) != (cluster_signing_key_file is None):
+        raise errors.InvalidValueError("--cluster-signing-cert-file and --cluster-signing-key-file go together")
+    signing = None
+    if cluster_signing_cert_file is not None and cluster_signing_key_file is not None:
+        signing = cluster_signing_cert_file, cluster_signing_key_file
+
     def build(surroundings: Surroundings) -> components.Run:
         # As upstream: who waits for the lease watches nothing.
         return lambda: components.controllers(surroundings, chosen)()
@@ -56,7 +67,7 @@ def controllers(
         standalone.Options(
             access=access,
             credentials=accountcredentials.load(
-                access, authority_file=root_ca_file, key_file=service_account_private_key_file
+                access, authority_file=root_ca_file, key_file=service_account_private_key_file, signing=signing
             ),
             manager="drachma-controllers",
             gates=enabled,

@@ -56,6 +56,14 @@ ServiceAccountIssuer: TypeAlias = Annotated[
 ApiAudiences: TypeAlias = Annotated[
     str, typer.Option(help="Whom tokens must be meant for, comma between; the issuers.")
 ]
+EnableBootstrapTokenAuth: TypeAlias = Annotated[
+    bool,
+    typer.Option("--enable-bootstrap-token-auth", help="Let in by the tokens that secrets in kube-system hold."),
+]
+BootstrapKubeconfigOut: TypeAlias = Annotated[
+    pathlib.Path | None,
+    typer.Option(help="Where to write a kubeconfig by which kubelets come in and get certificates; good for a day."),
+]
 AuthorizationMode: TypeAlias = Annotated[
     str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow, Node, RBAC.")
 ]

@@ -26,6 +26,7 @@ class _Resource(_Part, frozen=True, kw_only=True):
     kind: str
     namespaced: bool
     verbs: tuple[str, ...] = ()
+    storage_version_hash: str = ""
 
 
 class _ResourceList(_Part, frozen=True, kw_only=True):
@@ -86,7 +87,8 @@ class Discovery:
         core = await self._ask("/api", _CoreVersions)
         groups = [_Group(name="", versions=tuple(_Version(version=version) for version in core.versions))]
         groups += (await self._ask("/apis", _GroupList)).groups
-        targets: dict[tuple[str, str], target.Target[meta.Object]] = {}
+        # Versions of one resource are stored as one. A name may also stand for different things in two versions.
+        targets: dict[tuple[str, str, str], target.Target[meta.Object]] = {}
         async with self._lock:
             self._served.clear()
             for group in groups:
@@ -94,9 +96,8 @@ class Discovery:
                 for version in sorted(group.versions, key=lambda each: each != group.preferred_version):
                     for resource in await self._resources(group.name, version.version):
                         if "/" not in resource.name and _NEEDED.issubset(resource.verbs):
-                            targets.setdefault(
-                                (group.name, resource.name), _target(group.name, version.version, resource)
-                            )
+                            key = (group.name, resource.name, resource.storage_version_hash)
+                            targets.setdefault(key, _target(group.name, version.version, resource))
         return tuple(targets.values())
 
     async def openapi(self, group: str, version: str) -> dict[str, Any] | None:

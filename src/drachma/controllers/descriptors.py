@@ -9,6 +9,8 @@ from typing import Final, NamedTuple, TypeAlias
 from drachma import errors
 from drachma.api import gates as features
 from drachma.controllers import (
+    bootstraptokens,
+    certificates,
     clusterroleaggregation,
     deployment,
     devicetaints,
@@ -34,6 +36,7 @@ Make: TypeAlias = Callable[[Surroundings], controller.Controller]
 
 _SYSTEM: Final = "system:"
 _ACCOUNTS: Final = "system:serviceaccount:kube-system:"
+_CERTIFICATES: Final = "certificate-controller"
 
 
 class Descriptor(NamedTuple):
@@ -57,6 +60,14 @@ class Descriptor(NamedTuple):
 
 
 ALL: Final = (
+    Descriptor("certificatesigningrequest-approving-controller", certificates.RequestApproval, account=_CERTIFICATES),
+    Descriptor("certificatesigningrequest-cleaner-controller", certificates.RequestCleaning, account=_CERTIFICATES),
+    Descriptor(
+        "certificatesigningrequest-signing-controller",
+        certificates.RequestSigning,
+        account=_CERTIFICATES,
+        is_possible=lambda surroundings: surroundings.credentials.signing is not None,
+    ),
     Descriptor("clusterrole-aggregation-controller", clusterroleaggregation.ClusterRoleAggregation),
     Descriptor("deployment-controller", deployment.DeploymentController),
     Descriptor("device-taint-eviction-controller", devicetaints.DeviceTaintEviction, gate=features.Gate.DEVICE_TAINTS),
@@ -91,6 +102,7 @@ ALL: Final = (
     ),
     Descriptor("statefulset-controller", statefulset.StatefulSetController),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction, account="node-controller"),
+    Descriptor("token-cleaner-controller", bootstraptokens.TokenCleaner, account="token-cleaner"),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),
     Descriptor("ttl-controller", nodettl.NodeTimeToLive),
     Descriptor("validatingadmissionpolicy-status-controller", validatingadmissionpolicy.PolicyStatusController),

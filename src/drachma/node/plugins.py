@@ -14,7 +14,7 @@ from typing import Final
 from drachma.api import node, resourceslice
 from drachma.client import Client, Selection
 from drachma.node import drivers, health, healthwatch, nodemetrics, registration, sliceremoval
-from drachma.runtime import clock, controller
+from drachma.runtime import clock
 
 
 class Plugins:
@@ -48,9 +48,13 @@ class Plugins:
         return self._drivers.get(driver)
 
     async def run(self, _owner: node.Node) -> None:
-        """Looks after drivers until cancelled; slices are theirs, and those of before are removed first."""
+        """Looks after drivers until cancelled.
+
+        Slices of before are removed first: a driver that publishes when it is registered loses nothing.
+        """
         try:
-            await controller.together(self._remove_slices(), self._registration.run())
+            await self._remove_slices()
+            await self._registration.run()
         finally:
             await self._watch.close()
             await self._drivers.close()

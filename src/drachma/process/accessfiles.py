@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from drachma import errors
-from drachma.server.access import accounttokens, authentication, signingkeys, tokenfile
+from drachma.server.access import accounttokens, authentication, bootstraptokens, signingkeys, tokenfile
 from drachma.server.access.access import Access
 from drachma.server.authorisers import modes
 from drachma.server.reads.reader import Reader
@@ -28,6 +28,7 @@ class AccessOptions(msgspec.Struct, frozen=True, kw_only=True):
     service_account_signing_key_file: pathlib.Path | None = None
     service_account_issuers: tuple[str, ...] = ()
     api_audiences: tuple[str, ...] = ()
+    is_open_to_bootstrap_tokens: bool = False
     authorization_modes: tuple[str, ...] = (modes.NODE, modes.ROLE_BASED)
 
 
@@ -70,8 +71,9 @@ def load(
     # Where everybody may do everything, nobody is let in without credentials but for health and the version.
     is_open = modes.ALWAYS_ALLOW in options.authorization_modes
     anonymous_paths = authentication.OPEN_PATHS if is_open else None
+    bootstrap = bootstraptokens.BootstrapTokens(store, clock=utc) if options.is_open_to_bootstrap_tokens else None
     return Access(
-        authenticator=authentication.Authenticator(users, issuer, anonymous_paths=anonymous_paths),
+        authenticator=authentication.Authenticator(users, issuer, anonymous_paths=anonymous_paths, bootstrap=bootstrap),
         authoriser=modes.make(store, options.authorization_modes),
         issuer=issuer,
     )

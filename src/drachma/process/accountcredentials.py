@@ -1,19 +1,25 @@
-"""What a process has to give to pods: the API server's authority, and tokens of service accounts for secrets."""
+"""What a process has to give: the API server's authority, tokens of service accounts for secrets, certificates."""
 
 import pathlib
 
 from drachma import errors
 from drachma.client import access
-from drachma.runtime import Credentials
+from drachma.runtime import Credentials, KeyPair
 from drachma.runtime.surroundings import Mint
 from drachma.server.access import accounttokens, signingkeys
 from drachma.server.access.accounts import Reference
 
 
 def load(
-    reached: access.Access, *, authority_file: pathlib.Path | None = None, key_file: pathlib.Path | None = None
+    reached: access.Access,
+    *,
+    authority_file: pathlib.Path | None = None,
+    key_file: pathlib.Path | None = None,
+    signing: tuple[pathlib.Path, pathlib.Path] | None = None,
 ) -> Credentials:
     """Those of controllers on their own: an authority as given, or the one by which they know the API server.
+
+    ``signing`` has the files of the authority that signs certificates, and of its key.
 
     Raises:
         errors.RefusedFileError: a file cannot be read.
@@ -23,9 +29,20 @@ def load(
         text = authority.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise errors.RefusedFileError(f"authority {authority_file}: cannot be read: {error}") from error
+    pair = _read_pair(*signing) if signing is not None else None
     if key_file is None:
-        return Credentials(text)
-    return Credentials(text, mint(accounttokens.Signer(signingkeys.of(signingkeys.load_private(key_file)))))
+        return Credentials(text, signing=pair)
+    signer = accounttokens.Signer(signingkeys.of(signingkeys.load_private(key_file)))
+    return Credentials(text, mint(signer), pair)
+
+
+def _read_pair(certificate: pathlib.Path, key: pathlib.Path) -> KeyPair:
+    try:
+        return KeyPair(certificate.read_bytes(), key.read_bytes())
+    except OSError as error:
+        raise errors.RefusedFileError(
+            f"signing authority {error.filename}: cannot be read: {error.strerror}"
+        ) from error
 
 
 def mint(signer: accounttokens.Signer) -> Mint:

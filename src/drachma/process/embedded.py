@@ -69,7 +69,7 @@ async def beside(
             client,
             gates=gates,
             registry=host.application.metrics.registry,
-            credentials=Credentials(host.authority.decode(), mint),
+            credentials=Credentials(host.authority.decode(), mint, host.signing),
             clients=client_of,
         )
         parts = components.ALL

@@ -20,8 +20,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.process import accessfiles, apiserver, auditfiles, eventloop
-from drachma.runtime import clock
+from drachma.process import accessfiles, apiserver, auditfiles, eventloop, nodebootstrap
+from drachma.runtime import KeyPair, clock
 from drachma.server import rolereconciliation
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.authorisers import modes
@@ -42,6 +42,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     data: pathlib.Path | None = None
     address: serving.Address
     kubeconfig_out: pathlib.Path | None = None
+    bootstrap_kubeconfig_out: pathlib.Path | None = None
+    """Where kubelets find how to come in; their tokens must be let in (:class:`accessfiles.AccessOptions`)."""
     gates: feature.Gates = feature.ALL
     access: accessfiles.AccessOptions = accessfiles.DEFAULTS
     event_ttl: float = 3600.0
@@ -65,6 +67,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     remote_url: str = ""
     authority: bytes
+    signing: KeyPair
+    """The server's own authority, whose certificates it lets in."""
     token: str
     ready: Callable[[], None]
     listening: asyncio.Event
@@ -115,6 +119,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 url=bound.url,
                 remote_url=bound.remote_url,
                 authority=files.authority.read_bytes(),
+                signing=KeyPair(files.authority.read_bytes(), files.authority_key.read_bytes()),
                 token=token,
                 ready=waits.release,
                 listening=asyncio.Event(),
@@ -162,13 +167,19 @@ async def _announce(
     """Tells people once everything is ready, and not before."""
     for _ in range(count):
         await ready.acquire()
-    if options.kubeconfig_out is not None:
-        content = kubeconfig.document(host.url, authority=host.authority, token=host.token)
-        try:
+    try:
+        if options.kubeconfig_out is not None:
+            content = kubeconfig.document(host.url, authority=host.authority, token=host.token)
             kubeconfig.write(options.kubeconfig_out, content)
-        except errors.RefusedFileError:
-            server.should_exit = True
-            raise
+        if options.bootstrap_kubeconfig_out is not None:
+            newcomer = await nodebootstrap.prepare(host.application.dispatcher, now=clock.SystemClock().utc())
+            content = kubeconfig.document(
+                host.remote_url or host.url, authority=host.authority, token=newcomer, user="kubelet-bootstrap"
+            )
+            kubeconfig.write(options.bootstrap_kubeconfig_out, content)
+    except errors.RefusedFileError:
+        server.should_exit = True
+        raise
     elsewhere = f", for other machines on {host.remote_url}" if host.remote_url else ""
     options.announce(f"serving on {host.url}{elsewhere}")
 

@@ -6,6 +6,6 @@ watches and writes objects are built from it.
 
 from drachma.runtime.informer import Informer
 from drachma.runtime.informers import Informers
-from drachma.runtime.surroundings import Credentials, Surroundings
+from drachma.runtime.surroundings import Credentials, KeyPair, Surroundings
 
-__all__ = ["Credentials", "Informer", "Informers", "Surroundings"]
+__all__ = ["Credentials", "Informer", "Informers", "KeyPair", "Surroundings"]

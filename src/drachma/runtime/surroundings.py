@@ -21,11 +21,22 @@ class Mint(Protocol):
     def __call__(self, namespace: str, name: str, *, uid: str, secret: str) -> str: ...
 
 
+class KeyPair(NamedTuple):
+    """An authority that signs certificates: its own certificate and its key, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "KeyPair(...)"
+
+
 class Credentials(NamedTuple):
-    """What a process has to give to pods: the API server's authority as PEM, and tokens; empty where it has not."""
+    """What a process has to give: the API server's authority as PEM, tokens, certificates; empty where it has not."""
 
     authority: str = ""
     mint: Mint | None = None
+    signing: KeyPair | None = None
 
 
 Clients: TypeAlias = Callable[[str], protocol.Client]

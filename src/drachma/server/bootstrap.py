@@ -51,18 +51,19 @@ _SERVICE: Final[dict[str, Any]] = {
 async def populate(dispatcher: Dispatcher) -> None:
     """Creates what is missing; a store that has it all is not written to."""
     for name in NAMESPACES:
-        await _ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        await ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for priority in _PRIORITY_CLASSES:
-        await _ensure(dispatcher, priority)
-    await _ensure(dispatcher, _SERVICE)
+        await ensure(dispatcher, priority)
+    await ensure(dispatcher, _SERVICE)
 
 
-async def _ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
+async def ensure(dispatcher: Dispatcher, document: dict[str, Any]) -> None:
+    """Creates an object where there is none of its name; one that is there stays as it is."""
     surface = dispatcher.surface
     resource = surface.of_kind(document["apiVersion"], document["kind"])
     assert resource is not None, "only served kinds are listed here"
     own = document["metadata"]
-    target = Target(resource, "v1", own.get("namespace", ""), own["name"], None)
+    target = Target(resource, resource.versions[0], own.get("namespace", ""), own["name"], None)
     try:
         await dispatcher.dispatch(_call(surface, verbs.GET, target))
     except status.StatusError as error:

@@ -1,14 +1,19 @@
-"""Rules for requests for certificates."""
+"""Rules for requests for certificates: what may be asked for, and who may say what has become of it."""
 
 import base64
 import binascii
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from cryptography import x509
+
+from drachma.api import certificatesigningrequest as csr
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS
+from drachma.values import certificaterequests, names, quotation
+
+APPROVAL: Final = "approval"
 
 _USAGES: Final = (
     "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
@@ -17,69 +22,150 @@ _USAGES: Final = (
     "server auth", "signing", "timestamping",
 )  # fmt: skip
 _SHORTEST: Final = 600
-_REQUEST: Final = re.compile(
-    rb"-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----.+-----END (?:NEW )?CERTIFICATE REQUEST-----", re.DOTALL
-)
-_SIGNER: Final = re.compile(r"[a-z0-9.-]+\.[a-z0-9.-]+/[A-Za-z0-9.:_-]+")
-_ONE_OF_TWO: Final = ("Approved", "Denied")
+_LONGEST_DOMAIN: Final = 253
+_LONGEST_SIGNER: Final = 571
+_CONDITIONS: Final = STATUS.child("conditions")
+_CERTIFICATE: Final = STATUS.child("certificate")
+_DECISIONS: Final = (csr.APPROVED, csr.DENIED)
+_FINAL: Final = (*_DECISIONS, csr.FAILED)
+_STATES: Final = ("False", "True", "Unknown")
 
 
-def check(spec: Mapping[str, Any]) -> Errors:
-    """The spec of a request."""
-    if not _REQUEST.search(_decoded(spec.get("request", ""))):
-        shown = rendering.wire(spec.get("request", ""))
-        yield fielderror.invalid(SPEC.child("request"), shown, "PEM block type must be CERTIFICATE REQUEST")
-    usages, at = spec.get("usages") or (), SPEC.child("usages")
-    if not usages:
-        yield fielderror.required(at)
-    seen: set[str] = set()
-    for position, usage in enumerate(usages):
-        if usage not in _USAGES:
-            yield fielderror.not_supported(at.item(position), rendering.named(usage), _USAGES)
-        if usage in seen:
-            yield fielderror.duplicate(at.item(position), rendering.named(usage))
-        seen.add(usage)
+def check(spec: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> Errors:
+    """The spec of a request; what an ``old`` one had from the beginning may stay."""
+    request, at = spec.get("request", ""), SPEC.child("request")
+    problem = _request_problem(request)
+    if problem is not None:
+        yield fielderror.invalid(at, rendering.wire(request), problem)
+    yield from _check_usages(spec.get("usages") or (), (old or {}).get("usages") or ())
     signer = spec.get("signerName", "")
-    if not signer:
-        yield fielderror.required(SPEC.child("signerName"))
-    elif not _SIGNER.fullmatch(signer):
-        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+    if signer == csr.LEGACY_UNKNOWN and (old or {}).get("signerName") != signer:
+        detail = "the legacy signerName is not allowed via this API version"
         yield fielderror.invalid(SPEC.child("signerName"), signer, detail)
+    else:
+        yield from check_signer_name(signer)
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < _SHORTEST:
         detail = "may not specify a duration less than 600 seconds (10 minutes)"
         yield fielderror.invalid(SPEC.child("expirationSeconds"), seconds, detail)
 
 
-def check_status(status: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
-    """What has become of a request; who has approved or denied one cannot take that back."""
-    at = STATUS.child("conditions")
-    conditions = status.get("conditions") or ()
-    seen: set[str] = set()
+def check_signer_name(name: str) -> Errors:
+    """The name of a signer: a domain and a path."""
+    at = SPEC.child("signerName")
+    if not name:
+        yield fielderror.required(at)
+        return
+    domain, separator, path = name.partition("/")
+    if not separator or "/" in path:
+        detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        yield fielderror.invalid(at, name, detail)
+        return
+    if len(domain) > _LONGEST_DOMAIN:
+        yield fielderror.too_long(at, _LONGEST_DOMAIN)
+    labels = domain.split(".")
+    for label in labels:
+        details = names.dns1123_label(label)
+        if details:
+            yield from fielderror.problems(at, domain, [_of_label(label, detail) for detail in details])
+            break
+    if len(labels) < 2:
+        yield fielderror.invalid(at, domain, "should be a domain with at least two segments separated by dots")
+    for label in path.split("."):
+        details = names.dns1123_subdomain(label)
+        if details:
+            yield from fielderror.problems(at, path, [_of_label(label, detail) for detail in details])
+            break
+    if len(name) > _LONGEST_SIGNER:
+        yield fielderror.too_long(at, _LONGEST_SIGNER)
+
+
+def check_status(status: Mapping[str, Any], old: Mapping[str, Any], *, subresource: str) -> Errors:
+    """What has become of a request. Who has approved or denied one cannot take that back, and nobody else says so."""
+    conditions: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
+    stored: Sequence[Mapping[str, Any]] = old.get("conditions") or ()
+    yield from _check_conditions(conditions, stored)
+    certificate = status.get("certificate") or ""
+    if certificate != (old.get("certificate") or ""):
+        problem = _certificate_problem(certificate)
+        if problem is not None:
+            yield fielderror.invalid(_CERTIFICATE, "<certificate data>", problem)
+    for word in _FINAL:
+        if len(_of_type(conditions, word)) < len(_of_type(stored, word)):
+            detail = f"updates may not remove a condition of type {quotation.quote(word)}"
+            yield fielderror.forbidden(_CONDITIONS, detail)
+    if subresource != APPROVAL:
+        yield from _check_decisions(conditions, stored)
+    if certificate != (old.get("certificate") or ""):
+        if subresource == APPROVAL:
+            yield fielderror.forbidden(_CERTIFICATE, "updates may not set certificate content")
+        elif old.get("certificate"):
+            yield fielderror.forbidden(_CERTIFICATE, "updates may not modify existing certificate content")
+    words = {each.get("type") for each in conditions}
+    if words.issuperset(_DECISIONS) and not {each.get("type") for each in stored}.issuperset(_DECISIONS):
+        members = [f'conditions[{{"type": "{word}"}}]' for word in _DECISIONS]
+        detail = f"must specify at most one of: {', '.join(f'`{member}`' for member in members)}"
+        yield fielderror.invalid(_CONDITIONS, f"{{{', '.join(members)}}}", detail)
+
+
+def _check_usages(usages: Sequence[str], old: Sequence[str]) -> Errors:
+    at = SPEC.child("usages")
+    if not usages:
+        yield fielderror.required(at)
+    if all(usage in _USAGES for usage in old):
+        for position, usage in enumerate(usages):
+            if usage not in _USAGES:
+                yield fielderror.not_supported(at.item(position), rendering.named(usage), _USAGES)
+    if len(set(old)) == len(old):
+        for position, usage in enumerate(usages):
+            if usage in usages[:position]:
+                yield fielderror.duplicate(at.item(position), rendering.named(usage))
+
+
+def _check_conditions(conditions: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]]) -> Errors:
+    before = [each.get("type", "") for each in old]
     for position, condition in enumerate(conditions):
-        word = condition.get("type", "")
-        if not word:
-            yield fielderror.required(at.item(position).child("type"))
-        if word in (*_ONE_OF_TWO, "Failed") and condition.get("status") != "True":
-            shown = rendering.named(condition.get("status") or "")
-            yield fielderror.not_supported(at.item(position).child("status"), shown, ("True",))
-        other = next((each for each in _ONE_OF_TWO if word in _ONE_OF_TWO and each != word), None)
-        if other in seen:
-            detail = "Approved and Denied conditions are mutually exclusive"
-            yield fielderror.invalid(at.item(position).child("type"), rendering.named(word), detail)
-        if word in seen:
-            yield fielderror.duplicate(at.item(position).child("type"), rendering.named(word))
-        seen.add(word)
-    for condition in old.get("conditions") or ():
-        if condition.get("type") in (*_ONE_OF_TWO, "Failed") and condition.get("type") not in seen:
-            detail = f"updates may not remove a condition of type {rendering.named(condition['type'])}"
-            yield fielderror.forbidden(at, detail)
-    if old.get("certificate") and status.get("certificate") != old["certificate"]:
-        yield fielderror.forbidden(STATUS.child("certificate"), "updates may not set certificate content to another")
+        at, word = _CONDITIONS.item(position), condition.get("type", "")
+        if not word and "" not in before:
+            yield fielderror.required(at.child("type"))
+        state, allowed = condition.get("status", ""), ("True",) if word in _FINAL else _STATES
+        if not state:
+            yield fielderror.required(at.child("status"))
+        elif state not in allowed:
+            yield fielderror.not_supported(at.child("status"), rendering.named(state), allowed)
+        if word in [each.get("type", "") for each in conditions[:position]] and len(set(before)) == len(before):
+            yield fielderror.duplicate(at.child("type"), rendering.named(word))
 
 
-def _decoded(text: str) -> bytes:
+def _check_decisions(conditions: Sequence[Mapping[str, Any]], old: Sequence[Mapping[str, Any]]) -> Errors:
+    """Who signs has no say in whether it is approved; what is there of that is put back beforehand."""
+    for word in _DECISIONS:
+        if len(_of_type(conditions, word)) > len(_of_type(old, word)):
+            yield fielderror.forbidden(_CONDITIONS, f"updates may not add a condition of type {quotation.quote(word)}")
+
+
+def _of_type(conditions: Sequence[Mapping[str, Any]], word: str) -> list[Mapping[str, Any]]:
+    return [each for each in conditions if each.get("type") == word]
+
+
+def _of_label(label: str, detail: str) -> str:
+    return f"validating label {quotation.quote(label)}: {detail}"
+
+
+def _request_problem(text: str) -> str | None:
     try:
-        return base64.b64decode(text, validate=True)
+        return certificaterequests.read(base64.b64decode(text, validate=True)).signature_problem()
+    except binascii.Error:
+        return certificaterequests.WRONG_BLOCK
+    except certificaterequests.UnreadableRequestError as error:
+        return str(error)
+
+
+def _certificate_problem(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        x509.load_pem_x509_certificates(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError):
-        return b""
+        return "must contain at least one CERTIFICATE PEM block"
+    return None

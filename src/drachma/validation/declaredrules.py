@@ -313,7 +313,12 @@ _driver_beta: Final = _driver(declaredformats.driver_length, declaredformats.cas
 
 
 def find(kind: str, version: str, *, gates: feature.Gates) -> TypeRules:
-    """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape."""
+    """The declared rules of a kind in a version (``v1``, ``v1beta1``); a kind without any has an empty shape.
+
+    v1alpha2 has none: its kinds only share names with later ones.
+    """
+    if version == "v1alpha2":
+        return TypeRules()
     driver = _driver_v1 if version == "v1" else _driver_beta
     is_flat = version in ("v1beta1", "v1alpha3")
     match kind:

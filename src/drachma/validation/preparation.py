@@ -11,6 +11,7 @@ from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE
 from drachma.claims import identity
 from drachma.validation import disabledfields
 from drachma.validation.context import Context
+from drachma.validation.v1alpha2 import rules as alpha_rules
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 _ABSENT_TAINT_RULE: Final = devicetaintrule.DeviceTaintRule()
@@ -38,7 +39,7 @@ def for_create(given: _ObjectT, context: Context) -> _ObjectT:
             metadata = _generation(metadata, 1)
             prepared = structs.replace(given, metadata=metadata, status=_ABSENT_TAINT_RULE.status)
         case _:
-            prepared = structs.replace(given, metadata=metadata)
+            prepared = alpha_rules.with_status_of(structs.replace(given, metadata=metadata), None)
     return prepared
 
 
@@ -65,6 +66,8 @@ def for_update(given: _ObjectT, old: _ObjectT, context: Context) -> _ObjectT:
             rule_spec = _taint_time(given.spec, old.spec, context)
             changed = structs.replace(given, spec=rule_spec, status=old.status)
             prepared = _counted(changed, old, is_changed=rule_spec != old.spec)
+        case _:
+            prepared = alpha_rules.with_status_of(given, old)
     return _kept_metadata(prepared, old)  # type: ignore[return-value]
 
 
@@ -78,6 +81,8 @@ def for_status_update(given: _ObjectT, old: _ObjectT, context: Context) -> _Obje
             prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec, status=status)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             prepared = structs.replace(given, metadata=_metadata_of(given, old), spec=old.spec)
+        case _:
+            prepared = alpha_rules.with_spec_of(structs.replace(given, metadata=_metadata_of(given, old)), old)
     return _kept_metadata(prepared, old)  # type: ignore[return-value]
 
 

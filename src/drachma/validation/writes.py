@@ -36,6 +36,7 @@ from drachma.validation import resourceslice as slice_rules
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors, FieldError, Found
 from drachma.validation.path import ROOT
+from drachma.validation.v1alpha2 import rules as alpha_rules
 from drachma.values import quotation
 
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
@@ -185,6 +186,8 @@ def _check(given: meta.Object, context: Context) -> Errors:
             yield from slice_rules.check(given, context)
         case devicetaintrule.DeviceTaintRule():
             yield from taint_rules.check(given)
+        case _:
+            yield from alpha_rules.check(given, context)
 
 
 def _check_update(given: meta.Object, old: meta.Object, context: Context) -> Errors:
@@ -199,6 +202,8 @@ def _check_update(given: meta.Object, old: meta.Object, context: Context) -> Err
             yield from slice_rules.check_update(given, old, context)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             yield from taint_rules.check_update(given, old)
+        case _:
+            yield from alpha_rules.check_update(given, old, context)
 
 
 def _check_status(given: meta.Object, old: meta.Object, context: Context) -> Errors:
@@ -208,6 +213,8 @@ def _check_status(given: meta.Object, old: meta.Object, context: Context) -> Err
             yield from claim_rules.check_status(given, old, context)
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             yield from taint_rules.check_status(given, old)
+        case _:
+            yield from alpha_rules.check_status(given, old)
 
 
 def _warnings(given: meta.Object) -> tuple[str, ...]:

@@ -274,7 +274,7 @@ def test_invalid_pools_rule_out_one_node_only() -> None:
             ["-f", "-"],
             "apiVersion: resource.k8s.io/v1beta9\nkind: ResourceClaim\nmetadata: {name: x}\n",
             "standard input: document 1: kind ResourceClaim does not exist in resource.k8s.io/v1beta9: it is served "
-            "in resource.k8s.io/v1, resource.k8s.io/v1beta2, resource.k8s.io/v1beta1",
+            "in resource.k8s.io/v1, resource.k8s.io/v1beta2, resource.k8s.io/v1beta1, resource.k8s.io/v1alpha3",
             id="unknown-version",
         ),
         pytest.param(

@@ -183,7 +183,7 @@ async def test_the_newest_version_that_both_know_is_spoken() -> None:
 
 
 async def test_a_kind_that_the_server_does_not_have() -> None:
-    async with client_of(*[refused(404, "NotFound")] * 3) as (client, _):
+    async with client_of(*[refused(404, "NotFound")] * 4) as (client, _):
         with pytest.raises(errors.ObjectNotFoundError, match="the server has it in none of"):
             await client.get(resourceslice.ResourceSlice, "s")
 

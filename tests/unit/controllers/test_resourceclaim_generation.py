@@ -9,7 +9,7 @@ from msgspec import structs
 
 from drachma import errors, testing
 from drachma.api import gates, meta, namespace, pod, resourceclaim
-from drachma.controllers.resourceclaim import ResourceClaimController, generation
+from drachma.controllers.resourceclaim import ResourceClaimController
 from drachma.values import generatedname
 from tests.unit.controllers import builders, worlds
 
@@ -252,17 +252,3 @@ async def test_features_that_are_off(gate: gates.Gate, template: Any, want: str)
         await world.create(builders.a_pod(gpu="t").build())
         await world.settle()
         assert await world.events() == [f"Warning FailedResourceClaimCreation: PodResourceClaim gpu: {want}"]
-
-
-@pytest.mark.parametrize(
-    ("owner", "entry", "want"),
-    [
-        pytest.param("p", "gpu", "p-gpu-", id="short"),
-        pytest.param("a" * 50, "bcdef", "a" * 50 + "-bcdef-", id="just-fits"),
-        pytest.param("a" * 80, "b" * 20, "a" * 44 + "-" + "b" * 11, id="both-are-cut-in-proportion"),
-        pytest.param("a" * 100, "gpu", "a" * 54 + "-g", id="a-long-pod-name"),
-    ],
-)
-def test_base_names(owner: str, entry: str, want: str) -> None:
-    assert generation.base_name(owner, entry) == want
-    assert len(want) <= 57

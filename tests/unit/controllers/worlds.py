@@ -23,8 +23,14 @@ ObjectT = TypeVar("ObjectT", bound=meta.Object)
 Make = Callable[[Surroundings], controller.Controller]
 
 
-NEEDING_CREDENTIALS: Final = frozenset({"root-ca-certificate-publisher-controller", "serviceaccount-token-controller"})
-"""Controllers that a process has only if it may make tokens, or knows an authority."""
+NEEDING_CREDENTIALS: Final = frozenset(
+    {
+        "certificatesigningrequest-signing-controller",
+        "root-ca-certificate-publisher-controller",
+        "serviceaccount-token-controller",
+    }
+)
+"""Controllers that a process has only if it may make tokens or certificates, or knows an authority."""
 
 
 class _Defects(logging.Handler):

@@ -28,7 +28,7 @@ They hear of the owner's end as well and are about to write the object: one afte
 _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 """Events own nothing, are owned by nothing, and are many."""
 
-_TYPED: Final = {(kind.group, kind.plural): kind.model for kind in scheme.KINDS}
+_TYPED: Final = {(kind.group, version, kind.plural): kind.model for kind in scheme.KINDS for version in kind.versions}
 
 _log = logging.getLogger(__name__)
 
@@ -81,14 +81,13 @@ class GarbageCollector:
             _log.warning("%s: kinds cannot be asked for: %s", self.name, error)
             return False
         for each in resources:
-            key = (each.group, each.kind)
-            if (each.group, each.plural) not in _IGNORED and key not in self._registry.targets:
-                self._registry.targets[key] = self._watch(each)
+            if (each.group, each.plural) not in _IGNORED and not self._registry.has(each):
+                self._registry.add(self._watch(each))
         return True
 
     def _watch(self, resource: target.Target[meta.Object]) -> target.Target[Any]:
         """Watches a kind, by the informer that others use already where there may be one."""
-        model = _TYPED.get((resource.group, resource.plural))
+        model = _TYPED.get((resource.group, resource.versions[0], resource.plural))
         kind: target.Target[Any] = resource if model is None else target.of(model)
 
         def see(new: meta.Object) -> None:

@@ -42,12 +42,22 @@ class _Absent(NamedTuple):
 
 
 class Registry:
-    """Asks for owners. ``targets`` is kept up to date by the controller."""
+    """Asks for owners, of the resources that the controller adds."""
 
     def __init__(self, client: Client) -> None:
-        self.targets: Final[dict[tuple[str, str], target.Target[Any]]] = {}
+        self._targets: Final[dict[tuple[str, str], dict[str, target.Target[Any]]]] = {}
         self._client: Final = client
         self._absent: Final[OrderedDict[_Absent, None]] = OrderedDict()
+
+    def has(self, resource: target.Target[Any]) -> bool:
+        """Whether a resource was added in its most wanted version."""
+        return resource.versions[0] in self._targets.get((resource.group, resource.kind), ())
+
+    def add(self, resource: target.Target[Any]) -> None:
+        """A resource whose objects may be owners, under all its versions."""
+        known = self._targets.setdefault((resource.group, resource.kind), {})
+        for version in resource.versions:
+            known.setdefault(version, resource)
 
     async def classify(self, node: graph.Node, references: tuple[meta.OwnerReference, ...]) -> Owners:
         """What became of the owners that an object refers to.
@@ -95,11 +105,12 @@ class Registry:
         return None
 
     def _target(self, reference: meta.OwnerReference) -> target.Target[Any]:
-        group = reference.api_version.rpartition("/")[0]
-        found = self.targets.get((group, reference.kind))
-        if found is None:
+        """The resource that an owner is one of; in a version that is not known, the first of its kind."""
+        group, _, version = reference.api_version.rpartition("/")
+        known = self._targets.get((group, reference.kind))
+        if not known:
             raise UnknownKindError(f"owner {reference.kind} {reference.name}: no such kind in {reference.api_version}")
-        return found
+        return known.get(version) or next(iter(known.values()))
 
     def _remember(self, key: _Absent) -> None:
         self._absent[key] = None

@@ -15,18 +15,14 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import gates as features
-from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
-from drachma.api.struct import ABSENT_MAP
-from drachma.claims import ownership, podclaims, podstate, reservation, wellknown
+from drachma.api import pod, resourceclaim, resourceclaimtemplate
+from drachma.claims import ownership, podclaims, podstate, reservation, templates, wellknown
 from drachma.client import Client, patches, transactions
 from drachma.controllers.resourceclaim import claimmetrics, recentclaims
 from drachma.runtime import Surroundings, events
 from drachma.values import generatedname
 
 FAILED: Final = "FailedResourceClaimCreation"
-
-_LONGEST_BASE: Final = 57
-"""Of a generated name: what remains of 63 characters when a dash and five random ones are taken off."""
 
 
 class Generator:
@@ -145,7 +141,7 @@ class Generator:
                 f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
             )
         self._check_features(template)
-        return _claim(owner, entry, template)
+        return templates.claim(template, owner=owner, entry=entry)
 
     async def _create(self, draft: resourceclaim.ResourceClaim) -> resourceclaim.ResourceClaim:
         try:
@@ -218,27 +214,3 @@ def _under_a_name(draft: resourceclaim.ResourceClaim, *, chance: random.Random) 
     """A claim with the name that the server would draw, which the same commit has to mention."""
     metadata = structs.replace(draft.metadata, name=generatedname.draw(draft.metadata.generate_name, chance=chance))
     return structs.replace(draft, metadata=metadata)
-
-
-def _claim(
-    owner: pod.Pod, entry: pod.PodResourceClaim, template: resourceclaimtemplate.ResourceClaimTemplate
-) -> resourceclaim.ResourceClaim:
-    wanted = template.spec.metadata
-    metadata = meta.ObjectMeta(
-        generate_name=base_name(owner.metadata.name, entry.name),
-        namespace=owner.metadata.namespace,
-        labels=wanted.labels or ABSENT_MAP,
-        annotations={**wanted.annotations, wellknown.POD_CLAIM_ANNOTATION: entry.name},
-        owner_references=(ownership.by_pod(owner),),
-    )
-    return resourceclaim.ResourceClaim(metadata=metadata, spec=template.spec.spec)
-
-
-def base_name(owner: str, entry: str) -> str:
-    """What generated names begin with; when it is too long, both parts are cut in proportion."""
-    whole = f"{owner}-{entry}-"
-    if len(whole) <= _LONGEST_BASE:
-        return whole
-    kept_owner = owner[: len(owner) * _LONGEST_BASE // len(whole)]
-    kept_entry = entry[: len(entry) * _LONGEST_BASE // len(whole)]
-    return f"{kept_owner}-{kept_entry}"

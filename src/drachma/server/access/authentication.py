@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from drachma.server import status
-from drachma.server.access import accounts, accounttokens
+from drachma.server.access import accounts, accounttokens, bootstraptokens
 from drachma.server.user import User
 
 AUTHENTICATED: Final = accounts.AUTHENTICATED
@@ -54,7 +54,7 @@ class Review(NamedTuple):
 
 
 class Authenticator:
-    """Knows users by tokens of a file, and service accounts by theirs.
+    """Knows users by tokens of a file, service accounts by theirs, and newcomers by bootstrap tokens, where they count.
 
     Tokens of the file are kept by their digest only, so that looking one up takes no time that tells anything about it.
     ``anonymous_paths`` are those where nobody needs to be anybody; None is all of them, for where authorisers decide.
@@ -66,11 +66,13 @@ class Authenticator:
         issuer: accounttokens.AccountTokens,
         *,
         anonymous_paths: frozenset[str] | None = OPEN_PATHS,
+        bootstrap: bootstraptokens.BootstrapTokens | None = None,
     ) -> None:
         self._users = {_digest(token): with_group(user) for token, user in tokens.items()}
         self._good: dict[bytes, User] = {}
         self._issuer = issuer
         self._anonymous_paths = anonymous_paths
+        self._bootstrap = bootstrap
 
     def authenticate(self, credentials: Credentials, path: str) -> User:
         """The user of a request; a 401 where there is none and there must be one, and for bad credentials."""
@@ -102,9 +104,9 @@ class Authenticator:
     def review(self, token: str, audiences: Sequence[str] = ()) -> Review:
         """What becomes of a token that is meant for some audiences, or for this server."""
         requested = tuple(audiences) or self._issuer.audiences
-        user = self._users.get(_digest(token))
+        user = self._users.get(_digest(token)) or self._newcomer(token)
         if user is not None:
-            # Tokens of the file say nothing of audiences: they are for this server.
+            # These tokens say nothing of audiences: they are for this server.
             agreed = tuple(each for each in self._issuer.audiences if each in requested)
             return Review(accounttokens.Identity(user, agreed)) if agreed else Review(None, INVALID_TOKEN)
         try:
@@ -114,6 +116,10 @@ class Authenticator:
         if identity is None:
             return Review(None, INVALID_TOKEN)
         return Review(identity)
+
+    def _newcomer(self, token: str) -> User | None:
+        user = self._bootstrap.identify(token) if self._bootstrap is not None else None
+        return with_group(user) if user is not None else None
 
 
 def bearer_token(authorization: bytes) -> str:

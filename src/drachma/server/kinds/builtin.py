@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from drachma.api import gates as feature
 from drachma.server.kinds.admissionregistration import (
     mutatingadmissionpolicy,
     policybinding,
@@ -44,6 +45,10 @@ from drachma.server.kinds.resource import (
     resourcepoolstatusrequest,
     resourceslice,
 )
+from drachma.server.kinds.resource.v1alpha2 import parameters as alpha_parameters
+from drachma.server.kinds.resource.v1alpha2 import resourceclaim as alpha_claim
+from drachma.server.kinds.resource.v1alpha2 import resourceclass as alpha_class
+from drachma.server.kinds.resource.v1alpha2 import resourceslice as alpha_slice
 from drachma.server.kinds.scheduling import priorityclass
 from drachma.server.kinds.storage import csidriver, csinode, csistoragecapacity, storageclass, volumeattachment
 from drachma.server.surface.apisurface import Kind
@@ -103,3 +108,19 @@ KINDS: Final[tuple[Kind, ...]] = (
     webhookconfiguration.VALIDATING,
     *reviewtypes.KINDS,
 )
+
+FIRST_ALPHA: Final[tuple[Kind, ...]] = (
+    alpha_class.KIND,
+    alpha_claim.CLAIM,
+    alpha_claim.TEMPLATE,
+    alpha_parameters.CLAIM,
+    alpha_parameters.CLASS,
+    alpha_slice.NODE_SLICE,
+    alpha_slice.SLICE,
+)
+"""Kinds that upstream has not had for long."""
+
+
+def served(gates: feature.Gates) -> tuple[Kind, ...]:
+    """The kinds that an application serves with these features."""
+    return (*KINDS, *FIRST_ALPHA) if gates.on(feature.Gate.FIRST_ALPHA) else KINDS

@@ -98,6 +98,10 @@ class DocumentStrategy:
         """What is wrong with a change of the status."""
         yield from ()
 
+    def check_subresource(self, content: Document, old: Mapping[str, Any], write: Write) -> Errors:
+        """What is wrong with a change of the status by this very subresource, for kinds that have several."""
+        yield from ()
+
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         """What clients are told about a new object that is good but odd."""
         return ()
@@ -197,6 +201,7 @@ class DocumentStrategy:
         self.prepare_status(content, old.content, subject, write)
         problems = list(self._check_metadata_update(subject, old))
         problems += self.check_status(content, old.content, subject)
+        problems += self.check_subresource(content, old.content, write)
         if problems:
             raise self._refusal(problems, subject)
 

@@ -34,6 +34,7 @@ from drachma.api import gates as feature
 from drachma.server import status
 from drachma.server.access import authorization
 from drachma.server.admission import (
+    certificaterequests,
     defaulttolerationseconds,
     escalation,
     hooks,
@@ -260,6 +261,8 @@ def standard(
     birth = identity.Birth(chance)
     restriction = noderestriction.NodeRestriction(store, authoriser)
     escalations = escalation.Escalation(store, authoriser)
+    approvals = certificaterequests.CertificateApproval(authoriser)
+    signings = certificaterequests.CertificateSigning(authoriser)
     phases = Phases(
         (
             Phase(
@@ -335,6 +338,14 @@ def standard(
                     Step(ACCOUNTS, accounts.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES, needs_cluster=True),
                     RemovalStep("Priority", priorities.validate_removal, of=priority.CLASSES),
+                    Step("CertificateApproval", approvals.validate, on=_STATUS, of=certificaterequests.REQUESTS),
+                    Step("CertificateSigning", signings.validate, on=_STATUS, of=certificaterequests.REQUESTS),
+                    Step(
+                        "CertificateSubjectRestriction",
+                        certificaterequests.restrict_subject,
+                        on=_NEW,
+                        of=certificaterequests.REQUESTS,
+                    ),
                     Step("RuntimeClass", runtimeclass.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step(
                         "NodeDeclaredFeatureValidator",

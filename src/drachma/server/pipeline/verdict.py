@@ -43,6 +43,8 @@ class Verdict(NamedTuple):
     name: str
     refusal: Mapping[str, Any] | None
     warnings: tuple[str, ...]
+    stored: Mapping[str, Any] | None = None
+    """What it would store of one that it does take: with its defaults, and without a status."""
 
 
 class Judge:
@@ -51,7 +53,7 @@ class Judge:
     def __init__(self, *, gates: feature.Gates, clock: Callable[[], datetime]) -> None:
         namespaces, nothing = memory.MemoryStore(), memory.MemoryStore()
         environment = Environment(gates=gates, store=namespaces)
-        surface = self._surface = apisurface.ApiSurface(builtin.KINDS, environment=environment)
+        surface = self._surface = apisurface.ApiSurface((*builtin.KINDS, *builtin.FIRST_ALPHA), environment=environment)
 
         def dispatcher(store: memory.MemoryStore) -> Dispatcher:
             standard = services.standard(
@@ -81,14 +83,15 @@ class Judge:
             errors.DecodeError: it is not an object of a kind that is served.
         """
         call = self._call(document)
-        name, refusal = _title(document), None
+        name, refusal, stored = _title(document), None, None
         try:
             answer = await self._dispatcher.dispatch(call)
             assert isinstance(answer.content, Unstored), "a dry run leaves nothing in the store"
-            name = answer.content.document["metadata"]["name"]
+            stored = answer.content.document
+            name = stored["metadata"]["name"]
         except status.StatusError as error:
             refusal = error.document
-        return Verdict(call.target.resource, name, refusal, tuple(call.warnings))
+        return Verdict(call.target.resource, name, refusal, tuple(call.warnings), stored)
 
     async def _establish(self, namespace: dict[str, Any]) -> None:
         """Has a namespace in the cluster, unless it is there already; what is wrong with one is said by its verdict."""

@@ -96,7 +96,7 @@ class Application:
             status_authorizer=functools.partial(claimstatus.StatusAuthorizer, access.authoriser),
         )
         added = additions or Additions()
-        surface = apisurface.ApiSurface((*builtin.KINDS, *added.kinds), environment=environment)
+        surface = apisurface.ApiSurface((*builtin.served(gates), *added.kinds), environment=environment)
         standard = services.standard(
             store,
             access=access,

@@ -1,12 +1,12 @@
 """Kinds that charts and tutorials use: made with their defaults, shown in tables, refused in upstream's words."""
 
-import base64
 import copy
 from typing import Any
 
 import pytest
 
 from drachma.server.kinds import builtin
+from tests import certificaterequests
 from tests.unit.server.client import Client
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
@@ -16,7 +16,7 @@ POD: dict[str, Any] = {
 }
 SELECTOR = {"matchLabels": {"app": "a"}}
 JOB_POD = {"spec": {**POD["spec"], "restartPolicy": "Never"}}
-REQUEST = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nx\n-----END CERTIFICATE REQUEST-----\n").decode()
+REQUEST = certificaterequests.encoded()
 PATHS = {
     "CertificateSigningRequest": "/apis/certificates.k8s.io/v1/certificatesigningrequests",
     "PodTemplate": "/api/v1/namespaces/default/podtemplates",

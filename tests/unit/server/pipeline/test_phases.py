@@ -65,6 +65,9 @@ check      preconditions                delete
            LimitRanger                  create, update, upsert of persistentvolumeclaims
            Priority                     create, update, upsert of scheduling.k8s.io/priorityclasses
            Priority                     delete of scheduling.k8s.io/priorityclasses
+           CertificateApproval          status of certificates.k8s.io/certificatesigningrequests
+           CertificateSigning           status of certificates.k8s.io/certificatesigningrequests
+           CertificateSubjectRestriction create, upsert of certificates.k8s.io/certificatesigningrequests
            RuntimeClass                 create, upsert of pods
            NodeDeclaredFeatureValidator create, update, upsert of resource.k8s.io/resourceslices
            ValidatingAdmissionPolicy    create, update, status, upsert, bind, finalizers

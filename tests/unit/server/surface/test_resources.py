@@ -2,20 +2,30 @@
 
 import pytest
 
-from drachma.api import scheme
+from drachma.api import gates, scheme
+from drachma.server.kinds import builtin
 from drachma.server.surface import resources
 from tests.unit.server import served
 
+EVERYTHING = resources.Catalog(builtin.served(gates.SERVED))
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.plural) for kind in scheme.KINDS])
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.plural}-{kind.versions[-1]}") for kind in scheme.KINDS])
 def test_every_kind_of_the_scheme_is_served(kind: scheme.Kind) -> None:
     for version in kind.versions:
-        found = served.CATALOG.find(kind.group, version, plural=kind.plural)
+        found = EVERYTHING.find(kind.group, version, plural=kind.plural)
         assert found is not None
         assert (found.versions, found.namespaced) == (kind.versions, kind.namespaced)
         if kind.group == "resource.k8s.io" or not kind.complete:
             assert found.model is (kind if kind.complete else None)
-        assert served.CATALOG.of_kind(found.api_version(version), kind.name) is found
+        assert EVERYTHING.of_kind(found.api_version(version), kind.name) is found
+
+
+def test_the_first_alpha_can_be_switched_off() -> None:
+    assert builtin.served(gates.ALL) == builtin.KINDS
+    group = EVERYTHING.group("resource.k8s.io")
+    assert group is not None
+    assert group.versions == ("v1", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2")
 
 
 def test_versions_of_a_group_are_ordered_by_stability_then_number() -> None:

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from drachma.api import certificatesigningrequest as csr
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.schema import metatypes, notation
-from drachma.server.surface import age, cells, layout, resources, verbs
+from drachma.server.surface import age, cells, layout, resources, selectable, verbs
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import certificatesigningrequest as rules
+from drachma.validation import metadata
 from drachma.validation.fielderror import Errors
 
 _TYPES: Final = """\
@@ -36,11 +38,12 @@ CertificateSigningRequestSpec.request: The request in the form of PKCS 10.
 _PACKAGE: Final = notation.Types(
     "io.k8s.api.certificates.v1", _TYPES, numbers=_NUMBERS, texts=_TEXTS, uses=(metatypes.META,)
 )
-_APPROVAL: Final = "approval"
 _SPEAKER: Final = ("username", "uid", "groups", "extra")
 
 
 class CertificateSigningRequestStrategy(DocumentStrategy):
+    name_rule: metadata.NameRule = staticmethod(metadata.path_segment)
+
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = {}
         spec = {name: value for name, value in (content.get("spec") or {}).items() if name not in _SPEAKER}
@@ -59,25 +62,51 @@ class CertificateSigningRequestStrategy(DocumentStrategy):
     def prepare_status(self, content: Document, old: Mapping[str, Any], subject: Subject, write: Write) -> None:
         super().prepare_status(content, old, subject, write)
         before, current = old.get("status") or {}, content.get("status") or {}
-        kept = "certificate" if write.subresource == _APPROVAL else ""
-        status = {name: value for name, value in current.items() if name != kept}
-        if kept in before:
-            status[kept] = before[kept]
-        now = objectmeta.time_text(write.now)
-        if status.get("conditions"):
-            status["conditions"] = [_timed(each, now) for each in status["conditions"]]
+        status = {name: value for name, value in current.items() if name not in ("certificate", "conditions")}
+        conditions: list[Document] = current.get("conditions") or []
+        source = current
+        if write.subresource == rules.APPROVAL:
+            source = before
+        else:
+            for word in (csr.APPROVED, csr.DENIED):
+                conditions = _with_decisions(conditions, before.get("conditions") or [], word)
+        if source.get("certificate"):
+            status["certificate"] = source["certificate"]
+        if conditions:
+            now = objectmeta.time_text(write.now)
+            status["conditions"] = [_timed(each, before.get("conditions") or [], now) for each in conditions]
         content["status"] = status
 
-    def check(self, content: Document, subject: Subject) -> Errors:
+    def check_new(self, content: Document, subject: Subject) -> Errors:
         yield from rules.check(content["spec"])
 
-    def check_status(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
-        yield from rules.check_status(content.get("status") or {}, old.get("status") or {})
+    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from rules.check(content["spec"], old["spec"])
+
+    def check_subresource(self, content: Document, old: Mapping[str, Any], write: Write) -> Errors:
+        yield from rules.check_status(
+            content.get("status") or {}, old.get("status") or {}, subresource=write.subresource
+        )
 
 
-def _timed(condition: Document, now: str) -> Document:
-    times = {name: condition.get(name) or now for name in ("lastUpdateTime", "lastTransitionTime")}
-    return {**condition, **times}
+def _with_decisions(conditions: list[Document], old: list[Document], word: str) -> list[Document]:
+    """Conditions with those of a type as they were, where there are as many: who signs cannot change them."""
+    stored = [each for each in old if each.get("type") == word]
+    if len([each for each in conditions if each.get("type") == word]) != len(stored):
+        return conditions
+    kept = iter(stored)
+    return [next(kept) if each.get("type") == word else each for each in conditions]
+
+
+def _timed(condition: Document, old: list[Document], now: str) -> Document:
+    """A condition with its times: of the last change of its status, and of the last word about it."""
+    same = (each for each in old if all(each.get(name) == condition.get(name) for name in ("type", "status")))
+    since = next((each["lastTransitionTime"] for each in same if each.get("lastTransitionTime")), now)
+    return {
+        **condition,
+        "lastUpdateTime": condition.get("lastUpdateTime") or now,
+        "lastTransitionTime": condition.get("lastTransitionTime") or since,
+    }
 
 
 def _cells(request: Document, now: datetime) -> layout.Cells:
@@ -105,8 +134,8 @@ KIND: Final = Kind(
     namespaced=False,
     short_names=("csr",),
     subresources=(
-        resources.Subresource(name=_APPROVAL, verbs=verbs.STATUS, resets=(("spec",), ("status", "certificate"))),
-        resources.status(),
+        resources.Subresource(name=rules.APPROVAL, verbs=verbs.STATUS, resets=(("spec",), ("status", "certificate"))),
+        resources.status(("spec",), ("status", "conditions")),
     ),
     schemas={"v1": _PACKAGE.object("CertificateSigningRequest")},
     layout=layout.Layout(
@@ -119,6 +148,9 @@ KIND: Final = Kind(
             layout.text("Condition", "What has become of the request."),
         ),
         _cells,
+    ),
+    selectable=selectable.Selectable(
+        fields=frozenset({selectable.NAME, "spec.signerName"}), unknown=selectable.unknown_in_core
     ),
     strategy=CertificateSigningRequestStrategy,
 )

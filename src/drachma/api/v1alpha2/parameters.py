@@ -1,0 +1,81 @@
+"""ResourceClaimParameters and ResourceClassParameters: what vendors' parameters mean to the scheduler.
+
+In the KEP's spelling, parameters for the vendor stand beside requests and filters, and a request of the model
+``namedResourcesWithAttributes`` may be for several resources (``required``) or for one (``selector``). In that of 1.30,
+the model is ``namedResources``, and requests are grouped by their driver.
+"""
+
+from drachma.api import meta
+from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.api.v1alpha2 import references
+
+
+class NamedResourcesRequest(Struct, frozen=True, kw_only=True):
+    """A request for one resource for which the CEL expression is true."""
+
+    selector: str = ABSENT_TEXT
+
+
+class NamedResourcesWithAttributesRequest(Struct, frozen=True, kw_only=True):
+    """Requests for one resource each, or one such request alone."""
+
+    required: tuple[NamedResourcesRequest, ...] = ABSENT_TUPLE
+    selector: str = ABSENT_TEXT
+
+
+class ResourceRequest(Struct, frozen=True, kw_only=True):
+    """What is wanted of one driver; exactly one model is set."""
+
+    driver_name: str = ABSENT_TEXT
+    named_resources_with_attributes: NamedResourcesWithAttributesRequest | None = None
+
+
+class DriverResourceRequest(Struct, frozen=True, kw_only=True):
+    """One request among those for a driver, in the spelling of 1.30; exactly one model is set."""
+
+    vendor_parameters: meta.Opaque = None
+    named_resources: NamedResourcesRequest | None = None
+
+
+class DriverRequests(Struct, frozen=True, kw_only=True):
+    """All that is wanted of one driver, in the spelling of 1.30."""
+
+    driver_name: str = ABSENT_TEXT
+    vendor_parameters: meta.Opaque = None
+    requests: tuple[DriverResourceRequest, ...] = ABSENT_TUPLE
+
+
+class ResourceClaimParameters(meta.Object, frozen=True, kw_only=True):
+    """``resource.k8s.io/v1alpha2`` ResourceClaimParameters."""
+
+    generated_from: references.ResourceClaimParametersReference | None = None
+    shareable: bool | None = None
+    vendor_parameters: meta.Opaque = None
+    requests: tuple[ResourceRequest, ...] = ABSENT_TUPLE
+    driver_requests: tuple[DriverRequests, ...] = ABSENT_TUPLE
+
+
+class NamedResourcesFilter(Struct, frozen=True, kw_only=True):
+    """What must be true of every resource that claims of the class get."""
+
+    selector: str = ABSENT_TEXT
+
+
+class ResourceFilter(Struct, frozen=True, kw_only=True):
+    """A filter for resources of one driver; exactly one model is set."""
+
+    driver_name: str = ABSENT_TEXT
+    named_resources_with_attributes: NamedResourcesFilter | None = None
+    named_resources: NamedResourcesFilter | None = None
+
+
+class ResourceClassParameters(meta.Object, frozen=True, kw_only=True):
+    """``resource.k8s.io/v1alpha2`` ResourceClassParameters, cluster-scoped.
+
+    ``vendor_parameters`` is any object, or in the spelling of 1.30 a list of objects with ``driverName`` and
+    ``parameters``.
+    """
+
+    generated_from: references.ResourceClassParametersReference | None = None
+    vendor_parameters: meta.Opaque = None
+    filters: tuple[ResourceFilter, ...] = ABSENT_TUPLE

@@ -1,0 +1,216 @@
+"""Selectors of v1alpha2: expressions over the attributes of a named resource (KEP-4381, first alpha).
+
+They come in two forms, which can be mixed. Kubernetes 1.30 has a map for each type of attribute, such as
+``attributes.quantity["memory"].isGreaterThan(quantity("32Gi"))``. The KEP's own examples compare an attribute of any
+type with a literal, ``attributes["memory"] >= "32Gi"``: what the literal means is decided by the attribute's type, so
+texts are read as quantities or versions where the attribute is one.
+
+Attributes are named by literals, and asked for with an index, a selection, ``in`` or ``has``: that is what can be
+translated for devices (:mod:`drachma.structured.selectors`). An expression that uses the maps in another way is
+refused here with the place that it is used in.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from drachma import errors
+from drachma.cel import ast, environment, parser, printer, program, sizes, source, tree, types
+from drachma.values import quantity, semver
+
+VARIABLE: Final = "attributes"
+
+TYPES: Final = {
+    "quantity": types.QUANTITY,
+    "bool": types.BOOL,
+    "int": types.INT,
+    "intslice": types.list_of(types.INT),
+    "string": types.STRING,
+    "stringslice": types.list_of(types.STRING),
+    "version": types.SEMVER,
+}
+"""The types of attributes, as selectors name them."""
+
+COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_"})
+MIRRORED: Final = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
+"""Each comparison with its sides exchanged."""
+
+
+class Read(msgspec.Struct, frozen=True):
+    """A part of an expression that asks for an attribute; ``type`` is empty in the form that is open to all types."""
+
+    type: str
+    name: str
+
+
+class Presence(Read, frozen=True):
+    """Whether there is such an attribute."""
+
+
+class Value(Read, frozen=True):
+    """The attribute's value."""
+
+
+class OptionalValue(Read, frozen=True):
+    """The attribute's value if there is one, as an optional."""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """An attribute of any type compared with a literal, the attribute on the left."""
+
+    name: str
+    operator: str
+    literal: str | float
+
+    @property
+    def as_quantity(self) -> str | None:
+        """The literal as the text of a quantity, if it can be one."""
+        if isinstance(self.literal, bool | float):
+            return None
+        try:
+            return str(quantity.Quantity.parse(str(self.literal).strip()))
+        except errors.InvalidValueError:
+            return None
+
+    @property
+    def as_version(self) -> str | None:
+        """The literal as a version in its full form, if it can be one: with or without a ``v`` and a patch number."""
+        if not isinstance(self.literal, str):
+            return None
+        try:
+            return str(semver.SemVer.parse_tolerant(self.literal))
+        except errors.InvalidValueError:
+            return None
+
+
+Part = Presence | Value | OptionalValue | Comparison
+
+
+class Selector(msgspec.Struct, frozen=True):
+    """A selector that was checked: its type is bool, and all that it asks of attributes is known."""
+
+    expression: str
+    root: ast.Node
+
+    def rewritten(self, substitute: Callable[[Part], ast.Node | None]) -> ast.Node:
+        """The expression with every part that asks for an attribute replaced; None leaves a part as it is."""
+
+        def make(node: ast.Node) -> ast.Node | None:
+            part = _part(node)
+            return None if part is None else substitute(part)
+
+        return _replace(self.root, make)
+
+
+def compile_selector(expression: str) -> Selector:
+    """The selector that a text is.
+
+    Raises:
+        program.CompilationError: it is no expression, does not give a bool, or uses attributes in a way that cannot be
+            translated.
+    """
+    compiled = program.compile_expression(expression, selector_environment())
+    if compiled.result != types.BOOL and not compiled.result.is_dynamic:
+        raise program.CompilationError("must evaluate to bool")
+    try:
+        root = parser.parse(expression, {}).root
+    except source.CompileError as error:
+        raise program.CompilationError(f"compilation failed: {error}") from None
+    selector = Selector(expression, root)
+    _refuse_other_uses(selector)
+    return selector
+
+
+def max_cost(expression: str) -> int:
+    """What an evaluation can cost at most; raises CompilationError."""
+    return program.compile_expression(expression, selector_environment()).max_cost
+
+
+@functools.cache
+def selector_environment() -> environment.Environment:
+    """The variables that a selector sees, with the libraries of all expressions."""
+    variables = {f"{VARIABLE}.{name}": types.map_of(types.STRING, type_) for name, type_ in TYPES.items()}
+    variables[VARIABLE] = types.map_of(types.STRING, types.DYN)
+    return environment.base_environment(variables, bounds=dict.fromkeys(variables, _BOUND))
+
+
+_TEXT: Final = sizes.Bound(environment.MAX_ATTRIBUTE_VALUE_LENGTH)
+_BOUND: Final = sizes.Bound(
+    environment.MAX_ATTRIBUTES_AND_CAPACITIES,
+    key=sizes.Bound(environment.MAX_ID_LENGTH),
+    # A text, or a list of them: what devices allow, since that is where resources end up.
+    element=sizes.Bound(environment.MAX_ATTRIBUTE_VALUE_LENGTH, element=_TEXT),
+    any_name=True,
+)
+
+
+def _refuse_other_uses(selector: Selector) -> None:
+    """Refuses an expression in which the maps are used as values of their own."""
+    rest = selector.rewritten(lambda _: ast.Literal(0, value=True))
+    for node in tree.descendants(rest):
+        if isinstance(node, ast.Ident) and node.name == VARIABLE:
+            raise program.CompilationError(
+                f"{VARIABLE} can only be asked for an attribute that is named by a literal, "
+                f'as in {VARIABLE}["memory"], {VARIABLE}.quantity["memory"] or "memory" in {VARIABLE}.quantity: '
+                f"{printer.show(selector.root)}"
+            )
+
+
+def _replace(root: ast.Node, make: Callable[[ast.Node], ast.Node | None]) -> ast.Node:
+    """The tree with nodes replaced from the top: nothing below a replaced node is looked at."""
+    made = make(root)
+    if made is not None:
+        return made
+    below = tree.children(root)
+    return tree.with_children(root, tuple(_replace(each, make) for each in below)) if below else root
+
+
+def _part(node: ast.Node) -> Part | None:
+    match node:
+        case ast.Call(function=function, args=(left, right), target=None) if function in COMPARISONS:
+            return _comparison(function, left, right) or _comparison(MIRRORED[function], right, left)
+        case ast.Call(function="@in", args=(ast.Literal(value=str() as name), container), target=None):
+            type_ = _map(container)
+            return None if type_ is None else Presence(type_, name)
+        case ast.Call(function="has", args=(operand,), target=None):
+            value = _value(operand)
+            return None if value is None else Presence(value.type, value.name)
+        case ast.Call(function="_[?_]" | "_?._", args=(container, ast.Literal(value=str() as name)), target=None):
+            type_ = _map(container)
+            return None if type_ is None else OptionalValue(type_, name)
+    return _value(node)
+
+
+def _comparison(operator: str, left: ast.Node, right: ast.Node) -> Comparison | None:
+    value = _value(left)
+    if value is None or value.type or not isinstance(right, ast.Literal):
+        return None
+    literal = right.value
+    if literal is None or isinstance(literal, bytes):
+        return None
+    return Comparison(value.name, operator, literal)
+
+
+def _value(node: ast.Node) -> Value | None:
+    match node:
+        case ast.Call(function="_[_]", args=(container, ast.Literal(value=str() as name)), target=None):
+            type_ = _map(container)
+            return None if type_ is None else Value(type_, name)
+        case ast.Select(operand=container, field=name, test_only=False):
+            type_ = _map(container)
+            return None if type_ is None or (not type_ and name in TYPES) else Value(type_, name)
+    return None
+
+
+def _map(node: ast.Node) -> str | None:
+    """Which map a node is: that of a type, or the one open to all types, whose name is empty."""
+    match node:
+        case ast.Ident(name=name) if name == VARIABLE:
+            return ""
+        case ast.Select(operand=ast.Ident(name=name), field=type_, test_only=False) if name == VARIABLE:
+            return type_ if type_ in TYPES else None
+    return None

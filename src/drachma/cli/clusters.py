@@ -1,0 +1,59 @@
+"""Where commands that simulate get their cluster from: files, or a server. Each option and each message once."""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+
+import typer
+
+from drachma import errors
+from drachma.api import gates
+from drachma.client import http
+from drachma.offline import clusterfiles
+from drachma.runtime import clock
+from drachma.simulate import ClusterState, livecluster
+
+
+def read(
+    files: list[str] | None,
+    kubeconfig: pathlib.Path | None,
+    *,
+    context: str = "",
+    more: list[str] | None = None,
+    enabled: gates.Gates = gates.ALL,
+) -> clusterfiles.ClusterFiles:
+    """The cluster of files, or of a server where there are none; ``more`` are files beside it.
+
+    Ends the command with exit code 2, and a line for every problem, where something cannot be read.
+    """
+    if files and kubeconfig:
+        raise typer.BadParameter("goes without -f: the cluster is read from one of them", param_hint="--kubeconfig")
+    cluster = clusterfiles.read([*(files or ()), *(more or ())], enabled=enabled)
+    for problem in cluster.problems:
+        typer.echo(f"drachma: {problem}", err=True)
+    if cluster.problems:
+        raise typer.Exit(2)
+    if files:
+        return cluster
+    return cluster._replace(state=asyncio.run(live(kubeconfig, context)))
+
+
+async def live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:
+    """The cluster of a server."""
+    access = http.find_access(kubeconfig, context=context)
+    async with http.HttpClient(access, time=clock.SystemClock(), manager="drachma") as client:
+        return await livecluster.read(client)
+
+
+def maxima(texts: list[str], groups: set[str]) -> dict[str, int]:
+    """What ``--max GROUP=N`` says, again and again; DecodeError for what it cannot mean."""
+    limits: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if not number.isdecimal():
+            raise errors.DecodeError(f"--max {text}: expected GROUP=N")
+        if name not in groups:
+            raise errors.DecodeError(f"--max {text}: there is no node group {name}, but {', '.join(sorted(groups))}")
+        limits[name] = int(number)
+    return limits

@@ -1,0 +1,49 @@
+"""Deletes bootstrap tokens whose time is over."""
+
+from typing import Final
+
+from drachma import errors
+from drachma.api import bootstraptoken, secret
+from drachma.client import patches
+from drachma.runtime import Surroundings, controller, informer, workqueue
+
+
+class TokenCleaner:
+    """Deletes the secrets that hold them."""
+
+    name: Final = "token_cleaner"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        secrets = surroundings.informers.of(secret.Secret)
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._secrets: Final = secrets.cache
+        self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
+            self.name, time=surroundings.clock, measured=surroundings.queues
+        )
+        secrets.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._reconcile, workers=1)
+
+    def _see(self, new: secret.Secret) -> None:
+        if new.type == bootstraptoken.TYPE and new.metadata.namespace == bootstraptoken.NAMESPACE:
+            self._queue.add(new.metadata.name)
+
+    async def _reconcile(self, name: str) -> controller.After | None:
+        holder = self._secrets.get(name, namespace=bootstraptoken.NAMESPACE)
+        if holder is None or holder.type != bootstraptoken.TYPE:
+            return None
+        left = bootstraptoken.seconds_left(holder.data, self._clock.utc())
+        if left is None:
+            return None
+        if left > 0:
+            return controller.After(left)
+        try:
+            await self._client.delete(
+                secret.Secret, name, namespace=bootstraptoken.NAMESPACE, preconditions=patches.same(holder)
+            )
+        except (errors.ObjectNotFoundError, errors.ObjectConflictError):
+            # Gone, or another one by now.
+            return None
+        return None

@@ -1,0 +1,143 @@
+"""Whole clusters from files: manifests that people wrote, or what was dumped from a server, with node groups beside.
+
+Pods that no server has seen become what it would make of them, by its own code. Objects of kinds that placing pods does
+not depend on are passed over. Refused, each with its place: what cannot be read, what a server would not take, objects
+that are given twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from msgspec import structs
+
+from drachma import errors
+from drachma.api import codec, defaults, gates, meta, pod, scheme
+from drachma.claims import identity
+from drachma.offline import clusterdump, manifestfiles
+from drachma.server.pipeline import verdict
+from drachma.simulate import ClusterState, NodeGroup, nodegroup
+from drachma.simulate.clusterstate import KINDS
+
+_PRIORITY_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
+_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+class ClusterFiles(NamedTuple):
+    """What files hold of a cluster; nothing in it is to be trusted where there are problems."""
+
+    state: ClusterState
+    groups: tuple[NodeGroup, ...]
+    problems: tuple[str, ...]
+
+
+def read(paths: list[str], *, enabled: gates.Gates = gates.ALL) -> ClusterFiles:
+    """All that is in these files and folders."""
+    reader = _Reader(enabled)
+    for source in manifestfiles.read(paths, max_bytes=clusterdump.MAX_BYTES):
+        if isinstance(source, manifestfiles.Unreadable):
+            reader.problems.append(str(source))
+        else:
+            reader.take(source)
+    return reader.finish()
+
+
+class _Reader:
+    def __init__(self, enabled: gates.Gates) -> None:
+        self._gates = enabled
+        self._now = datetime.now(UTC)
+        self._places: dict[tuple[str, str], str] = {}
+        self._objects: list[meta.Object] = []
+        self._unseen: list[manifestfiles.Source] = []
+        self._groups: list[NodeGroup] = []
+        self._priorities = dict(_SYSTEM_PRIORITIES)
+        self._default_priority = 0
+        self.problems: list[str] = []
+
+    def take(self, source: manifestfiles.Source) -> None:
+        try:
+            self._take(source)
+        except errors.DrachmaError as error:
+            self.problems.append(f"{source.place}: {error}")
+
+    def _take(self, source: manifestfiles.Source) -> None:
+        document = source.content
+        api_version, kind = codec.type_meta(document)
+        if nodegroup.is_node_group(document):
+            self._once(source, nodegroup.KIND)
+            self._groups.append(nodegroup.read(document))
+        elif (api_version.partition("/")[0], kind) == _PRIORITY_CLASS:
+            self._take_priority(document)
+        elif _is_relevant(api_version, kind):
+            self._once(source, kind)
+            if kind == "Pod" and not (document.get("metadata") or {}).get("uid"):
+                self._unseen.append(source)
+            else:
+                self._objects.append(self._decoded(document))
+
+    def _once(self, source: manifestfiles.Source, kind: str) -> None:
+        key = kind, codec.title(source.content)
+        if key in self._places:
+            raise errors.DecodeError(f"{key[1]}: is given twice, first in {self._places[key]}")
+        self._places[key] = source.place
+
+    def _take_priority(self, document: Mapping[str, Any]) -> None:
+        value = document.get("value", 0)
+        if not isinstance(value, int):
+            raise errors.DecodeError(f"{codec.title(document)}: value: expected a whole number")
+        self._priorities[str((document.get("metadata") or {}).get("name"))] = value
+        if document.get("globalDefault"):
+            self._default_priority = value
+
+    def _decoded(self, document: Mapping[str, Any]) -> meta.Object:
+        decoded = codec.decode(document)
+        if not decoded.metadata.name:
+            raise errors.DecodeError(f"{codec.title(document)}: metadata.name: required")
+        if scheme.of(type(decoded)).namespaced and not decoded.metadata.namespace:
+            metadata = structs.replace(decoded.metadata, namespace=verdict.DEFAULT_NAMESPACE)
+            decoded = structs.replace(decoded, metadata=metadata)
+        return defaults.apply(decoded, now=self._now)
+
+    def finish(self) -> ClusterFiles:
+        if self._unseen:
+            self._objects += asyncio.run(self._completed())
+        return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.problems))
+
+    async def _completed(self) -> list[meta.Object]:
+        """Pods as a server would store them, with what they say about their status."""
+        judge = verdict.Judge(gates=self._gates, clock=lambda: self._now)
+        await judge.assume(source.content for source in self._unseen)
+        pods: list[meta.Object] = []
+        for source in self._unseen:
+            said = await judge.judge(source.content)
+            if said.refusal is not None:
+                self.problems.append(f"{source.place}: {said.refusal['message']}")
+                continue
+            document = {**(said.stored or {}), "status": source.content.get("status") or {}}
+            pods.append(self._with_priority(self._decoded(document)))
+        return pods
+
+    def _with_priority(self, completed: meta.Object) -> meta.Object:
+        assert isinstance(completed, pod.Pod), "only pods are completed"
+        spec = completed.spec
+        if spec.priority is not None:
+            return completed
+        name = spec.priority_class_name
+        if name and name not in self._priorities:
+            self.problems.append(
+                f"Pod {identity.label(completed.metadata)}: spec.priorityClassName: {name}: there is no such class"
+            )
+        value = self._priorities.get(name, 0) if name else self._default_priority
+        return structs.replace(completed, spec=structs.replace(spec, priority=value))
+
+
+def _is_relevant(api_version: str, kind: str) -> bool:
+    group = api_version.partition("/")[0] if "/" in api_version else ""
+    return any((each.group, each.name) == (group, kind) for each in _kinds())
+
+
+def _kinds() -> Iterator[scheme.Kind]:
+    return map(scheme.of, KINDS)

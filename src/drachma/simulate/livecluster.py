@@ -1,0 +1,30 @@
+"""The state of a running cluster, read through its API."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drachma.api import meta
+from drachma.client import Client
+from drachma.simulate.clusterstate import KINDS, ClusterState
+
+_PAGE: Final = 500
+
+
+async def read(client: Client) -> ClusterState:
+    """All objects that placing pods depends on, kind after kind; what changes meanwhile may be seen or not."""
+    objects: list[meta.Object] = []
+    for kind in KINDS:
+        objects += await _all(client, kind)
+    return ClusterState.of(objects)
+
+
+async def _all(client: Client, kind: type[Any]) -> list[meta.Object]:
+    objects: list[meta.Object] = []
+    token = ""
+    while True:
+        page = await client.list(kind, limit=_PAGE, continue_token=token)
+        objects += page.items
+        token = page.continue_token
+        if not token:
+            return objects

@@ -1,0 +1,155 @@
+"""Node groups: nodes that can be had, as a template with a price and limits.
+
+A manifest says ``apiVersion: drachma.dev/v1``, ``kind: NodeGroup``, and in its spec ``min``, ``max``, ``price``,
+``labels`` and ``template.objects``: one Node, and the ResourceSlices that drivers would publish on it. What must differ
+between nodes is made different for every node: its name, its hostname label, the names of its slices and pools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import structs
+
+from drachma import errors
+from drachma.api import codec, meta, resourceslice
+from drachma.api import node as nodes
+from drachma.values import names
+
+API_VERSION: Final = "drachma.dev/v1"
+KIND: Final = "NodeGroup"
+
+LABEL: Final = "drachma.dev/node-group"
+"""On a node: the group that it belongs to."""
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+_UNBOUNDED: Final = 1000
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    objects: list[dict[str, Any]]
+
+
+class _Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    template: _Template
+    min: _Count = 0
+    max: _Count = _UNBOUNDED
+    price: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    labels: dict[str, str] = {}
+
+
+class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes of one sort, of which there may be more or fewer."""
+
+    name: str
+    node: nodes.Node
+    slices: tuple[resourceslice.ResourceSlice, ...] = ()
+    min: int = 0
+    max: int = _UNBOUNDED
+    price: float = 1.0
+    """Of one node, in whatever unit all groups share."""
+    labels: Mapping[str, str] = {}
+    """What all its nodes have, beside :data:`LABEL`; nodes that have all of these belong to it too."""
+
+    def has(self, member: nodes.Node) -> bool:
+        """Whether a node belongs to the group."""
+        labels = member.metadata.labels
+        if LABEL in labels:
+            return labels[LABEL] == self.name
+        return bool(self.labels) and all(labels.get(key) == value for key, value in self.labels.items())
+
+    def make(self, name: str) -> tuple[meta.Object, ...]:
+        """A node of the group under this name, and its slices."""
+        return (self._node(name), *(self._slice(each, name) for each in self.slices))
+
+    def new_names(self, count: int, taken: Iterable[str]) -> list[str]:
+        """Names for more nodes; they say what they are for, and nobody has them."""
+        used = frozenset(taken)
+        made: list[str] = []
+        number = 1
+        while len(made) < count:
+            name = f"{self.name}-new-{number}"
+            if name not in used:
+                made.append(name)
+            number += 1
+        return made
+
+    def _node(self, name: str) -> nodes.Node:
+        labels = {**self.node.metadata.labels, **self.labels, HOSTNAME: name, LABEL: self.name}
+        metadata = structs.replace(self.node.metadata, name=name, uid="", labels=labels)
+        return structs.replace(self.node, metadata=metadata)
+
+    def _slice(self, of: resourceslice.ResourceSlice, name: str) -> resourceslice.ResourceSlice:
+        template = str(self.node.metadata.name)
+        spec = of.spec
+        devices = tuple(
+            structs.replace(each, node_name=name) if each.node_name == template else each for each in spec.devices
+        )
+        if spec.node_name:
+            spec = structs.replace(spec, node_name=name)
+        pool = structs.replace(spec.pool, name=_renamed(str(spec.pool.name), template, name))
+        metadata = structs.replace(of.metadata, name=_renamed(str(of.metadata.name), template, name), uid="")
+        return structs.replace(of, metadata=metadata, spec=structs.replace(spec, pool=pool, devices=devices))
+
+
+def _renamed(text: str, template: str, name: str) -> str:
+    """A name of something on the template's node, for another node: its own name where it holds the template's."""
+    if text == template:
+        return name
+    return text.replace(template, name) if template and template in text else f"{text}-{name}"
+
+
+def is_node_group(document: Any) -> bool:
+    """Whether a document says that it is one, of whatever version."""
+    return (
+        isinstance(document, dict)
+        and document.get("kind") == KIND
+        and str(document.get("apiVersion", "")).partition("/")[0] == API_VERSION.partition("/")[0]
+    )
+
+
+def read(document: Mapping[str, Any]) -> NodeGroup:
+    """The group of a manifest; DecodeError names the field of what is wrong."""
+    title = codec.title(document)
+    if document.get("apiVersion") != API_VERSION:
+        raise errors.DecodeError(f"{title}: apiVersion: {document.get('apiVersion')}: expected {API_VERSION}")
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or names.dns1123_label(name):
+        raise errors.DecodeError(f"{title}: metadata.name: expected a DNS label")
+    try:
+        spec = msgspec.convert(document.get("spec"), _Spec)
+    except msgspec.ValidationError as error:
+        raise errors.DecodeError(f"{title}: spec: {error}") from None
+    if spec.max < spec.min:
+        raise errors.DecodeError(f"{title}: spec.max: {spec.max}: must not be less than min, {spec.min}")
+    template, slices = _objects(title, spec.template.objects)
+    return NodeGroup(
+        name=name, node=template, slices=slices, min=spec.min, max=spec.max, price=spec.price, labels=spec.labels
+    )
+
+
+def _objects(title: str, documents: list[dict[str, Any]]) -> tuple[nodes.Node, tuple[resourceslice.ResourceSlice, ...]]:
+    machines: list[nodes.Node] = []
+    slices: list[resourceslice.ResourceSlice] = []
+    for number, document in enumerate(documents):
+        place = f"{title}: spec.template.objects[{number}]"
+        try:
+            decoded = codec.decode(document)
+        except errors.DecodeError as error:
+            raise errors.DecodeError(f"{place}: {error}") from None
+        if isinstance(decoded, nodes.Node):
+            machines.append(decoded)
+        elif isinstance(decoded, resourceslice.ResourceSlice):
+            slices.append(decoded)
+        else:
+            raise errors.DecodeError(
+                f"{place}: {codec.title(document)}: only a Node and its ResourceSlices belong here"
+            )
+    if len(machines) != 1:
+        raise errors.DecodeError(f"{title}: spec.template.objects: expected one Node, found {len(machines)}")
+    return machines[0], tuple(slices)

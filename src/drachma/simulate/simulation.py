@@ -1,0 +1,275 @@
+"""A cluster in which pods are placed in thought: the scheduler's own cycle on the scheduler's own snapshot.
+
+What the scheduler, the claim controller and the API server would write is noted in the snapshot at once: claims are
+made from templates, allocated, reserved; pods count on their nodes. Nothing is evicted: a pod that could only be placed
+in the stead of others waits.
+
+:meth:`Simulation.fork` costs microseconds. Forks see nothing of what becomes of each other.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import structs
+
+from drachma.api import (
+    deviceclass,
+    devicetaintrule,
+    gates,
+    meta,
+    node,
+    pod,
+    resourceclaim,
+    resourceclaimtemplate,
+    resourceslice,
+)
+from drachma.claims import identity, ownership, podclaims, podstate, reservation, templates
+from drachma.runtime import cache, clock, resourceversion
+from drachma.scheduler import cycle, profiles, settings
+from drachma.scheduler.decision import Aborted, Placed, Unfit
+from drachma.scheduler.framework import profile
+from drachma.scheduler.snapshot import Snapshot, podinfo
+from drachma.simulate import clusterstate
+from drachma.values import forkmap
+
+
+class Placement(NamedTuple):
+    """A pod that has got a node."""
+
+    pod: pod.Pod
+    node: str
+    allocations: tuple[resourceclaim.AllocationResult, ...] = ()
+    """What was allocated for it; nothing for claims that had their devices already."""
+
+
+class Waiting(NamedTuple):
+    """A pod that has got none, and what the scheduler says about it."""
+
+    pod: pod.Pod
+    reason: str
+    unfit: Unfit | None = None
+    """The decision, where the pod came so far."""
+
+
+class Schedule(NamedTuple):
+    """What became of pods, in the order in which they were tried."""
+
+    placements: tuple[Placement, ...]
+    waiting: tuple[Waiting, ...]
+
+
+class Simulation:
+    """A cluster to be asked "what if"."""
+
+    def __init__(
+        self,
+        state: clusterstate.ClusterState,
+        *,
+        chosen: settings.Settings | None = None,
+        plugins: profile.Profile | None = None,
+        seed: int = 0,
+    ) -> None:
+        """``plugins`` take the place of the default profile; ``seed`` decides between nodes that are equally good."""
+        self._settings = chosen or settings.Settings()
+        self._seed = seed
+        time = clock.SystemClock()
+        self._profile = plugins or profiles.default(self._settings, time=time, chance=random.Random(seed))
+        self._monotonic = time.monotonic
+        self.snapshot = Snapshot(self._settings.gates)
+        self._templates = forkmap.ForkMap[cache.Key, resourceclaimtemplate.ResourceClaimTemplate]()
+        self._pending = forkmap.ForkMap[cache.Key, pod.Pod]()
+        self._cycle = self._new_cycle()
+        self.add(state.objects)
+
+    def _new_cycle(self) -> cycle.Cycle:
+        return cycle.Cycle(self._profile, chance=random.Random(self._seed), monotonic=self._monotonic)
+
+    def fork(self, *, seed: int | None = None) -> Simulation:
+        """The same cluster, to be changed apart; with another seed, other nodes of equally good ones may be chosen."""
+        other = Simulation.__new__(Simulation)
+        other._settings = self._settings
+        other._seed = self._seed if seed is None else seed
+        other._profile = self._profile
+        other._monotonic = self._monotonic
+        other.snapshot = self.snapshot.fork()
+        other._templates = self._templates.fork()
+        other._pending = self._pending.fork()
+        other._cycle = other._new_cycle()
+        return other
+
+    @property
+    def gates(self) -> gates.Gates:
+        """The features in force."""
+        return self._settings.gates
+
+    @property
+    def pending(self) -> list[pod.Pod]:
+        """The pods that want a node, the most important first, of equal ones the oldest."""
+        return sorted(self._pending.values(), key=_rank)
+
+    # What there is
+
+    def add(self, objects: Iterable[meta.Object]) -> None:
+        """Take in objects, new or changed; what pods refer to may come with them in any order."""
+        ordered = sorted(clusterstate.ClusterState.of(objects).objects, key=_order)
+        for each in ordered:
+            self._add(each)
+        self.snapshot.recount()
+
+    def _add(self, given: meta.Object) -> None:
+        match given:
+            case node.Node():
+                self.snapshot.add_node(given)
+            case deviceclass.DeviceClass():
+                self.snapshot.devices.put_class(given)
+            case devicetaintrule.DeviceTaintRule():
+                if self.gates.on(gates.Gate.DEVICE_TAINT_RULES):
+                    self.snapshot.devices.put_rule(given)
+            case resourceslice.ResourceSlice():
+                self.snapshot.devices.put_slice(given)
+            case resourceclaimtemplate.ResourceClaimTemplate():
+                self._templates[cache.key_of(given)] = given
+            case resourceclaim.ResourceClaim():
+                self.snapshot.claims.observe(given)
+            case pod.Pod():
+                self._add_pod(given)
+
+    def _add_pod(self, given: pod.Pod) -> None:
+        if given.spec.node_name:
+            self.snapshot.add_pod(given)
+        elif self._is_ours(given):
+            self._pending[cache.key_of(given)] = given
+            if given.status.nominated_node_name:
+                self.snapshot.nominations.put(podinfo.PodInfo(given), given.status.nominated_node_name)
+
+    def _is_ours(self, waiting: pod.Pod) -> bool:
+        scheduler = waiting.spec.scheduler_name or settings.DEFAULT_NAME
+        is_going = waiting.metadata.deletion_timestamp is not None
+        return scheduler == self._settings.name and not is_going and not podstate.has_ended(waiting)
+
+    def remove_node(self, name: str, slices: Iterable[str] = ()) -> None:
+        """Take a node away, and slices with it. Its pods and their claims stay as they are."""
+        for each in slices:
+            self.snapshot.devices.remove_slice(each)
+        self.snapshot.remove_node(name)
+
+    def evict(self, moving: pod.Pod) -> None:
+        """Have a pod without a node again, as its controller would make it anew: with claims of its own made anew."""
+        self.snapshot.remove_pod(moving.metadata.uid)
+        for claim in list(self._claims_of(moving)):
+            if ownership.is_controlled_by(claim.metadata, moving.metadata.uid):
+                self.snapshot.claims.remove(claim)
+            else:
+                left = tuple(each for each in claim.status.reserved_for if each.uid != moving.metadata.uid)
+                self._observe(claim, structs.replace(claim.status, reserved_for=left))
+        statuses = tuple(each for each in moving.status.resource_claim_statuses if each.resource_claim_name is None)
+        fresh = structs.replace(
+            moving,
+            spec=structs.replace(moving.spec, node_name=""),
+            status=pod.PodStatus(resource_claim_statuses=statuses),
+        )
+        self._pending[cache.key_of(fresh)] = fresh
+
+    # What becomes of pods
+
+    def schedule(self, pods: Iterable[pod.Pod] | None = None) -> Schedule:
+        """Place pods one after the other, all that are pending unless some are named."""
+        placements: list[Placement] = []
+        waiting: list[Waiting] = []
+        for each in self.pending if pods is None else list(pods):
+            outcome = self.place(each)
+            if isinstance(outcome, Placement):
+                placements.append(outcome)
+            else:
+                waiting.append(outcome)
+        return Schedule(tuple(placements), tuple(waiting))
+
+    def place(self, wanting: pod.Pod) -> Placement | Waiting:
+        """Place one pod; what it takes is taken then."""
+        complete = self.with_claims(wanting)
+        if isinstance(complete, Waiting):
+            return complete
+        decided = self.decide(complete)
+        if isinstance(decided, Waiting):
+            return decided
+        self._carry_out(decided)
+        self._pending.pop(cache.key_of(wanting), None)
+        results = tuple(each.result for each in decided.assignment.allocations)
+        return Placement(complete, decided.node, results)
+
+    def decide(self, wanting: pod.Pod) -> Placed | Waiting:
+        """The scheduler's decision about a pod that has its claims; nothing is taken."""
+        before = self._profile.pre_enqueue(wanting, self.snapshot)
+        if before is not None:
+            return Waiting(wanting, ", ".join(before.reasons))
+        decided = self._cycle.decide(podinfo.PodInfo(wanting), self.snapshot)
+        match decided:
+            case Placed():
+                return decided
+            case Unfit():
+                return Waiting(wanting, decided.diagnosis.message(), decided)
+            case Aborted():
+                return Waiting(wanting, decided.message)
+
+    def with_claims(self, wanting: pod.Pod) -> pod.Pod | Waiting:
+        """The pod with the claims that its templates make; they are in the cluster then."""
+        statuses = list(wanting.status.resource_claim_statuses)
+        for entry in wanting.spec.resource_claims:
+            if not isinstance(podclaims.refer(wanting, entry), podclaims.Missing):
+                continue
+            name = str(entry.resource_claim_template_name)
+            template = self._templates.get(cache.Key(wanting.metadata.namespace, name))
+            if template is None:
+                return Waiting(wanting, f'resourceclaimtemplate.resource.k8s.io "{name}" not found')
+            draft = templates.claim(template, owner=wanting, entry=entry)
+            claim_name = f"{draft.metadata.generate_name}simulated"
+            uid = f"{wanting.metadata.uid}/{entry.name}"
+            metadata = structs.replace(draft.metadata, name=claim_name, uid=uid, resource_version="1")
+            self.snapshot.claims.observe(structs.replace(draft, metadata=metadata))
+            statuses.append(pod.PodResourceClaimStatus(name=entry.name, resource_claim_name=claim_name))
+        if len(statuses) == len(wanting.status.resource_claim_statuses):
+            return wanting
+        return structs.replace(wanting, status=structs.replace(wanting.status, resource_claim_statuses=tuple(statuses)))
+
+    def _carry_out(self, placed: Placed) -> None:
+        self.snapshot.bind(placed.assignment)
+        self.snapshot.nominations.remove(placed.info.uid)
+        results = {each.claim.metadata.uid: each.result for each in placed.assignment.allocations}
+        bound = placed.info.pod
+        for claim in list(self._claims_of(bound)):
+            status = claim.status
+            uid = claim.metadata.uid
+            if uid in results:
+                status = structs.replace(status, allocation=results[uid])
+            if not reservation.is_reserved_for(claim, bound):
+                status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(bound)))
+            self._observe(claim, status)
+            self.snapshot.claims.settle(uid)
+
+    def _observe(self, claim: resourceclaim.ResourceClaim, status: resourceclaim.ResourceClaimStatus) -> None:
+        version = str(resourceversion.number(claim.metadata.resource_version) + 1)
+        metadata = structs.replace(claim.metadata, resource_version=version)
+        self.snapshot.claims.observe(structs.replace(claim, metadata=metadata, status=status))
+
+    def _claims_of(self, of: pod.Pod) -> Iterator[resourceclaim.ResourceClaim]:
+        for name in podclaims.all_names(of):
+            claim = self.snapshot.claims.get(of.metadata.namespace, name)
+            if claim is not None:
+                yield claim
+
+
+def title(of: pod.Pod) -> str:
+    """How plans call a pod."""
+    return identity.label(of.metadata)
+
+
+def _order(given: meta.Object) -> int:
+    return clusterstate.KINDS.index(type(given))
+
+
+def _rank(waiting: pod.Pod) -> tuple[int, str, str]:
+    created = waiting.metadata.creation_timestamp
+    return -(waiting.spec.priority or 0), str(created or ""), title(waiting)

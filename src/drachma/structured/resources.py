@@ -1,0 +1,84 @@
+"""Named resources with attributes, whichever way they were written; a value has exactly one type."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import msgspec
+
+from drachma import errors
+from drachma.api.v1alpha2 import resourceslice
+from drachma.values import quantity, semver
+
+
+class Version(msgspec.Struct, frozen=True):
+    """A version, in its full form."""
+
+    text: str
+
+
+Value = quantity.Quantity | Version | bool | int | str | tuple[int, ...] | tuple[str, ...]
+
+
+class Resource(msgspec.Struct, frozen=True, dict=True):
+    """A resource. ``types`` has for each attribute the name under which selectors know its type."""
+
+    name: str
+    attributes: Mapping[str, Value]
+    types: Mapping[str, str]
+
+
+def of_kep(resource: resourceslice.NamedResource) -> Resource:
+    """A resource in the KEP's spelling."""
+    return _resource(resource.name, {each.name: _typed(each) for each in resource.attributes})
+
+
+def of_1_30(resource: resourceslice.NamedResourcesInstance) -> Resource:
+    """A resource in the spelling of 1.30."""
+    return _resource(resource.name, {each.name: _typed(each) for each in resource.attributes})
+
+
+def _resource(name: str, attributes: Mapping[str, tuple[str, Value] | None]) -> Resource:
+    present = {each: typed for each, typed in attributes.items() if typed is not None}
+    return Resource(
+        name,
+        {each: value for each, (_, value) in present.items()},
+        {each: type_ for each, (type_, _) in present.items()},
+    )
+
+
+def _typed(attribute: resourceslice.Attribute | resourceslice.NamedResourcesAttribute) -> tuple[str, Value] | None:
+    """The type and value of an attribute; None for one that was stored without any, which validation refuses."""
+    if attribute.quantity_value is not None:
+        return "quantity", attribute.quantity_value
+    if attribute.bool_value is not None:
+        return "bool", attribute.bool_value
+    if attribute.int_value is not None:
+        return "int", int(attribute.int_value)
+    if attribute.string_value is not None:
+        return "string", str(attribute.string_value)
+    if attribute.version_value is not None:
+        return "version", _version(attribute.version_value)
+    if attribute.int_slice is not None:
+        return "intslice", _ints(attribute.int_slice)
+    if attribute.string_slice is not None:
+        return "stringslice", _strings(attribute.string_slice)
+    return None
+
+
+def _ints(value: tuple[int, ...] | resourceslice.NamedResourcesIntSlice) -> tuple[int, ...]:
+    return tuple(value.ints if isinstance(value, resourceslice.NamedResourcesIntSlice) else value)
+
+
+def _strings(value: tuple[str, ...] | resourceslice.NamedResourcesStringSlice) -> tuple[str, ...]:
+    return tuple(value.strings if isinstance(value, resourceslice.NamedResourcesStringSlice) else value)
+
+
+@functools.lru_cache(maxsize=1024)
+def _version(text: str) -> Version:
+    """A version read tolerantly: ``v1.2`` is 1.2.0. What is none stays as it is, and is no version to anybody."""
+    try:
+        return Version(str(semver.SemVer.parse_tolerant(text)))
+    except errors.InvalidValueError:
+        return Version(str(text))

@@ -1,0 +1,186 @@
+"""Selectors of v1alpha2 as selectors of devices, and what they say of resources as they were published.
+
+A translated selector is true for the device of a resource where the original is true for the resource. The two kinds of
+comparison (:mod:`drachma.cel.namedresources`) meet devices on which quantities are capacities and all else attributes:
+a typed read becomes a read of one of the two, and a comparison with a literal asks what there is first.
+
+:func:`accepts` evaluates a selector on a resource without any translation: what migration checks its work by.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from drachma import cel, errors
+from drachma.cel import ast, lexer, namedresources, parser, printer, program
+from drachma.cel.runtime import faults, versions
+from drachma.structured import identifiers, resources
+
+_OPERATORS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=", "_==_": "==", "_!=_": "!="}
+
+_TYPE_TESTS: Final = {
+    "bool": "type({0}) in [bool]",
+    "int": "type({0}) in [int]",
+    "string": "type({0}) in [string]",
+    "intslice": "type({0}) in [list]",
+    "stringslice": "type({0}) in [list]",
+    "version": 'type({0}) in [type(semver("0.0.0"))]',
+}
+"""How the type of a device's attribute is asked for. Equality of types has no bound on its cost; lists have one."""
+
+
+def for_driver(expression: str, driver: str) -> str:
+    """A selector of devices that is true for those of a driver whose resources the expression is true for.
+
+    Devices of other drivers are ruled out first: they need not have the attributes that it reads.
+
+    Raises:
+        cel.CompilationError: it is no selector of v1alpha2.
+    """
+    selector = _compile(expression)
+    own = f"device.driver == {_quoted(driver)}"
+    if expression.strip() == "true":
+        return own
+    translated = selector.rewritten(lambda part: _node(_translation(part, driver)))
+    return printer.show(_node(f"{own} && ({printer.show(translated)})"))
+
+
+def accepts(expression: str, resource: resources.Resource) -> bool:
+    """Whether a selector is true for a resource.
+
+    Raises:
+        cel.CompilationError: it is no selector of v1alpha2.
+        cel.EvaluationError: there is no answer, for example because there is no such attribute.
+    """
+    selector = _compile(expression)
+    typed = selector.rewritten(lambda part: _resolved(part, resource))
+    compiled = program.compile_expression(printer.show(typed), namedresources.selector_environment())
+    result = compiled.evaluate_variables(_variables(resource))
+    if isinstance(result.value, faults.Fault | faults.Abort):
+        raise cel.EvaluationError(str(result.value), result.cost)
+    if not isinstance(result.value, bool):
+        raise cel.EvaluationError(f"selector gives {result.value!r}, which is neither true nor false", result.cost)
+    return result.value
+
+
+@functools.lru_cache(maxsize=1024)
+def _compile(expression: str) -> namedresources.Selector:
+    return namedresources.compile_selector(expression)
+
+
+def _node(text: str) -> ast.Node:
+    return parser.parse(text, {}).root
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _member(container: str, name: str) -> str:
+    """A field of a map; words of the language cannot be selected."""
+    identifier = identifiers.attribute(name)
+    return f"{container}[{_quoted(identifier)}]" if identifier in lexer.RESERVED else f"{container}.{identifier}"
+
+
+# For devices
+
+
+def _translation(part: namedresources.Part, driver: str) -> str:
+    attributes, capacity = f"device.attributes[{_quoted(driver)}]", f"device.capacity[{_quoted(driver)}]"
+    attribute, amount = _member(attributes, part.name), _member(capacity, part.name)
+    key = _quoted(identifiers.attribute(part.name))
+    has_attribute, has_amount = f"{key} in {attributes}", f"{key} in {capacity}"
+    match part:
+        case namedresources.Comparison():
+            return _device_comparison(part, attribute=attribute, amount=amount, has_amount=has_amount)
+        case namedresources.Presence(type="quantity"):
+            return has_amount
+        case namedresources.Presence(type=""):
+            return f"({has_attribute} || {has_amount})"
+        case namedresources.Presence(type=type_):
+            return f"({has_attribute} && {_TYPE_TESTS[type_].format(attribute)})"
+        case namedresources.OptionalValue(type="quantity"):
+            return f"{capacity}[?{key}]"
+        case namedresources.OptionalValue(type=""):
+            return f"({has_amount} ? dyn({capacity}[?{key}]) : dyn({attributes}[?{key}]))"
+        case namedresources.OptionalValue():
+            return f"{attributes}[?{key}]"
+        case namedresources.Value(type="quantity"):
+            return amount
+        case namedresources.Value(type=""):
+            return f"({has_amount} ? dyn({amount}) : dyn({attribute}))"
+        case namedresources.Value():
+            return attribute
+
+
+def _device_comparison(part: namedresources.Comparison, *, attribute: str, amount: str, has_amount: str) -> str:
+    operator, literal = _OPERATORS[part.operator], _literal(part.literal)
+    plain = f"{attribute} {operator} {literal}"
+    as_version = _version_comparison(part, attribute)
+    if as_version is not None:
+        plain = f"{_TYPE_TESTS['string'].format(attribute)} ? {plain} : {as_version}"
+    as_quantity = _quantity_comparison(part, amount)
+    if as_quantity is not None:
+        plain = f"{has_amount} ? {as_quantity} : ({plain})"
+    return f"({plain})"
+
+
+def _quantity_comparison(part: namedresources.Comparison, amount: str) -> str | None:
+    if part.as_quantity is None:
+        return None
+    return f"{amount}.compareTo(quantity({_quoted(part.as_quantity)})) {_OPERATORS[part.operator]} 0"
+
+
+def _version_comparison(part: namedresources.Comparison, attribute: str) -> str | None:
+    if part.as_version is None:
+        return None
+    return f"{attribute}.compareTo(semver({_quoted(part.as_version)})) {_OPERATORS[part.operator]} 0"
+
+
+def _literal(value: str | float) -> str:
+    return printer.show(ast.Literal(0, value))
+
+
+# For resources as they are published
+
+
+def _resolved(part: namedresources.Part, resource: resources.Resource) -> ast.Node | None:
+    """A comparison of an attribute whose type is known; everything else means what it says."""
+    if not isinstance(part, namedresources.Comparison):
+        return None
+    type_ = resource.types.get(part.name)
+    read = f"attributes.{type_}[{_quoted(part.name)}]"
+    comparison: str | None
+    match type_:
+        case "quantity":
+            comparison = _quantity_comparison(part, read)
+        case "version":
+            comparison = _version_comparison(part, read)
+        case _:
+            return None
+    if comparison is None:
+        raise cel.EvaluationError(
+            f"attribute {part.name} is a {type_} and cannot be compared with {_literal(part.literal)}", None
+        )
+    return _node(f"({comparison})")
+
+
+def _variables(resource: resources.Resource) -> Mapping[str, Any]:
+    by_type: dict[str, dict[str, Any]] = {name: {} for name in namedresources.TYPES}
+    for name, value in resource.attributes.items():
+        by_type[resource.types[name]][name] = _native(value)
+    everything = {name: value for values in by_type.values() for name, value in values.items()}
+    prefix = namedresources.VARIABLE
+    return {prefix: everything, **{f"{prefix}.{name}": values for name, values in by_type.items()}}
+
+
+def _native(value: resources.Value) -> Any:
+    if isinstance(value, resources.Version):
+        try:
+            return versions.parse(value.text)
+        except errors.CelError as error:
+            raise cel.EvaluationError(f"parse semantic version: {error}", None) from None
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,92 @@
+"""Rules for ResourceClaimParameters and ResourceClassParameters."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from drachma.api.gates import Gates
+from drachma.api.v1alpha2 import parameters
+from drachma.validation import fielderror, formats
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import Path
+from drachma.validation.v1alpha2 import models, references
+
+_MODEL: Final = "namedResourcesWithAttributes"
+_MODEL_OF_1_30: Final = "namedResources"
+
+
+def check_claim(given: parameters.ResourceClaimParameters, *, gates: Gates) -> Errors:
+    """New or changed parameters of claims."""
+    yield from references.check_claim(given.generated_from, Path("generatedFrom"))
+    spellings = {"driverRequests": given.driver_requests, "requests": given.requests}
+    yield from models.at_most_one([name for name, value in spellings.items() if value], Path("requests"))
+    for position, request in enumerate(given.requests):
+        yield from _request(request, Path("requests").item(position), gates=gates)
+    yield from _driver_requests(given.driver_requests, Path("driverRequests"), gates=gates)
+
+
+def check_class(given: parameters.ResourceClassParameters, *, gates: Gates) -> Errors:
+    """New or changed parameters of classes."""
+    yield from references.check_class(given.generated_from, Path("generatedFrom"))
+    filters = Path("filters")
+    yield from _drivers((each.driver_name for each in given.filters), filters)
+    for position, each in enumerate(given.filters):
+        at = filters.item(position)
+        spellings = {_MODEL: each.named_resources_with_attributes, _MODEL_OF_1_30: each.named_resources}
+        yield from models.exactly_one(spellings, at)
+        for name, model in spellings.items():
+            if model is not None:
+                place = at.child(name).child("selector")
+                yield from models.check_selector(model.selector, place, driver=each.driver_name, gates=gates)
+    yield from _vendor_parameters(given.vendor_parameters, Path("vendorParameters"))
+
+
+def _request(request: parameters.ResourceRequest, at: Path, *, gates: Gates) -> Errors:
+    yield from formats.driver_name(request.driver_name, at.child("driverName"))
+    model = request.named_resources_with_attributes
+    yield from models.exactly_one({_MODEL: model}, at)
+    if model is None:
+        return
+    below = at.child(_MODEL)
+    if model.required and model.selector:
+        yield from models.at_most_one(["required", "selector"], below)
+    if not model.required:
+        place = below.child("selector")
+        yield from models.check_selector(model.selector, place, driver=request.driver_name, gates=gates)
+    for position, each in enumerate(model.required):
+        place = below.child("required").item(position).child("selector")
+        yield from models.check_selector(each.selector, place, driver=request.driver_name, gates=gates)
+
+
+def _driver_requests(given: tuple[parameters.DriverRequests, ...], at: Path, *, gates: Gates) -> Errors:
+    yield from _drivers((each.driver_name for each in given), at)
+    for position, of_driver in enumerate(given):
+        below = at.item(position).child("requests")
+        if not of_driver.requests:
+            yield fielderror.required(below, "empty entries with no requests are not allowed")
+        for index, request in enumerate(of_driver.requests):
+            place = below.item(index)
+            yield from models.exactly_one({_MODEL_OF_1_30: request.named_resources}, place)
+            if request.named_resources is not None:
+                yield from models.check_selector(
+                    request.named_resources.selector,
+                    place.child(_MODEL_OF_1_30).child("selector"),
+                    driver=of_driver.driver_name,
+                    gates=gates,
+                )
+
+
+def _drivers(given: Iterable[str], at: Path) -> Errors:
+    """Every driver is named rightly, and once."""
+    seen: set[str] = set()
+    for position, driver in enumerate(given):
+        place = at.item(position).child("driverName")
+        yield from formats.driver_name(driver, place)
+        if driver in seen:
+            yield fielderror.duplicate(place, driver)
+        seen.add(driver)
+
+
+def _vendor_parameters(given: Any, at: Path) -> Errors:
+    """In the KEP any object; in 1.30 a list with at most one entry for a driver."""
+    if isinstance(given, list):
+        yield from _drivers((str(each.get("driverName", "")) if isinstance(each, dict) else "" for each in given), at)

@@ -1,0 +1,264 @@
+"""Nodes as users run them: a control plane, agents of nodes and drivers, each a process of its own on real sockets."""
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+import yaml
+
+from drachma import errors
+from drachma.api import event, node, pod
+from drachma.client import http
+from drachma.runtime import clock
+from tests import clusterview
+from tests.scenarios import processes
+
+PATIENCE_SECONDS = 90.0
+"""How long a busy machine may take for anything."""
+
+FAKE_DRIVER = (sys.executable, "-m", "tests.scenarios.fakedriver")
+
+_POLL_SECONDS = 0.02
+_TOKEN = "{name}-token"
+
+
+class Talker:
+    """A process that says lines on its standard output and is told some; what else it says is in a log."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: pathlib.Path) -> None:
+        self.lines: list[str] = []
+        self._process = process
+        self._log = log
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None, "the output is piped"
+        while line := await self._process.stdout.readline():
+            self.lines.append(line.decode().strip())
+
+    async def says(self, beginning: str, *, times: int = 1) -> str:
+        """Waits until it has said a line with this beginning, so many times; the line, of several the last."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                said = [line for line in self.lines if line.startswith(beginning)]
+                if len(said) >= times:
+                    return said[times - 1]
+                assert self._process.returncode is None, f"it has ended: {self.story()}"
+                await asyncio.sleep(_POLL_SECONDS)
+
+    def tell(self, line: str) -> None:
+        assert self._process.stdin is not None, "the input is piped"
+        self._process.stdin.write(f"{line}\n".encode())
+
+    async def kill(self) -> None:
+        """Ends it as kill -9 does."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._ended()
+
+    async def stop(self, number: int = signal.SIGTERM) -> None:
+        """Asks it to end, and waits until it has."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
+        await self._ended()
+
+    async def close_input(self) -> None:
+        """Has it end where that is how it is told to, and waits until it has."""
+        assert self._process.stdin is not None, "the input is piped"
+        self._process.stdin.close()
+        await self._ended()
+
+    async def _ended(self) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self._process.wait()
+            await self._reading
+
+    def story(self) -> str:
+        """All that it said, for who wonders."""
+        return "\n".join([*self.lines, self._log.read_text()[-4000:]])
+
+
+class NodeCluster(clusterview.ClusterView):
+    """A control plane in a process, whose nodes come and go."""
+
+    def __init__(self, client: http.HttpClient, server: processes.Process, folder: pathlib.Path) -> None:
+        super().__init__(client)
+        self.server = server
+        self.folder = folder
+        self.cdi = folder / "cdi"
+        self._talkers: list[Talker] = []
+
+    def root(self, name: str) -> pathlib.Path:
+        """The directory of a node."""
+        return self.folder / name
+
+    async def talker(self, title: str, *command: str, kubeconfig: pathlib.Path | None = None) -> Talker:
+        """Starts a process that is ended with the test, if it has not before."""
+        log = self.folder / f"{title}.log"
+        with log.open("ab") as errors_to:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors_to,
+                env={**os.environ, "KUBECONFIG": str(kubeconfig or self.server.kubeconfig), "PYTHONUNBUFFERED": "1"},
+                cwd=pathlib.Path(__file__).parents[2],
+            )
+        talker = Talker(process, log)
+        self._talkers.append(talker)
+        return talker
+
+    async def agent(self, name: str, *options: str) -> Talker:
+        """Starts the agent of a node with the node's own identity, and waits until it is there."""
+        started = await self.talker(
+            f"agent-{name}",
+            *processes.DRACHMA,
+            "node",
+            "--name",
+            name,
+            "--root",
+            str(self.root(name)),
+            *options,
+            kubeconfig=self.identity(name),
+        )
+        await self.until(lambda: _is_ready(self, name))
+        return started
+
+    def identity(self, name: str) -> pathlib.Path:
+        """The kubeconfig of a node."""
+        content: dict[str, Any] = yaml.safe_load(self.server.kubeconfig.read_text())
+        content["users"][0]["user"] = {"token": _TOKEN.format(name=name)}
+        path = self.folder / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(content))
+        return path
+
+    async def driver(
+        self, name: str, *nodes: str, program: Sequence[str] = FAKE_DRIVER, options: Sequence[str] = ()
+    ) -> Talker:
+        """Starts a driver for nodes, and waits until it is registered with all of them."""
+        self.cdi.mkdir(exist_ok=True)
+        chosen = [part for each in nodes for part in ("-node", each)]
+        root = self.folder / ("{node}" if len(nodes) > 1 else nodes[0])
+        started = await self.talker(
+            f"driver-{name}", *program, "-driver", name, *chosen, "-root", str(root), "-cdi", str(self.cdi), *options
+        )
+        await started.says("registered", times=len(nodes))
+        return started
+
+    async def close(self) -> None:
+        for talker in self._talkers:
+            await talker.kill()
+
+    # What a test waits for
+
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await holds():
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def pod_is(self, name: str, phase: str, *, namespace: str = "default") -> dict[str, Any]:
+        """Waits until a pod is in a phase; its status."""
+
+        async def holds() -> bool:
+            document = await self.client.get_document(pod.Pod, name, namespace=namespace)
+            return bool(document["status"].get("phase") == phase)
+
+        await self.until(holds)
+        status: dict[str, Any] = (await self.client.get_document(pod.Pod, name, namespace=namespace))["status"]
+        return status
+
+    async def pod_goes(self, name: str, *, namespace: str = "default", grace: int | None = None) -> None:
+        """Deletes a pod, and waits until it is gone."""
+        await self.client.delete(pod.Pod, name, namespace=namespace, grace_period_seconds=grace)
+
+        async def holds() -> bool:
+            try:
+                await self.client.get(pod.Pod, name, namespace=namespace)
+            except errors.ObjectNotFoundError:
+                return True
+            return False
+
+        await self.until(holds)
+
+    async def event_says(self, reason: str, about: str) -> str:
+        """Waits until there is an event of a reason about an object; its message."""
+        messages: list[str] = []
+
+        async def holds() -> bool:
+            messages[:] = [
+                each.message
+                for each in await self.all_of(event.Event)
+                if each.reason == reason and each.involved_object.name == about
+            ]
+            return bool(messages)
+
+        await self.until(holds)
+        return messages[-1]
+
+
+async def _is_ready(cluster: NodeCluster, name: str) -> bool:
+    try:
+        found = await cluster.client.get(node.Node, name)
+    except errors.ObjectNotFoundError:
+        return False
+    is_ready = any((each.type, each.status) == ("Ready", "True") for each in found.status.conditions)
+    return is_ready and (cluster.root(name) / "plugins_registry").exists()
+
+
+@contextlib.contextmanager
+def control_plane(*options: str, nodes: Sequence[str] = ()) -> Iterator[processes.Process]:
+    """``drachma up``, which knows the tokens of these nodes; in a short folder, for sockets have short names."""
+    with tempfile.TemporaryDirectory(prefix="dr") as folder:
+        path = pathlib.Path(folder)
+        tokens = path / "tokens"
+        lines = [f'{_TOKEN.format(name=name)},system:node:{name},{name},"system:nodes"' for name in nodes]
+        tokens.write_text("\n".join(lines))
+        own = ("--token-auth-file", str(tokens), *(part.format(folder=folder) for part in options))
+        with processes.running(path / "data", command_name="up", options=own) as server:
+            yield server
+
+
+@contextlib.asynccontextmanager
+async def connected(server: processes.Process) -> AsyncIterator[NodeCluster]:
+    """What a test does with a control plane; the agents and drivers that it starts end with it."""
+    access = http.find_access(server.kubeconfig)
+    async with http.HttpClient(access, time=clock.SystemClock(), manager="test") as client:
+        cluster = NodeCluster(client, server, server.folder.parent)
+        try:
+            yield cluster
+        finally:
+            await cluster.close()
+
+
+def devices(driver: str, *, namespace: str = "default") -> str:
+    """A class of a driver's devices and a template for one of them, both by the driver's name."""
+    return f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: {driver}}}
+spec: {{selectors: [{{cel: {{expression: device.driver == "{driver}"}}}}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {{name: {driver}, namespace: {namespace}}}
+spec: {{spec: {{devices: {{requests: [{{name: one, exactly: {{deviceClassName: {driver}}}}}]}}}}}}
+"""
+
+
+def workload(name: str, claim: str, *, namespace: str = "default", spec: str = "") -> str:
+    """A pod with one container that uses a claim, which is said as the pod's spec says it."""
+    return f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  containers: [{{name: main, image: busybox, resources: {{claims: [{{name: device}}]}}}}]
+  resourceClaims: [{{name: device, {claim}}}]
+  {spec}
+"""

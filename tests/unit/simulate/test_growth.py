@@ -1,0 +1,97 @@
+"""Which nodes would help."""
+
+import pytest
+
+from drachma import testing
+from drachma.api import meta
+from drachma.simulate import ClusterState, NodeGroup, Simulation
+from drachma.simulate.growth import Objective, Plan, Planner
+from tests.unit.simulate import objects
+
+COMMON = (objects.CLASS, objects.template("one"), objects.template("two", 2))
+
+
+def plan(*given: meta.Object, groups: list[NodeGroup], objective: Objective = Objective.NODES, **maxima: int) -> Plan:
+    cluster = Simulation(ClusterState.of([*COMMON, *given]))
+    return Planner(cluster, groups, objective=objective, maxima=maxima).plan()
+
+
+def test_nothing_is_bought_for_what_fits() -> None:
+    made = plan(*objects.gpu_node("n1", 2), objects.gpu_pod("a"), groups=[objects.gpu_group("gpu", 4)])
+    assert made == Plan({}, {"default/a": "n1"}, {}, 0.0)
+
+
+def test_from_zero() -> None:
+    pods = [objects.gpu_pod(f"p{number}") for number in range(6)]
+    made = plan(*pods, groups=[objects.gpu_group("gpu", 4)])
+    assert (dict(made.grow), sorted(set(made.placed.values()))) == ({"gpu": 2}, ["gpu-new-1", "gpu-new-2"])
+    assert len(made.placed) == 6
+
+
+def test_several_groups_at_once() -> None:
+    pods = [objects.gpu_pod("g"), objects.cpu_pod("c1", "8"), objects.cpu_pod("c2", "8")]
+    groups = [objects.gpu_group("gpu", 1, price=10), objects.cpu_group("cpu")]
+    made = plan(*pods, groups=groups, objective=Objective.PRICE)
+    assert dict(made.grow) == {"gpu": 1, "cpu": 2}
+    assert made.price == 12
+
+
+@pytest.mark.parametrize(
+    ("objective", "grow"),
+    [
+        pytest.param(Objective.NODES, {"big": 1}, id="few-nodes"),
+        pytest.param(Objective.PRICE, {"small": 4}, id="little-money"),
+    ],
+)
+def test_objectives(objective: Objective, grow: dict[str, int]) -> None:
+    pods = [objects.gpu_pod(f"p{number}") for number in range(4)]
+    groups = [objects.gpu_group("small", 1, price=1), objects.gpu_group("big", 8, price=5)]
+    assert dict(plan(*pods, groups=groups, objective=objective).grow) == grow
+
+
+def test_a_mixture_may_be_cheapest() -> None:
+    pods = [objects.gpu_pod(f"p{number}", "two") for number in range(5)]
+    groups = [objects.gpu_group("small", 2, price=3), objects.gpu_group("big", 8, price=10)]
+    made = plan(*pods, groups=groups, objective=Objective.PRICE)
+    assert (dict(made.grow), made.price) == ({"small": 1, "big": 1}, 13)
+
+
+def test_limits_leave_pods_waiting() -> None:
+    pods = [objects.gpu_pod(f"p{number}") for number in range(3)]
+    made = plan(*pods, groups=[objects.gpu_group("gpu", 1, most=5)], gpu=2)
+    assert dict(made.grow) == {"gpu": 2}
+    assert made.pending == {
+        "default/p2": "0/2 nodes are available: 2 cannot allocate all claims. "
+        "Node groups that cannot grow further: gpu."
+    }
+
+
+def test_what_no_group_helps_is_said() -> None:
+    made = plan(objects.gpu_pod("a", "two"), groups=[objects.gpu_group("gpu", 1), objects.cpu_group("cpu")])
+    assert (dict(made.grow), dict(made.placed)) == ({}, {})
+    assert made.pending == {
+        "default/a": "no nodes available to schedule pods "
+        "Node group gpu does not help: 0/1 nodes are available: 1 cannot allocate all claims. "
+        "Node group cpu does not help: 0/1 nodes are available: 1 cannot allocate all claims."
+    }
+
+
+def test_groups_grow_to_their_minimum_and_count_their_members() -> None:
+    group = NodeGroup(name="cpu", node=testing.node("t", allocatable=objects.CPU).build(), min=3, labels={"pool": "x"})
+    there = testing.node("n1", labels={"pool": "x"}, allocatable=objects.CPU).build()
+    assert dict(plan(there, groups=[group]).grow) == {"cpu": 2}
+
+
+def test_a_worse_alternative_that_is_there_is_taken() -> None:
+    listed = (
+        testing.claim_template("listed")
+        .first_available(
+            "gpu",
+            testing.subrequest("best", objects.DRIVER, count=2, mode="ExactCount"),
+            testing.subrequest("good", objects.DRIVER, count=1, mode="ExactCount"),
+        )
+        .build()
+    )
+    pods = [objects.gpu_pod("a", "listed")]
+    made = plan(*objects.gpu_node("n1", 1), listed, *pods, groups=[objects.gpu_group("gpu", 2)])
+    assert (dict(made.grow), dict(made.placed)) == ({}, {"default/a": "n1"})

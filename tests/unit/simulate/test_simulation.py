@@ -1,0 +1,89 @@
+"""Pods placed in thought."""
+
+from msgspec import structs
+
+from drachma import testing
+from drachma.api import meta
+from drachma.api import pod as pods
+from drachma.simulate import ClusterState, Placement, Simulation, Waiting
+from tests.unit.simulate import objects
+
+
+def cluster(*more: meta.Object) -> Simulation:
+    state = ClusterState.of([*objects.gpu_node("n1", 2), objects.CLASS, objects.template("one"), *more])
+    return Simulation(state)
+
+
+def nodes(simulation: Simulation) -> dict[str, str]:
+    return {each.pod.metadata.name: each.node for each in simulation.schedule().placements}
+
+
+def test_claims_are_made_from_templates_and_devices_given_once() -> None:
+    made = cluster(*map(objects.gpu_pod, ("a", "b", "c")))
+    schedule = made.schedule()
+    assert [each.pod.metadata.name for each in schedule.placements] == ["a", "b"]
+    devices = [result.devices.results[0].device for each in schedule.placements for result in each.allocations]
+    assert devices == ["gpu-0", "gpu-1"]
+    (waits,) = schedule.waiting
+    assert (waits.pod.metadata.name, waits.reason) == (
+        "c",
+        "0/1 nodes are available: 1 cannot allocate all claims.",
+    )
+
+
+def test_more_important_pods_come_first() -> None:
+    pods = [objects.gpu_pod("a"), objects.gpu_pod("b"), objects.gpu_pod("c")]
+    important = testing.pod("z").claim("gpu", template="one").container("c", claims=("gpu",)).spec(priority=10).build()
+    assert set(nodes(cluster(*pods, important))) == {"z", "a"}
+
+
+def test_pods_share_a_claim_that_they_name() -> None:
+    claim = objects.claim("shared").build()
+    pods = [testing.pod(name).claim("gpu", claim="shared").container("c", claims=("gpu",)).build() for name in "ab"]
+    assert nodes(cluster(claim, *pods)) == {"a": "n1", "b": "n1"}
+
+
+def test_what_is_there_counts() -> None:
+    held = (
+        testing.claim("held")
+        .request("gpu", device_class=objects.DRIVER, count=1, mode="ExactCount")
+        .allocated(("gpu", objects.DRIVER, "n1", "gpu-0"))
+    )
+    assert set(nodes(cluster(held.build(), objects.gpu_pod("a"), objects.gpu_pod("b")))) == {"a"}
+
+
+def test_a_fork_changes_nothing_but_itself() -> None:
+    made = cluster(objects.gpu_pod("a"), objects.gpu_pod("b"), objects.gpu_pod("c"))
+    fork = made.fork()
+    fork.add(objects.gpu_node("n2", 1))
+    assert len(fork.schedule().placements) == 3
+    assert len(made.pending) == 3
+    assert len(made.schedule().placements) == 2
+    assert fork.pending == []
+
+
+def test_a_missing_template_is_said() -> None:
+    outcome = cluster().place(objects.gpu_pod("a", gpus="none"))
+    assert outcome == Waiting(
+        objects.gpu_pod("a", gpus="none"), 'resourceclaimtemplate.resource.k8s.io "none" not found'
+    )
+
+
+def test_gates_keep_a_pod_back() -> None:
+    gated = testing.pod("a").container("c").spec(scheduling_gates=(pods.PodSchedulingGate(name="wait"),)).build()
+    outcome = cluster().place(gated)
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "waiting for scheduling gates: [wait]"
+
+
+def test_an_evicted_pod_gives_its_devices_back_and_gets_others() -> None:
+    made = cluster(objects.gpu_pod("a"), objects.gpu_pod("b"))
+    first, _ = made.schedule().placements
+    made.add(objects.gpu_node("n2", 1))
+    made.evict(_bound(first))
+    made.remove_node("n1", ["n1-gpus"])
+    assert nodes(made) == {"a": "n2"}
+
+
+def _bound(placement: Placement) -> pods.Pod:
+    return structs.replace(placement.pod, spec=structs.replace(placement.pod.spec, node_name=placement.node))
