@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from drachma.api import namespace
+from drachma.api import limitrange, namespace
 from drachma.queueing import admissibility, conditions, podadjustment, transitions, workloadstate
 from drachma.queueing.admitter import Admitter, CycleReport, Event
 from drachma.queueing.devicemappings import DeviceMappings
 from drachma.queueing.devicerequests import DeviceRequests
-from drachma.queueing.kinds import clusterqueue, decoding, limitrange, localqueue, resourceflavor, workload
+from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
 from drachma.queueing.requests import Counting
 from drachma.queueing.settings import Settings
 from drachma.values import quantity

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from drachma.api import hooks
+from drachma.api import hooks, limitrange
 from drachma.queueing import configuration, devicerequests, durations, podadjustment, requests, workloadstate
-from drachma.queueing.kinds import decoding, limitrange, workload
+from drachma.queueing.kinds import decoding, runtimeclass, workload
 from drachma.values import quantity
 from tests.conformance import kueueforms, vectors
 
@@ -46,8 +46,8 @@ def _limits(documents: list[Any]) -> podadjustment.Summary:
     return podadjustment.summarize(decoding.decode(each, limitrange.LimitRange) for each in documents)
 
 
-def _runtime_classes(documents: list[Any]) -> dict[str, limitrange.RuntimeClass]:
-    classes = [decoding.decode(each, limitrange.RuntimeClass) for each in documents]
+def _runtime_classes(documents: list[Any]) -> dict[str, runtimeclass.RuntimeClass]:
+    classes = [decoding.decode(each, runtimeclass.RuntimeClass) for each in documents]
     return {each.metadata.name: each for each in classes}
 
 

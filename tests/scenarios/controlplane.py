@@ -15,6 +15,7 @@ from drachma.client import Client, target
 from drachma.process import components, embedded
 from drachma.runtime import Surroundings
 from drachma.scheduler import Settings
+from drachma.server.wire import app
 from drachma.store import memory
 from drachma.testing import manualclock
 from tests import clusterview
@@ -126,11 +127,13 @@ async def control_plane(
     schedulers: int = 1,
     seed: int = 1,
     wrap: Callable[[Client], Client] = lambda client: client,
+    additions: app.Additions | None = None,
     **settings: Any,
 ) -> AsyncIterator[ControlPlane]:
     """A control plane with all controllers and so many schedulers; ``wrap`` stands between components and server."""
     clock = manualclock.ManualClock()
-    async with embedded.server(memory.MemoryStore(), time=clock, chance=random.Random(seed)) as server:
+    store = memory.MemoryStore()
+    async with embedded.server(store, time=clock, chance=random.Random(seed), additions=additions) as server:
         plane = ControlPlane(server.client, wrap(server.client), clock=clock, seed=seed)
         try:
             await plane.start_controllers()

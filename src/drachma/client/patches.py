@@ -98,6 +98,11 @@ def apply(content: Mapping[str, Any], preconditions: Preconditions = NONE, *, fo
     return _patch(APPLY, content, preconditions, is_idempotent=True, is_forced=force)
 
 
+def plain(content: Any) -> Any:
+    """Content as JSON values, structs inside of it too: what is compared with a document."""
+    return msgspec.json.decode(_encode(content))
+
+
 def _patch(
     media_type: str,
     content: Mapping[str, Any],

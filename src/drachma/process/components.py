@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, TypeAlias
 
 from drachma.controllers import descriptors
+from drachma.queueing.component import ActiveConfiguration, QueueingComponent
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
 
@@ -15,6 +16,9 @@ MANAGER: Final = "system:kube-controller-manager"
 """Who watches for all controllers of a process."""
 
 SCHEDULER: Final = "system:kube-scheduler"
+
+QUEUEING: Final = "system:serviceaccount:kueue-system:kueue-controller-manager"
+"""Kueue's own account, to which its manifests bind their roles."""
 
 Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Runs a component until it is cancelled; its informers run already."""
@@ -52,6 +56,11 @@ def _by_surroundings(
 def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> Run:
     """A scheduler, for the pods that name none unless settings say otherwise."""
     return Scheduler(surroundings.acting_as(SCHEDULER), chosen=settings).run
+
+
+def queueing(surroundings: Surroundings, configured: ActiveConfiguration) -> Run:
+    """Queues and quota for workloads, Jobs and pods."""
+    return QueueingComponent(surroundings.acting_as(QUEUEING), configured).run
 
 
 ALL: Final[tuple[Component, ...]] = (controllers, scheduler)

@@ -103,11 +103,16 @@ async def server(
     chance: random.Random | None = None,
     gates: features.Gates = features.ALL,
     manager: str = "drachma",
+    additions: app.Additions | None = None,
 ) -> AsyncIterator[Server]:
     """The API on a store, in process, with a client that owns fields as ``manager``; the store is closed in the end."""
     try:
         application = await apiserver.build(
-            store, utc=(time or clock.SystemClock()).utc, chance=chance or random.Random(), gates=gates
+            store,
+            utc=(time or clock.SystemClock()).utc,
+            chance=chance or random.Random(),
+            gates=gates,
+            additions=additions,
         )
         async with local.LocalClient(inprocess.InProcess(application.dispatcher), manager=manager) as client:
             yield Server(application=application, client=client)

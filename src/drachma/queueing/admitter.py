@@ -16,7 +16,7 @@ import msgspec
 from drachma.queueing import admissibility, podadjustment, preemption, requests, transitions, workloadstate
 from drachma.queueing.cycle import Cycle, Entry, Head, Status, admitted, waiting
 from drachma.queueing.devicerequests import DeviceRequests
-from drachma.queueing.kinds import clusterqueue, limitrange, localqueue, resourceflavor, workload
+from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, runtimeclass, workload
 from drachma.queueing.pendingqueue import PendingQueue
 from drachma.queueing.requests import Counting
 from drachma.queueing.settings import DEFAULT_SETTINGS, Settings
@@ -53,7 +53,7 @@ class Admitter:
         *,
         settings: Settings = DEFAULT_SETTINGS,
         counting: Counting = requests.DEFAULT_COUNTING,
-        runtime_classes: Mapping[str, limitrange.RuntimeClass] | None = None,
+        runtime_classes: Mapping[str, runtimeclass.RuntimeClass] | None = None,
     ) -> None:
         self._settings = settings
         self._counting = counting
@@ -63,6 +63,7 @@ class Admitter:
         self._pending: dict[str, PendingQueue] = {}
         self._selectors: dict[str, labels.Selector] = {}
         self._devices: dict[str, DeviceRequests] = {}
+        self._waits_in: dict[str, str] = {}
         self.snapshot = Snapshot(())
         self._number = 0
 
@@ -75,6 +76,10 @@ class Admitter:
         """What there is of namespaces and limit ranges."""
         self._places = dict(places)
 
+    def set_runtime_classes(self, runtime_classes: Mapping[str, runtimeclass.RuntimeClass]) -> None:
+        """What running pods costs beside their containers."""
+        self._runtime_classes = runtime_classes
+
     def set_queues(
         self,
         queues: Iterable[clusterqueue.ClusterQueue],
@@ -82,20 +87,30 @@ class Admitter:
         cohorts: Iterable[clusterqueue.Cohort] = (),
         local_queues: Iterable[localqueue.LocalQueue] = (),
         flavors: Iterable[resourceflavor.ResourceFlavor] = (),
+        inactive: Iterable[str] | None = None,
+        holders: Iterable[workload.Workload] = (),
     ) -> None:
-        """All queues, cohorts and flavors anew; queues that are stopped or whose flavors do not exist are inactive."""
+        """All queues, cohorts, flavors and holders of quota anew; what waits goes on waiting.
+
+        ``inactive`` queues admit nothing: unless somebody knows better, those that are stopped or whose flavors do not
+        exist.
+        """
         queues = tuple(queues)
         by_name = {each.metadata.name: each for each in flavors}
         self._local_queues = {(each.metadata.namespace, each.metadata.name): each for each in local_queues}
-        self.snapshot = Snapshot(
-            queues,
-            cohorts,
-            by_name,
-            inactive=[each.metadata.name for each in queues if not is_active(each, by_name)],
+        if inactive is None:
+            inactive = [each.metadata.name for each in queues if not is_active(each, by_name)]
+        generations = {name: each.generation + 1 for name, each in self.snapshot.queues.items()}
+        self.snapshot = Snapshot(queues, cohorts, by_name, inactive=inactive, generations=generations)
+        self.snapshot.hold(
+            self.info(each, each.status.admission.cluster_queue)
+            for each in holders
+            if each.status.admission is not None
         )
         self.snapshot.retire_inactive()
         self._selectors = {each.metadata.name: admissibility.selector(each.spec.namespace_selector) for each in queues}
-        self._pending = {each.metadata.name: PendingQueue(each, settings=self._settings) for each in queues}
+        before = self._pending
+        self._pending = {each.metadata.name: _succeeding(each, before, settings=self._settings) for each in queues}
 
     def info(self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests | None = None) -> WorkloadInfo:
         """A workload as admission sees it, its pods completed as the API server would."""
@@ -106,27 +121,45 @@ class Admitter:
         return WorkloadInfo(of, total, cluster_queue, settings=self._settings)
 
     def hold(self, of: workload.Workload) -> None:
-        """A workload has quota reserved."""
+        """A workload has quota reserved, or still has."""
         admission = of.status.admission
-        if admission is not None and admission.cluster_queue in self.snapshot.queues:
-            self.release(workloadstate.key(of))
-            self.snapshot.add(self.info(of, admission.cluster_queue))
+        key = workloadstate.key(of)
+        self.forget(key)
+        if admission is None or admission.cluster_queue not in self.snapshot.queues:
+            return
+        before = self.snapshot.holders.get(key)
+        if before is not None:
+            if before.workload.metadata.resource_version == of.metadata.resource_version != "":
+                return
+            self.snapshot.remove(before)
+        self.snapshot.add(self.info(of, admission.cluster_queue))
 
     def release(self, key: str) -> None:
-        """A workload has no quota any more."""
+        """A workload has no quota any more. That of inactive queues counts until all is set anew."""
         info = self.snapshot.holders.get(key)
-        if info is not None:
+        if info is not None and info.cluster_queue in self.snapshot.queues:
             self.snapshot.remove(info)
             self.snapshot.queues[info.cluster_queue].generation += 1
 
     def enqueue(self, of: workload.Workload, now: datetime, *, devices: DeviceRequests | None = None) -> None:
         """A workload waits; one without a queue waits nowhere."""
+        key = workloadstate.key(of)
         queue = self.queue_of(of)
+        if queue is None or self._waits_in.get(key, queue) != queue:
+            self.forget(key)
         if queue is None:
             return
         if devices is not None:
-            self._devices[workloadstate.key(of)] = devices
-        self._pending[queue].put(self.info(of, queue, self._devices.get(workloadstate.key(of))), now)
+            self._devices[key] = devices
+        self._waits_in[key] = queue
+        self._pending[queue].put(self.info(of, queue, self._devices.get(key)), now)
+
+    def forget(self, key: str) -> None:
+        """A workload waits no more."""
+        queue = self._pending.get(self._waits_in.pop(key, ""))
+        if queue is not None:
+            queue.delete(key)
+        self._devices.pop(key, None)
 
     def queue_of(self, of: workload.Workload) -> str | None:
         """The cluster queue behind a workload's local queue, if both exist."""
@@ -240,6 +273,20 @@ def _admission_events(entry: Entry, after: workload.Workload, now: datetime) -> 
         message = f"Admitted by ClusterQueue {queue}, wait time since reservation was 0s"
         events.append(Event(entry.info.key, NORMAL, "Admitted", message))
     return events
+
+
+def _succeeding(
+    of: clusterqueue.ClusterQueue, before: Mapping[str, PendingQueue], *, settings: Settings
+) -> PendingQueue:
+    """What waits for a queue that is told of again: as it was, unless it is ordered otherwise now."""
+    made = PendingQueue(of, settings=settings)
+    old = before.get(made.name)
+    if old is None:
+        return made
+    if old.is_strict == made.is_strict:
+        return old
+    made.take(old)
+    return made
 
 
 def is_active(of: clusterqueue.ClusterQueue, flavors: Mapping[str, resourceflavor.ResourceFlavor]) -> bool:

@@ -18,8 +18,8 @@ from drachma.queueing.podsetinfo import PodSetInfo, of_template
 Document = Mapping[str, Any]
 
 _STOPPING: Final = "kueue.x-k8s.io/stopping"
-_MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
-_SYNC_COMPLETIONS: Final = "kueue.x-k8s.io/job-completions-equal-parallelism"
+MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
+SYNC_COMPLETIONS: Final = "kueue.x-k8s.io/job-completions-equal-parallelism"
 _INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 _OF_JOB_CONTROLLER: Final = (
     "job-name",
@@ -103,7 +103,7 @@ class BatchJob(msgspec.Struct, frozen=True):
     @property
     def min_pods(self) -> int | None:
         """How few would do."""
-        text = self.annotations.get(_MIN_PARALLELISM, "")
+        text = self.annotations.get(MIN_PARALLELISM, "")
         digits = text[1:] if text[:1] in ("-", "+") else text
         return int(text) if digits.isascii() and digits.isdigit() else None
 
@@ -195,7 +195,7 @@ class BatchJob(msgspec.Struct, frozen=True):
         after = self._with_spec(parallelism=count)
         return (
             after._with_spec(completions=count)
-            if self.annotations.get(_SYNC_COMPLETIONS) in topologyrequest.TRUE
+            if self.annotations.get(SYNC_COMPLETIONS) in topologyrequest.TRUE
             else after
         )
 

@@ -26,7 +26,7 @@ API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 WORKLOAD_PRIORITY: Final = "WorkloadPriorityClass"
-_LIMIT_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+LIMIT_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 _PROVISIONING: Final = "provreq.kueue.x-k8s.io/"
 _MOST_SECONDS: Final = 2**31 - 1
 
@@ -197,7 +197,7 @@ def make(
 
 def seconds_limit(job: QueuedJob) -> int | None:
     """How long a job may run, if it says so."""
-    seconds = labels.parse_int64(job.labels.get(_LIMIT_LABEL, ""))
+    seconds = labels.parse_int64(job.labels.get(LIMIT_LABEL, ""))
     return seconds if seconds is not None and 0 < seconds <= _MOST_SECONDS else None
 
 

@@ -209,6 +209,11 @@ class PendingQueue:
             self._push(info)
         return len(again)
 
+    def take(self, other: PendingQueue) -> None:
+        """Takes over all that wait in another queue; each gets a chance."""
+        for info in other.waiting():
+            self._push(info)
+
     def delete(self, key: str) -> None:
         """Forget a workload."""
         self._parked.pop(key, None)

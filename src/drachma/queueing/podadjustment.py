@@ -12,9 +12,9 @@ from typing import Final
 from msgspec import structs
 
 from drachma.accounting import requests as podrequests
-from drachma.api import pod
+from drachma.api import limitrange, pod
 from drachma.queueing import amounts, resourcelists
-from drachma.queueing.kinds import limitrange, workload
+from drachma.queueing.kinds import runtimeclass, workload
 from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, Path
@@ -47,7 +47,7 @@ def summarize(ranges: Iterable[limitrange.LimitRange]) -> Summary:
 
 
 def adjust(
-    of: workload.Workload, *, limits: Summary, runtime_classes: Mapping[str, limitrange.RuntimeClass]
+    of: workload.Workload, *, limits: Summary, runtime_classes: Mapping[str, runtimeclass.RuntimeClass]
 ) -> workload.Workload:
     """The workload with complete pods; a runtime class that does not exist adds nothing."""
     adjusted = tuple(_adjust(each, limits, runtime_classes) for each in of.spec.pod_sets)
@@ -55,7 +55,7 @@ def adjust(
 
 
 def _adjust(
-    of: workload.PodSet, limits: Summary, runtime_classes: Mapping[str, limitrange.RuntimeClass]
+    of: workload.PodSet, limits: Summary, runtime_classes: Mapping[str, runtimeclass.RuntimeClass]
 ) -> workload.PodSet:
     spec = of.template.spec
     overhead = spec.overhead

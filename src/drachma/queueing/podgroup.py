@@ -21,9 +21,9 @@ from drachma.values import quotation
 Document = Mapping[str, Any]
 
 FINALIZER: Final = "kueue.x-k8s.io/managed"
-_GATE: Final = "kueue.x-k8s.io/admission"
+GATE: Final = "kueue.x-k8s.io/admission"
 _TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
-_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
+GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 TOTAL: Final = "kueue.x-k8s.io/pod-group-total-count"
 _INDEX: Final = "kueue.x-k8s.io/pod-group-pod-index"
 _FAST: Final = "kueue.x-k8s.io/pod-group-fast-admission"
@@ -38,8 +38,8 @@ class GroupError(errors.DrachmaError):
 def group_name(pod: Document, gates: Gates) -> str:
     """The name of the group that a pod belongs to, if it belongs to one."""
     metadata = pod["metadata"]
-    annotation = (metadata.get("annotations") or {}).get(_GROUP, "")
-    label: str = (metadata.get("labels") or {}).get(_GROUP, "")
+    annotation = (metadata.get("annotations") or {}).get(GROUP, "")
+    label: str = (metadata.get("labels") or {}).get(GROUP, "")
     return annotation or label if gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS) else label
 
 
@@ -50,7 +50,7 @@ def is_terminated(pod: Document) -> bool:
 
 def is_gated(pod: Document) -> bool:
     """Whether it is held back."""
-    return any(each["name"] == _GATE for each in pod["spec"].get("schedulingGates") or ())
+    return any(each["name"] == GATE for each in pod["spec"].get("schedulingGates") or ())
 
 
 def is_suspended(pod: Document) -> bool:
@@ -76,7 +76,7 @@ def has_finalizer(pod: Document) -> bool:
 def started(pod: Document, info: PodSetInfo) -> Document:
     """Let go, with what it is to get; a PodSetConflictError where it has something else."""
     after = dict(info.applied(pod))
-    gone = {_GATE} if {"name": _TOPOLOGY_GATE} in info.scheduling_gates else {_GATE, _TOPOLOGY_GATE}
+    gone = {GATE} if {"name": _TOPOLOGY_GATE} in info.scheduling_gates else {GATE, _TOPOLOGY_GATE}
     spec = dict(after["spec"])
     gates = [each for each in spec.pop("schedulingGates", ()) if each["name"] not in gone]
     after["spec"] = {**spec, "schedulingGates": gates} if gates else spec

@@ -9,7 +9,7 @@ from drachma import errors
 from drachma.values import labels, quotation
 
 TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 _PREFIX: Final = "kueue.x-k8s.io/podset-"
 
 
@@ -32,7 +32,7 @@ def of_annotations(annotations: Mapping[str, str], *, index_label: str) -> dict[
 
 
 def _truth(text: str) -> bool:
-    if text not in TRUE | _FALSE:
+    if text not in TRUE | FALSE:
         raise errors.InvalidValueError(f"strconv.ParseBool: parsing {quotation.quote(text)}: invalid syntax")
     return text in TRUE
 

@@ -30,6 +30,7 @@ IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
 
 _NO_TIME: Final = timedelta()
 _GATED: Final = "AdmissionGated"
+_INADMISSIBLE: Final = frozenset({"Inadmissible", "Misconfigured"})
 _DISABLED: Final = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
 _BY_NAME: Final = "KueueDRAIntegration feature does not support use of resource claims"
 _OF_SCHEDULER: Final = frozenset(
@@ -91,6 +92,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """What went wrong and is tried again, with growing patience."""
     devices: DeviceRequests | None = None
     """What it is charged with for devices, if that had to be counted."""
+    is_refused: bool = False
+    """Whether its devices cannot be counted, so that it belongs into no queue."""
 
 
 def is_admissible(of: workload.Workload, gates: Gates) -> bool:
@@ -153,6 +156,9 @@ class _Step:
     def _become(self, after: workload.Workload) -> Outcome:
         self._workload = after
         return self._done()
+
+    def _refused(self, after: workload.Workload, error: str = "") -> Outcome:
+        return Outcome(after, error=error, is_refused=True)
 
     def _tell(self, kind: str, reason: str, message: str) -> None:
         self._events.append(Event(self._key, kind, reason, message))
@@ -221,7 +227,7 @@ class _Step:
         refuses = not self._gates.on(Gate.DRA) and self._gates.on(Gate.DRA_REJECT_WHEN_DISABLED)
         if not (self._is_pending and refuses and devicerequests.has_claims(self._workload)):
             return None
-        return self._become(self._misconfigured(_DISABLED))
+        return self._refused(self._misconfigured(_DISABLED))
 
     def _misconfigured(self, message: str, requeued: str = "") -> workload.Workload:
         """Out of its queue until something changes."""
@@ -241,17 +247,14 @@ class _Step:
         ):
             return None
         if devicerequests.names_claims(self._workload):
-            return self._become(self._misconfigured(_BY_NAME, "DRA resource claims not supported"))
+            return self._refused(self._misconfigured(_BY_NAME, "DRA resource claims not supported"))
         counted = devicerequests.count(self._workload, around.objects, around.mappings, gates=self._gates)
         if isinstance(counted, devicerequests.Refusal):
-            self._workload = self._misconfigured(counted.message)
             error = counted.message if counted.is_retried else ""
-            return Outcome(self._workload, error=error)
+            return self._refused(self._misconfigured(counted.message), error)
         self._devices = counted
         stale = [
-            kind
-            for kind in (conditions.QUOTA_RESERVED, conditions.REQUEUED)
-            if conditions.is_false(self._workload.status.conditions, kind)
+            kind for kind in (conditions.QUOTA_RESERVED, conditions.REQUEUED) if _is_inadmissible(self._workload, kind)
         ]
         self._workload = transitions.drop(self._workload, stale)
         return None
@@ -524,6 +527,12 @@ class _Step:
         self._tell(WARNING, "MaximumExecutionTimeExceeded", f"The maximum execution time ({limit}s) exceeded")
         after = self._deactivate("MaximumExecutionTimeExceeded", "exceeding the maximum execution time")
         return self._become(_with_status(after, accumulated_past_execution_time_seconds=None))
+
+
+def _is_inadmissible(of: workload.Workload, kind: str) -> bool:
+    """Whether a condition says that a workload was kept out of its queue for what it asks for."""
+    condition = conditions.find(of.status.conditions, kind)
+    return condition is not None and condition.status == "False" and condition.reason in _INADMISSIBLE
 
 
 def _is_stopped(policy: str | None) -> bool:

@@ -1,0 +1,95 @@
+"""The configuration in force, and what follows from it for each part of the component.
+
+Parts read it each time they need it. A new configuration is offered; where it is refused, the old one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from drachma.api import meta
+from drachma.queueing import admissibility, configuration, configurationform, durations, workloadreconcile
+from drachma.queueing.configuration import Configuration, RequeuingStrategy, Resources
+from drachma.queueing.devicemappings import DeviceMappings
+from drachma.queueing.gates import Gate, Gates
+from drachma.queueing.jobowners import Management
+from drachma.queueing.jobsettings import JobSettings
+from drachma.queueing.requests import Counting
+from drachma.queueing.settings import Settings
+from drachma.queueing.workloadstate import ReadyTimeouts
+
+Listener = Callable[[], None]
+
+
+class ActiveConfiguration:
+    """Holds a configuration that was checked; listeners are called when another one takes its place."""
+
+    def __init__(self, of: Configuration | None = None) -> None:
+        self._listeners: Final[list[Listener]] = []
+        self._set(of or configuration.default(Configuration()))
+
+    def _set(self, of: Configuration) -> None:
+        self.configuration: Configuration = of
+        self.gates: Gates = of.gates
+        self.settings: Settings = Settings.of(of)
+        resources = of.resources or Resources()
+        self.mappings: DeviceMappings = DeviceMappings.of(resources.device_class_mappings)
+        self.counting: Counting = Counting.of(
+            excluded_prefixes=resources.exclude_resource_prefixes,
+            transformations=resources.transformations,
+            gates=self.gates,
+        )
+        self.patience: workloadreconcile.Patience | None = _patience(of, self.gates)
+        retention = of.object_retention_policies.workloads if of.object_retention_policies is not None else None
+        self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
+        integrations = of.integrations or configuration.Integrations()
+        self.jobs: JobSettings = JobSettings(
+            management=Management(
+                frameworks=frozenset(integrations.frameworks or ()),
+                without_queue_name=bool(of.manage_jobs_without_queue_name),
+            ),
+            namespaces=admissibility.selector(of.managed_jobs_namespace_selector or meta.LabelSelector()),
+            waits_for_pods=self.patience is not None,
+            retention=_span(retention.after_deactivated_by_kueue) if retention is not None else None,
+            label_keys=integrations.label_keys_to_copy,
+            gates=self.gates,
+        )
+
+    def offer(self, document: Mapping[str, Any]) -> bool:
+        """Puts the configuration of a document in force, and says whether that changed anything.
+
+        Raises:
+            configurationform.RefusedConfigurationError: it cannot be; the old one stays.
+        """
+        offered = configurationform.read(document)
+        if offered == self.configuration:
+            return False
+        self._set(offered)
+        for listener in self._listeners:
+            listener()
+        return True
+
+    def subscribe(self, listener: Listener) -> None:
+        """Calls a function whenever another configuration is in force."""
+        self._listeners.append(listener)
+
+
+def _patience(of: Configuration, gates: Gates) -> workloadreconcile.Patience | None:
+    ready = of.wait_for_pods_ready
+    if ready is None or gates.on(Gate.DISABLE_WAIT_FOR_PODS_READY):
+        return None
+    strategy = ready.requeuing_strategy or RequeuingStrategy()
+    start = _span(ready.timeout)
+    assert start is not None, "a configuration with its defaults has a timeout"
+    return workloadreconcile.Patience(
+        timeouts=ReadyTimeouts(start=start, recovery=_span(ready.recovery_timeout)),
+        limit=strategy.backoff_limit_count,
+        base_seconds=strategy.backoff_base_seconds or 0,
+        max_seconds=strategy.backoff_max_seconds or 0,
+    )
+
+
+def _span(text: str | None) -> timedelta | None:
+    return None if text is None else timedelta(microseconds=durations.nanoseconds(text) / 1000)

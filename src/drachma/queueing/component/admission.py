@@ -1,0 +1,367 @@
+"""Admission as a loop: cycles while anything may be admitted, and what they decide written down behind them.
+
+A decision counts at once, before it is written: the next cycle is taken on it. Writes go out side by side; those of one
+workload one after the other. A write that is refused takes its decision back, and the workload is looked at anew. What
+is in memory follows from objects only, so that a new process comes to where the old one was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from drachma import errors
+from drachma.api import event
+from drachma.queueing import workloadreconcile, workloadstate
+from drachma.queueing.admitter import Admitter, CycleReport
+from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.component.activeconfiguration import ActiveConfiguration
+from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, key_of, on_change
+from drachma.queueing.component.queuemeasures import QueueMeasures
+from drachma.queueing.cycle import Status
+from drachma.queueing.devicerequests import DeviceRequests
+from drachma.queueing.kinds import clusterqueue, workload
+from drachma.queueing.queuestatus import Readiness
+from drachma.runtime import Surroundings, events
+from drachma.runtime.informer import Handler, Informer
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE: Final = 64
+"""Writes that are under way at the same time."""
+
+_STOPPED: Final = (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN)
+
+
+class Admission:
+    """The loop, and the admitter that it runs.
+
+    ``look_again`` has a workload looked at by its controller, ``queue_changed`` a queue by its own.
+    """
+
+    name: Final = "admission"
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        caches: Caches,
+        configured: ActiveConfiguration,
+        *,
+        recorder: events.Recorder,
+        measures: QueueMeasures,
+    ) -> None:
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._caches: Final = caches
+        self._configured: Final = configured
+        self._recorder: Final = recorder
+        self._measures: Final = measures
+        self.admitter = self._make_admitter()
+        self.look_again: Callable[[str], None] = lambda _: None
+        self.queue_changed: Callable[[str], None] = lambda _: None
+        self._wake: Final = asyncio.Event()
+        self._room: Final = asyncio.Semaphore(_AT_ONCE)
+        self._writes: Final[dict[str, _Write]] = {}
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self._are_queues_stale = True
+        self._are_places_stale = True
+        self._readiness: dict[str, tuple[clusterqueue.ClusterQueueSpec, Readiness]] = {}
+        for queues in (caches.cluster_queues, caches.cohorts, caches.local_queues):
+            self._follow_specs(queues)
+        for informer in (caches.flavors, caches.checks):
+            on_change(informer, self._on_queue)
+        for place in (caches.namespaces, caches.limit_ranges, caches.runtime_classes):
+            on_change(place, self._on_place)
+        configured.subscribe(self._on_configuration)
+
+    def _make_admitter(self) -> Admitter:
+        return Admitter(
+            settings=self._configured.settings,
+            counting=self._configured.counting,
+            runtime_classes=self._caches.runtime_classes_by_name,
+        )
+
+    # News
+
+    def _follow_specs(self, informer: Informer[Any]) -> None:
+        """Hears of queues that come, go or change in more than their status."""
+
+        def updated(old: Any, new: Any) -> None:
+            if old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
+                self._on_queue()
+
+        informer.add_handler(
+            Handler(added=lambda _: self._on_queue(), updated=updated, deleted=lambda _: self._on_queue())
+        )
+
+    def _on_queue(self) -> None:
+        self._are_queues_stale = True
+        self._wake.set()
+
+    def _on_place(self) -> None:
+        self._are_places_stale = True
+        self._wake.set()
+
+    def _on_configuration(self) -> None:
+        """Everything is counted anew."""
+        self.admitter = self._make_admitter()
+        self._are_queues_stale = self._are_places_stale = True
+        for each in self._caches.workloads.cache:
+            self.look_again(key_of(each))
+        self._wake.set()
+
+    def is_decided(self, key: str) -> bool:
+        """Whether something was decided about a workload that is not written yet."""
+        return key in self._writes
+
+    def parked_reason(self, of: workload.Workload) -> str | None:
+        """Why a workload was parked without being tried."""
+        queue = self.admitter.queues.get(self.admitter.queue_of(of) or "")
+        return None if queue is None else queue.parked_reason(workloadstate.key(of))
+
+    def note(self, of: workload.Workload, devices: DeviceRequests | None) -> None:
+        """Takes a workload for what it is: it holds quota, it waits, or neither."""
+        key = workloadstate.key(of)
+        if self.is_decided(key):
+            return
+        self._refresh()
+        if workloadstate.has_reservation(of) and not workloadstate.is_finished(of):
+            before = self.admitter.snapshot.holders.get(key)
+            self.admitter.hold(of)
+            after = self.admitter.snapshot.holders.get(key)
+            if before is not None and after is not None and before.usage != after.usage:
+                self._retry(after.cluster_queue)
+            self._tell_queues(of)
+            return
+        self._release(key)
+        if workloadreconcile.is_admissible(of, self._configured.gates) and self._is_open(of):
+            self.admitter.enqueue(of, self._clock.utc(), devices=devices)
+            self._wake.set()
+        else:
+            self.admitter.forget(key)
+        self._tell_queues(of)
+
+    def gone(self, of: workload.Workload) -> None:
+        """A workload does not exist any more, or belongs into no queue."""
+        key = workloadstate.key(of)
+        self._release(key)
+        self.admitter.forget(key)
+        self._tell_queues(of)
+
+    def _is_open(self, of: workload.Workload) -> bool:
+        local = self._caches.local_queue_of(of)
+        return local is not None and local.spec.stop_policy not in _STOPPED
+
+    def _release(self, key: str) -> None:
+        info = self.admitter.snapshot.holders.get(key)
+        if info is None:
+            return
+        if info.cluster_queue in self.admitter.snapshot.queues:
+            self.admitter.release(key)
+            self._retry(info.cluster_queue)
+        else:
+            self._on_queue()
+
+    def _retry(self, cluster_queue: str) -> None:
+        self.admitter.retry(cluster_queue, self._clock.utc())
+        self._wake.set()
+
+    def _tell_queues(self, of: workload.Workload) -> None:
+        local = self._caches.local_queue_of(of)
+        if local is not None:
+            self.queue_changed(key_of(local))
+            self.queue_changed(local.spec.cluster_queue)
+        if of.status.admission is not None:
+            self.queue_changed(of.status.admission.cluster_queue)
+
+    # The loop
+
+    async def run(self) -> None:
+        """Admits until cancelled."""
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                await self._cycles()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+
+    async def _cycles(self) -> None:
+        """Cycles until one changes nothing and none is left that was not tried."""
+        tried: frozenset[str] = frozenset()
+        while True:
+            self._refresh()
+            began = self._clock.monotonic()
+            report = self.admitter.run_cycle(self._clock.utc())
+            if report is None:
+                return
+            heads = frozenset(each.info.key for each in report.entries)
+            is_success = any(each.status is Status.ADMITTED for each in report.entries)
+            self._measures.attempt(self._clock.monotonic() - began, is_success=is_success)
+            self._carry_out(report)
+            # Whoever was woken meanwhile is looked at first.
+            await asyncio.sleep(0)
+            if not is_success and heads <= tried:
+                return
+            tried = frozenset() if is_success else tried | heads
+
+    def _refresh(self) -> None:
+        """Brings the admitter up to date with queues and places."""
+        if self._are_places_stale:
+            self._are_places_stale = False
+            self.admitter.set_places(self._caches.places)
+            self.admitter.set_runtime_classes(self._caches.runtime_classes_by_name)
+            if not self._are_queues_stale:
+                self._retry_all()
+        if self._are_queues_stale:
+            self._are_queues_stale = False
+            self._set_queues()
+
+    def _set_queues(self) -> None:
+        caches = self._caches
+        queues = tuple(caches.cluster_queues.cache)
+        readiness = {each.metadata.name: (each.spec, caches.readiness(each)) for each in queues}
+        holders = [
+            each
+            for each in caches.workloads.cache
+            if workloadstate.has_reservation(each)
+            and not workloadstate.is_finished(each)
+            and not self.is_decided(workloadstate.key(each))
+        ]
+        decided = [write.after for write in self._writes.values() if write.after.status.admission is not None]
+        self.admitter.set_queues(
+            queues,
+            cohorts=caches.cohorts.cache,
+            local_queues=caches.local_queues.cache,
+            flavors=caches.flavors.cache,
+            inactive=[name for name, (_, each) in readiness.items() if not each.is_active],
+            holders=[*holders, *decided],
+        )
+        changed = [name for name, value in readiness.items() if self._readiness.get(name) != value]
+        changed += [name for name in self._readiness if name not in readiness]
+        self._readiness = readiness
+        for name in changed:
+            self._look_at_all_of(name)
+            self.queue_changed(name)
+        for local in caches.local_queues.cache:
+            self.queue_changed(key_of(local))
+            for each in caches.workloads.cache.by(BY_LOCAL_QUEUE, key_of(local)):
+                if workloadstate.key(each) not in self.admitter.snapshot.holders:
+                    self.look_again(key_of(each))
+        self._retry_all()
+
+    def _retry_all(self) -> None:
+        now = self._clock.utc()
+        for queue in self.admitter.queues.values():
+            queue.retry(now)
+        self._wake.set()
+
+    def _look_at_all_of(self, cluster_queue: str) -> None:
+        for each in self._caches.workloads.cache.by(BY_CLUSTER_QUEUE, cluster_queue):
+            self.look_again(key_of(each))
+
+    # Writing
+
+    def _carry_out(self, report: CycleReport) -> None:
+        now = self._clock.utc()
+        entries = {each.info.key: each for each in report.entries}
+        for key, after in report.workloads.items():
+            entry = entries.get(key)
+            if entry is not None and entry.status is Status.ADMITTED:
+                self._measures.reserved(entry.info.cluster_queue, after, now)
+            elif entry is None:
+                self._measures.preempted(report, after)
+            self._write(key, workloadwrites.with_times(after, now))
+        for told in report.events:
+            self._tell(told.key, told.type, told.reason, message=told.message)
+
+    def _tell(self, key: str, kind: str, reason: str, *, message: str) -> None:
+        namespace, _, name = key.partition("/")
+        known = self._caches.workloads.cache.get(name, namespace=namespace)
+        if known is not None:
+            self._recorder.record(
+                workload_reference(known),
+                type=events.WARNING if kind == events.WARNING else events.NORMAL,
+                reason=reason,
+                message=message,
+            )
+
+    def _write(self, key: str, after: workload.Workload) -> None:
+        under_way = self._writes.get(key)
+        if under_way is not None:
+            under_way.after = after
+            return
+        namespace, _, name = key.partition("/")
+        before = self._caches.workloads.cache.get(name, namespace=namespace)
+        if before is None:
+            self._undo(key)
+            return
+        self._writes[key] = _Write(before, after)
+        task = asyncio.get_running_loop().create_task(self._carry(key), name=f"status of {key}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry(self, key: str) -> None:
+        write = self._writes[key]
+        try:
+            async with self._room:
+                await self._write_latest(write)
+        except errors.DrachmaError as error:
+            _log.debug("workload %s: what was decided is not written: %s", key, error)
+            del self._writes[key]
+            self._undo(key)
+        else:
+            del self._writes[key]
+            self.look_again(key)
+
+    async def _write_latest(self, write: _Write) -> None:
+        """Writes what was decided, until nothing was decided meanwhile.
+
+        Raises:
+            errors.ObjectConflictError: the workload is not what it was when it was decided about.
+        """
+        while True:
+            wanted = write.after
+            try:
+                write.before = await workloadwrites.write_status(self._client, write.before, wanted)
+            except errors.ObjectConflictError:
+                place = write.before.metadata
+                fresh = await self._client.get(resources.WORKLOADS, place.name, namespace=place.namespace)
+                again = workloadwrites.rebased(write.before, write.after, onto=fresh)
+                if again is None:
+                    raise
+                write.before, write.after = fresh, again
+                continue
+            if write.after is wanted:
+                return
+
+    def _undo(self, key: str) -> None:
+        """Takes back what was decided about a workload; it is looked at as it is."""
+        self._release(key)
+        self.admitter.forget(key)
+        self.look_again(key)
+
+
+class _Write:
+    """A status on its way: ``before`` is what is stored, ``after`` what it is to be by the latest decision."""
+
+    __slots__ = ("after", "before")
+
+    def __init__(self, before: workload.Workload, after: workload.Workload) -> None:
+        self.before = before
+        self.after = after
+
+
+def workload_reference(of: workload.Workload) -> event.ObjectReference:
+    """How events name a workload."""
+    return event.ObjectReference(
+        kind="Workload",
+        namespace=of.metadata.namespace,
+        name=of.metadata.name,
+        uid=of.metadata.uid,
+        api_version=f"{resources.GROUP}/{resources.VERSION}",
+        resource_version=of.metadata.resource_version,
+    )

@@ -1,0 +1,43 @@
+"""All of queueing as one component: admission, and the controllers of workloads, queues, Jobs and pods."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drachma.queueing.component.activeconfiguration import ActiveConfiguration
+from drachma.queueing.component.admission import Admission
+from drachma.queueing.component.caches import Caches
+from drachma.queueing.component.jobcontroller import JobController
+from drachma.queueing.component.podcontroller import PodController
+from drachma.queueing.component.queuecontroller import QueueController
+from drachma.queueing.component.queuemeasures import QueueMeasures
+from drachma.queueing.component.workloadcontroller import WorkloadController
+from drachma.runtime import Surroundings, controller
+
+COMPONENT: Final = "kueue-admission"
+"""Under which name events are recorded about workloads, as Kueue does."""
+
+
+class QueueingComponent:
+    """Built on informers that need not run yet."""
+
+    def __init__(self, surroundings: Surroundings, configured: ActiveConfiguration | None = None) -> None:
+        configured = configured or ActiveConfiguration()
+        recorder = surroundings.recorder(COMPONENT)
+        measures = QueueMeasures(surroundings.registry)
+        caches = Caches(surroundings, configured)
+        admission = Admission(surroundings, caches, configured, recorder=recorder, measures=measures)
+        self._surroundings: Final = surroundings
+        self._parts: Final[tuple[controller.Controller, ...]] = (
+            WorkloadController(
+                surroundings, caches, configured, admission=admission, recorder=recorder, measures=measures
+            ),
+            QueueController(surroundings, caches, configured, admission=admission, measures=measures),
+            JobController(surroundings, caches, configured, recorder=recorder),
+            PodController(surroundings, caches, configured, recorder=recorder),
+            admission,
+        )
+
+    async def run(self) -> None:
+        """Queues until cancelled."""
+        await controller.run_all(self._surroundings, self._parts)

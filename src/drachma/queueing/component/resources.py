@@ -1,0 +1,45 @@
+"""The resources that queueing reads and writes, and as what their objects are read."""
+
+from typing import Final, TypeVar
+
+from drachma.api import job, meta
+from drachma.client import target
+from drachma.queueing.kinds import admissioncheck, clusterqueue, localqueue, priorityclass, resourceflavor, workload
+from drachma.queueing.kinds.runtimeclass import RuntimeClass
+
+GROUP: Final = "kueue.x-k8s.io"
+VERSION: Final = "v1beta2"
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
+
+
+def _kueue(plural: str, model: type[ObjectT], *, namespaced: bool = False) -> target.Target[ObjectT]:
+    return target.Target(
+        group=GROUP, versions=(VERSION,), plural=plural, kind=model.__name__, namespaced=namespaced, model=model
+    )
+
+
+WORKLOADS: Final = _kueue("workloads", workload.Workload, namespaced=True)
+CLUSTER_QUEUES: Final = _kueue("clusterqueues", clusterqueue.ClusterQueue)
+COHORTS: Final = _kueue("cohorts", clusterqueue.Cohort)
+LOCAL_QUEUES: Final = _kueue("localqueues", localqueue.LocalQueue, namespaced=True)
+FLAVORS: Final = _kueue("resourceflavors", resourceflavor.ResourceFlavor)
+CHECKS: Final = _kueue("admissionchecks", admissioncheck.AdmissionCheck)
+WORKLOAD_PRIORITIES: Final = _kueue("workloadpriorityclasses", priorityclass.WorkloadPriorityClass)
+POD_PRIORITIES: Final = target.Target(
+    group="scheduling.k8s.io",
+    versions=("v1",),
+    plural="priorityclasses",
+    kind="PriorityClass",
+    namespaced=False,
+    model=priorityclass.PriorityClass,
+)
+RUNTIME_CLASSES: Final = target.Target(
+    group="node.k8s.io",
+    versions=("v1",),
+    plural="runtimeclasses",
+    kind="RuntimeClass",
+    namespaced=False,
+    model=RuntimeClass,
+)
+JOBS: Final = target.of(job.Job)

@@ -1,0 +1,172 @@
+"""The workload controller: looks at one workload after the other and takes the step that is due."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import Any, Final
+
+from drachma import errors
+from drachma.api import deviceclass, resourceclaimtemplate
+from drachma.client import patches
+from drachma.queueing import workloadreconcile, workloadstate
+from drachma.queueing.admitter import Event
+from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.component.activeconfiguration import ActiveConfiguration
+from drachma.queueing.component.admission import Admission, workload_reference
+from drachma.queueing.component.caches import BY_TEMPLATE, WITH_CLAIMS, Caches, key_of, on_change
+from drachma.queueing.component.queuemeasures import QueueMeasures
+from drachma.queueing.kinds import workload
+from drachma.runtime import Surroundings, controller, events, workqueue
+from drachma.runtime.informer import Handler
+
+_WORKERS: Final = 8
+
+_log = logging.getLogger(__name__)
+
+
+class WorkloadController:
+    """Wakes up for workloads and all around them; what a workload becomes is decided by :mod:`workloadreconcile`."""
+
+    name: Final = "workload"
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        caches: Caches,
+        configured: ActiveConfiguration,
+        *,
+        admission: Admission,
+        recorder: events.Recorder,
+        measures: QueueMeasures,
+    ) -> None:
+        self._client: Final = surroundings.client
+        self._clock: Final = surroundings.clock
+        self._caches: Final = caches
+        self._configured: Final = configured
+        self._admission: Final = admission
+        self._recorder: Final = recorder
+        self._measures: Final = measures
+        self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
+            "kueue_workload", time=surroundings.clock, measured=surroundings.queues
+        )
+        admission.look_again = self._queue.hasten
+        caches.workloads.add_handler(
+            Handler(added=self._on_workload, updated=lambda _, new: self._on_workload(new), deleted=self._on_gone)
+        )
+        caches.templates.add_handler(
+            Handler(added=self._on_template, updated=lambda _, new: self._on_template(new), deleted=self._on_template)
+        )
+        caches.classes.add_handler(
+            Handler(added=self._on_class, updated=lambda _, new: self._on_class(new), deleted=self._on_class)
+        )
+        on_change(caches.slices, self._on_devices)
+        on_change(caches.namespaces, self._on_places)
+
+    async def run(self) -> None:
+        await controller.work(self._queue, self._reconcile, workers=_WORKERS)
+
+    # News
+
+    def _on_workload(self, of: workload.Workload) -> None:
+        self._queue.hasten(key_of(of))
+
+    def _on_gone(self, of: workload.Workload) -> None:
+        self._admission.gone(of)
+
+    def _on_template(self, of: resourceclaimtemplate.ResourceClaimTemplate) -> None:
+        for each in self._caches.workloads.cache.by(BY_TEMPLATE, key_of(of)):
+            self._look_at_waiting(each)
+
+    def _on_class(self, of: deviceclass.DeviceClass) -> None:
+        if of.spec.extended_resource_name is None:
+            self._on_devices()
+        else:
+            self._on_places()
+
+    def _on_devices(self) -> None:
+        for each in self._caches.workloads.cache.by(WITH_CLAIMS, "yes"):
+            self._look_at_waiting(each)
+
+    def _on_places(self) -> None:
+        for each in self._caches.workloads.cache:
+            self._look_at_waiting(each)
+
+    def _look_at_waiting(self, of: workload.Workload) -> None:
+        if not workloadstate.has_reservation(of) and not workloadstate.is_finished(of):
+            self._queue.hasten(key_of(of))
+
+    # Steps
+
+    async def _reconcile(self, key: str) -> controller.After | controller.Again | None:
+        namespace, _, name = key.partition("/")
+        before = self._caches.workloads.cache.get(name, namespace=namespace)
+        if before is None or self._admission.is_decided(key):
+            return None
+        around = self._caches.neighbourhood(before, parked_reason=self._admission.parked_reason(before))
+        now = self._clock.utc()
+        outcome = workloadreconcile.reconcile(before, around, now, settings=self._configured.settings)
+        is_written = await self._write(before, outcome.workload)
+        for told in outcome.events:
+            self._tell(before, told)
+        if outcome.is_refused:
+            self._admission.gone(before)
+        elif not is_written:
+            self._admission.note(before, outcome.devices)
+        if outcome.error:
+            _log.debug("workload %s: %s", key, outcome.error)
+            return controller.AGAIN
+        rest = outcome.look_again_after.total_seconds()
+        return controller.After(rest) if rest > 0 else None
+
+    def _tell(self, about: workload.Workload, told: Event) -> None:
+        self._measures.told(about, told)
+        self._recorder.record(
+            workload_reference(about),
+            type=events.WARNING if told.type == events.WARNING else events.NORMAL,
+            reason=told.reason,
+            message=told.message,
+        )
+
+    async def _write(self, before: workload.Workload, after: workload.Workload | None) -> bool:
+        """Writes what a workload became; whether there was anything to write."""
+        if after is None:
+            await self._delete(before)
+            return True
+        main: dict[str, Any] = {}
+        if after.spec.active != before.spec.active:
+            main["spec"] = {"active": after.spec.active}
+        if after.metadata.finalizers != before.metadata.finalizers:
+            main["metadata"] = {"finalizers": list(after.metadata.finalizers)}
+        stored = before
+        if main:
+            stored = await self._client.patch(
+                resources.WORKLOADS,
+                before.metadata.name,
+                namespace=before.metadata.namespace,
+                patch=patches.merge(main, patches.unchanged(before)),
+            )
+        after = workloadwrites.with_times(after, self._clock.utc())
+        if not workloadwrites.status_change(before, after):
+            return bool(main)
+        await workloadwrites.write_status(self._client, stored, after)
+        return True
+
+    async def _delete(self, of: workload.Workload) -> None:
+        """A workload goes, its finalizer first."""
+        if of.metadata.finalizers:
+            rest = [each for each in of.metadata.finalizers if each != workloadreconcile.IN_USE]
+            await self._client.patch(
+                resources.WORKLOADS,
+                of.metadata.name,
+                namespace=of.metadata.namespace,
+                patch=patches.merge({"metadata": {"finalizers": rest}}, patches.unchanged(of)),
+            )
+        if of.metadata.deletion_timestamp is None:
+            with contextlib.suppress(errors.ObjectNotFoundError):
+                await self._client.delete(
+                    resources.WORKLOADS,
+                    of.metadata.name,
+                    namespace=of.metadata.namespace,
+                    preconditions=patches.same(of),
+                )

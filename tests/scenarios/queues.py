@@ -1,0 +1,169 @@
+"""A control plane with queueing, and what tests of it create and look at."""
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from drachma.api import job, pod
+from drachma.node import hardware
+from drachma.process import components, nodeagents, queueing
+from drachma.queueing import conditions
+from drachma.queueing.component import ActiveConfiguration, resources
+from drachma.queueing.kinds import workload
+from tests.scenarios import controlplane
+
+GPU_CLASS = "gpu.simulation.drachma.dev"
+MAPPED = {
+    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+    "kind": "Configuration",
+    "resources": {"deviceClassMappings": [{"name": "gpus", "deviceClassNames": [GPU_CLASS]}]},
+}
+FLAVOR = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default}
+"""
+TEMPLATE = f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {{name: one-gpu}}
+spec: {{spec: {{devices: {{requests: [{{name: gpu, exactly: {{deviceClassName: {GPU_CLASS}}}}}]}}}}}}
+"""
+
+
+class Queues(controlplane.ControlPlane):
+    """What is particular to queues."""
+
+    configured: ActiveConfiguration
+
+    async def create_queue(
+        self, name: str = "team", *, flavor: str = "default", cohort: str = "", **quota: int
+    ) -> None:
+        """A cluster queue with quota by resource, and a local queue of the same name in ``default``."""
+        amounts = [{"name": each, "nominalQuota": str(amount)} for each, amount in quota.items()]
+        spec: dict[str, Any] = {
+            "namespaceSelector": {},
+            "resourceGroups": [
+                {"coveredResources": list(quota), "flavors": [{"name": flavor, "resources": amounts}]},
+            ],
+            "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+            **({"cohortName": cohort} if cohort else {}),
+        }
+        await self.client.create_document(resources.CLUSTER_QUEUES, made("ClusterQueue", name, spec))
+        local = made("LocalQueue", name, {"clusterQueue": name}, namespace="default")
+        await self.client.create_document(resources.LOCAL_QUEUES, local)
+        await self.settle()
+
+    async def create_job(
+        self,
+        name: str,
+        *,
+        queue: str = "team",
+        pods: int = 1,
+        cpu: str = "1",
+        template: str = "",
+        labels: Mapping[str, str] | None = None,
+        seconds: int = 0,
+    ) -> None:
+        """A Job, and all that follows from it; its pods run for so many seconds, or for ever."""
+        await self.put_job(name, queue=queue, pods=pods, cpu=cpu, template=template, labels=labels, seconds=seconds)
+        await self.settle()
+
+    async def put_job(
+        self,
+        name: str,
+        *,
+        queue: str = "team",
+        pods: int = 1,
+        cpu: str = "1",
+        template: str = "",
+        labels: Mapping[str, str] | None = None,
+        seconds: int = 0,
+    ) -> None:
+        """The same, and on at once."""
+        container: dict[str, Any] = {"name": "c", "image": "train", "resources": {"requests": {"cpu": cpu}}}
+        spec: dict[str, Any] = {"containers": [container], "restartPolicy": "Never"}
+        if template:
+            container["resources"]["claims"] = [{"name": "g"}]
+            spec["resourceClaims"] = [{"name": "g", "resourceClaimTemplateName": template}]
+        marks = {"simulation.drachma.dev/run-seconds": str(seconds)} if seconds else {}
+        job_spec = {
+            "parallelism": pods,
+            "completions": pods,
+            "template": {"metadata": {"annotations": marks}, "spec": spec},
+        }
+        document = made("Job", name, job_spec, namespace="default", api_version="batch/v1")
+        document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue, **(labels or {})}
+        await self.client.create_document(job.Job, document)
+
+    async def let_pass(self, turns: int) -> None:
+        """Lets others have so many turns, in the middle of whatever they do."""
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    def launch_queueing(self) -> None:
+        """Runs the component from now on."""
+        self.launch("queueing", functools.partial(components.queueing, configured=self.configured))
+
+    async def is_suspended(self, name: str) -> bool:
+        document = await self.client.get_document(job.Job, name, namespace="default")
+        return bool(document["spec"].get("suspend"))
+
+    async def workload_of(self, name: str) -> workload.Workload:
+        """The one workload of a job."""
+        (record,) = [
+            each
+            for each in await self.all_of(resources.WORKLOADS)
+            if any(owner.name == name for owner in each.metadata.owner_references)
+        ]
+        return record
+
+    async def workload_condition(self, name: str, kind: str) -> tuple[str, str, str]:
+        """Status, reason and message of a condition of a job's workload."""
+        found = conditions.find((await self.workload_of(name)).status.conditions, kind)
+        assert found is not None, kind
+        return found.status, found.reason, found.message
+
+    async def phases(self) -> dict[str, int]:
+        """How many pods there are, by phase."""
+        counted: dict[str, int] = {}
+        for each in await self.all_of(pod.Pod):
+            counted[each.status.phase] = counted.get(each.status.phase, 0) + 1
+        return counted
+
+    async def status_of(self, queue: str) -> dict[str, Any]:
+        """The status of a cluster queue."""
+        await self.advance(1)
+        document = await self.client.get_document(resources.CLUSTER_QUEUES, queue)
+        status: dict[str, Any] = document.get("status") or {}
+        return status
+
+
+def made(
+    kind: str, name: str, spec: Mapping[str, Any], *, namespace: str = "", api_version: str = "kueue.x-k8s.io/v1beta2"
+) -> dict[str, Any]:
+    """An object."""
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": dict(spec)}
+
+
+@contextlib.asynccontextmanager
+async def queues(*, configuration: Mapping[str, Any] | None = None, nodes: int = 1) -> AsyncIterator[Queues]:
+    """A whole control plane with simulated machines and queueing, under a configuration."""
+    configured = ActiveConfiguration()
+    if configuration is not None:
+        configured.offer(configuration)
+    additions = queueing.additions(configured)
+    async with controlplane.control_plane(additions=additions) as plane:
+        plane.__class__ = Queues
+        assert isinstance(plane, Queues)
+        plane.configured = configured
+        plane.launch(
+            "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build("gpu-server", nodes))
+        )
+        plane.launch_queueing()
+        await plane.settle()
+        await plane.apply(FLAVOR, TEMPLATE)
+        yield plane
