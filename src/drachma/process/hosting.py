@@ -22,7 +22,7 @@ from drachma import errors
 from drachma.api import gates as feature
 from drachma.process import accessfiles, apiserver, auditfiles, eventloop, nodebootstrap
 from drachma.runtime import KeyPair, clock
-from drachma.server import rolereconciliation
+from drachma.server import flowdefaults, rolereconciliation
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.authorisers import modes
 from drachma.server.pipeline import expiry
@@ -111,6 +111,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")
             if modes.ROLE_BASED in options.access.authorization_modes:
                 await rolereconciliation.reconcile(application.dispatcher)
+            await flowdefaults.populate(application.dispatcher)
             server = serving.Server(application, files, client_authority=options.access.client_ca_file)
             waits = asyncio.Semaphore(0)
             host = Host(

@@ -97,10 +97,15 @@ def matching(selector: Mapping[str, Any] | None) -> labels.Selector | None:
 
 def check_match(spec: Mapping[str, Any], chosen: labels.Selector) -> Errors:
     """A selector must choose the pods of the template."""
-    own = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    if not chosen.matches(own):
-        detail = "`selector` does not match template `labels`"
-        yield fielderror.invalid(TEMPLATE.child("metadata", "labels"), rendering.wire(own or None), detail)
+    own = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if not chosen.matches(own or {}):
+        yield unmatched(own)
+
+
+def unmatched(own: Mapping[str, str] | None) -> fielderror.FieldError:
+    """What is said of a template whose labels its selector does not choose."""
+    detail = "`selector` does not match template `labels`"
+    return fielderror.invalid(TEMPLATE.child("metadata", "labels"), rendering.wire(own), detail)
 
 
 def check_share(value: int | str, at: Path) -> Errors:
@@ -151,7 +156,11 @@ def check_pods(spec: Mapping[str, Any], *, kind: str = "deployment", title: str 
     yield from check_match(spec, chosen)
     template = spec.get("template") or {}
     yield from check_template(template)
-    pod = template.get("spec") or {}
+    yield from check_lasting(template.get("spec") or {}, title=title)
+
+
+def check_lasting(pod: Mapping[str, Any], *, title: str) -> Errors:
+    """The spec of pods that are to run for ever."""
     if pod.get("restartPolicy", "") != "Always":
         policy = rendering.named(pod.get("restartPolicy", ""))
         yield fielderror.not_supported(TEMPLATE.child("spec", "restartPolicy"), policy, ("Always",))

@@ -70,6 +70,10 @@ _CASELESS_SUBDOMAIN_RULE: Final = (
     "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', "
     "and must start and end with an alphanumeric character"
 )
+_WILDCARD_RULE: Final = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+)
 _LABEL_1035_RULE: Final = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
     "start with an alphabetic character, and end with an alphanumeric character"
@@ -135,6 +139,14 @@ def dns1123_subdomain_caseless(text: str, *, unit: Unit = "bytes") -> Problems:
     if _is_caseless_subdomain(text):
         return problems
     return (*problems, _pattern_problem(_CASELESS_SUBDOMAIN_RULE, _SUBDOMAIN, examples=("Example.com",)))
+
+
+def wildcard_subdomain(text: str) -> Problems:
+    """Problems of a long name for all hosts of a domain: ``*.example.com``."""
+    problems = _too_long(text, SUBDOMAIN_LENGTH, unit="characters")
+    if text.startswith("*.") and _is_subdomain(text[2:]):
+        return problems
+    return (*problems, _pattern_problem(_WILDCARD_RULE, rf"\*\.{_SUBDOMAIN}", examples=("*.example.com",)))
 
 
 def driver_name(text: str) -> Problems:

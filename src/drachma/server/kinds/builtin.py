@@ -13,11 +13,13 @@ from drachma.server.kinds.apiextensions import customresourcedefinition
 from drachma.server.kinds.apps import controllerrevision, daemonset, deployment, replicaset, statefulset
 from drachma.server.kinds.authentication import selfsubjectreview, tokenreview
 from drachma.server.kinds.authorization import reviewtypes
+from drachma.server.kinds.autoscaling import horizontalpodautoscaler
 from drachma.server.kinds.batch import cronjob, job
 from drachma.server.kinds.certificates import certificatesigningrequest
 from drachma.server.kinds.coordination import lease
 from drachma.server.kinds.core import (
     configmap,
+    endpoints,
     event,
     limitrange,
     namespace,
@@ -26,6 +28,7 @@ from drachma.server.kinds.core import (
     persistentvolumeclaim,
     pod,
     podtemplate,
+    replicationcontroller,
     resourcequota,
     secret,
     service,
@@ -33,7 +36,8 @@ from drachma.server.kinds.core import (
 )
 from drachma.server.kinds.discovery import endpointslice
 from drachma.server.kinds.events import event as newer_event
-from drachma.server.kinds.networking import networkpolicy
+from drachma.server.kinds.flowcontrol import flowschema, prioritylevelconfiguration
+from drachma.server.kinds.networking import ingress, ingressclass, networkpolicy
 from drachma.server.kinds.node import runtimeclass
 from drachma.server.kinds.policy import poddisruptionbudget
 from drachma.server.kinds.rbac import clusterrole, clusterrolebinding, role, rolebinding
@@ -68,9 +72,14 @@ KINDS: Final[tuple[Kind, ...]] = (
     deployment.KIND,
     deviceclass.KIND,
     devicetaintrule.KIND,
+    endpoints.KIND,
     endpointslice.KIND,
     event.KIND,
     newer_event.KIND,
+    flowschema.KIND,
+    horizontalpodautoscaler.KIND,
+    ingress.KIND,
+    ingressclass.KIND,
     job.KIND,
     lease.KIND,
     limitrange.KIND,
@@ -86,7 +95,9 @@ KINDS: Final[tuple[Kind, ...]] = (
     policybinding.MUTATING,
     policybinding.VALIDATING,
     priorityclass.KIND,
+    prioritylevelconfiguration.KIND,
     replicaset.KIND,
+    replicationcontroller.KIND,
     resourceclaim.KIND,
     resourceclaimtemplate.KIND,
     resourcepoolstatusrequest.KIND,

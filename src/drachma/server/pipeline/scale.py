@@ -145,7 +145,9 @@ def _scale(stored: Mapping[str, Any], call: Call) -> dict[str, Any]:
     workload = call.surface.strategy(call.target.resource).serve(stored, call.target.version)
     paths = _paths(call)
     own, replicas = workload["metadata"], selectable.dig(workload, paths.replicas)
-    selector = _selector(workload) if paths is _WORKLOAD else selectable.dig(workload, paths.selector)
+    selector = (
+        _selector(workload, call.target.resource) if paths is _WORKLOAD else selectable.dig(workload, paths.selector)
+    )
     current: dict[str, Any] = {"replicas": selectable.dig(workload, paths.status_replicas) or 0}
     if selector or paths is _WORKLOAD:
         current["selector"] = selector
@@ -158,8 +160,11 @@ def _scale(stored: Mapping[str, Any], call: Call) -> dict[str, Any]:
     }
 
 
-def _selector(workload: Mapping[str, Any]) -> str:
+def _selector(workload: Mapping[str, Any], resource: resources.Resource) -> str:
     chosen = (workload.get("spec") or {}).get("selector") or {}
+    if not resource.group:
+        # Replication controllers are the only ones of the core group; theirs are plain labels.
+        return str(labels.Selector.from_parts(chosen, []))
     expressions = [
         (each.get("key", ""), each.get("operator", ""), each.get("values") or [])
         for each in chosen.get("matchExpressions") or ()

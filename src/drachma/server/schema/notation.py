@@ -12,7 +12,7 @@
     *   required                     ~   patches merge it, by the first key field
     !   written even where empty     ~k  patches merge it by field k, although apply does not
     /x  default x (for key fields)   +   with ~: a patch names the keys to retain
-    ?   zero is not nothing: a pointer to a scalar
+    ?   zero is not nothing: a pointer to a scalar; with ! it is written as null where it is absent
     ~=  patches replace it whole, although it is an object
     @T  Go's type for a text, or for the keys of a map
     ^T  Go has the field from a struct T that stands inside of this one
@@ -110,7 +110,7 @@ class Types:
             required=required,
             # What is required has no omitempty in Go, so that a scalar is written although it is zero.
             filled=bool(match["filled"]) or (required and isinstance(kind, model.Scalar)),
-            nulled=bool(match["filled"]) and _is_null(kind),
+            nulled=bool(match["filled"]) and (_is_null(kind) or bool(match["optional"])),
             optional=bool(match["optional"]),
             default=_default(kind, match["default"], required=required),
             merges=bool(match["merges"]) and isinstance(kind, model.ListOf),

@@ -34,6 +34,7 @@ _ORDER: Final = (
     "node.k8s.io",
     "resource.k8s.io",
     "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
 )
 """Clients that are asked for a resource by a name of several groups take the first."""
 

@@ -28,6 +28,13 @@ PATHS = {
     "CSINode": "/apis/storage.k8s.io/v1/csinodes",
     "CSIStorageCapacity": "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities",
     "DaemonSet": "/apis/apps/v1/namespaces/default/daemonsets",
+    "Endpoints": "/api/v1/namespaces/default/endpoints",
+    "FlowSchema": "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+    "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+    "Ingress": "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+    "IngressClass": "/apis/networking.k8s.io/v1/ingressclasses",
+    "PriorityLevelConfiguration": "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
+    "ReplicationController": "/api/v1/namespaces/default/replicationcontrollers",
     "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
     "PersistentVolume": "/api/v1/persistentvolumes",
@@ -51,6 +58,27 @@ GOOD: dict[str, dict[str, Any]] = {
     "CSINode": {"spec": {"drivers": [{"name": "csi.example.com", "nodeID": "n"}]}},
     "CSIStorageCapacity": {"storageClassName": "fast", "capacity": "1Ti"},
     "DaemonSet": {"spec": {"selector": SELECTOR, "template": POD}},
+    "Endpoints": {"subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]},
+    "FlowSchema": {
+        "spec": {
+            "priorityLevelConfiguration": {"name": "system"},
+            "rules": [
+                {
+                    "subjects": [{"kind": "User", "user": {"name": "ann"}}],
+                    "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": ["/healthz"]}],
+                }
+            ],
+        }
+    },
+    "HorizontalPodAutoscaler": {
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}
+    },
+    "Ingress": {"spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}},
+    "IngressClass": {"spec": {"controller": "example.com/c", "parameters": {"kind": "K", "name": "n"}}},
+    "PriorityLevelConfiguration": {
+        "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {"handSize": 2}}}}
+    },
+    "ReplicationController": {"spec": {"template": POD}},
     "EndpointSlice": {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}]},
     "NetworkPolicy": {"spec": {"podSelector": {}, "egress": [{"ports": [{"port": 53}]}]}},
     "PersistentVolume": {
@@ -96,6 +124,22 @@ def at(document: Any, path: str) -> Any:
         pytest.param("DaemonSet", "spec.revisionHistoryLimit", 10, id="daemon-sets-remember"),
         pytest.param("DaemonSet", "status.numberMisscheduled", 0, id="daemon-sets-begin-with-nothing"),
         pytest.param("DaemonSet", "metadata.generation", 1, id="daemon-sets-count-generations"),
+        pytest.param("Endpoints", "subsets.0.ports.0.protocol", "TCP", id="protocol-of-endpoints"),
+        pytest.param("FlowSchema", "spec.matchingPrecedence", 1000, id="flow-schemas-come-in-the-middle"),
+        pytest.param("HorizontalPodAutoscaler", "spec.minReplicas", 1, id="autoscalers-leave-one"),
+        pytest.param(
+            "HorizontalPodAutoscaler", "spec.metrics.0.resource.target.averageUtilization", 80, id="autoscalers-measure"
+        ),
+        pytest.param("HorizontalPodAutoscaler", "status.currentMetrics", None, id="autoscalers-begin-without-metrics"),
+        pytest.param("IngressClass", "spec.parameters.scope", "Cluster", id="parameters-of-the-cluster"),
+        pytest.param(
+            "PriorityLevelConfiguration",
+            "spec.limited.limitResponse.queuing",
+            {"handSize": 2, "queues": 64, "queueLengthLimit": 50},
+            id="levels-queue",
+        ),
+        pytest.param("ReplicationController", "spec.selector", {"app": "a"}, id="controllers-take-labels-of-pods"),
+        pytest.param("ReplicationController", "metadata.labels", {"app": "a"}, id="and-have-them-themselves"),
         pytest.param("EndpointSlice", "ports.0", {"name": "", "port": 80, "protocol": "TCP"}, id="ports"),
         pytest.param("NetworkPolicy", "spec.policyTypes", ["Ingress", "Egress"], id="both-directions"),
         pytest.param("NetworkPolicy", "spec.egress.0.ports.0.protocol", "TCP", id="protocol-of-a-policy"),
@@ -133,7 +177,7 @@ async def test_objects_are_made_shown_changed_and_deleted(server: Client, kind: 
     assert {len(row["cells"]) for row in table["rows"]} == {len(table["columnDefinitions"])}
     patch = {"metadata": {"labels": {"a": "b"}}}
     changed = await server.call("PATCH", f"{PATHS[kind]}/o", patch, content_type="application/merge-patch+json")
-    assert (changed.code, changed.body["metadata"]["labels"]) == (200, {"a": "b"})
+    assert (changed.code, changed.body["metadata"]["labels"]["a"]) == (200, "b")
     applied = {"apiVersion": changed.body["apiVersion"], **made(kind)}
     apply = await server.call(
         "PATCH", f"{PATHS[kind]}/o?fieldManager=m&force=true", applied, content_type="application/apply-patch+yaml"
@@ -164,6 +208,32 @@ async def test_objects_are_made_shown_changed_and_deleted(server: Client, kind: 
             "spec.template.metadata.labels",
             "`selector` does not match template `labels`",
             id="selector-of-others",
+        ),
+        pytest.param(
+            "FlowSchema",
+            {"matchingPrecedence": 1},
+            "spec.matchingPrecedence",
+            "only the schema named 'exempt'",
+            id="first",
+        ),
+        pytest.param("HorizontalPodAutoscaler", {"maxReplicas": 0}, "spec.maxReplicas", "Required", id="no-most"),
+        pytest.param(
+            "HorizontalPodAutoscaler", {"minReplicas": 0}, "spec.metrics", "at least one Object", id="to-zero"
+        ),
+        pytest.param(
+            "Ingress",
+            {"defaultBackend": None},
+            "spec",
+            "either `defaultBackend` or `rules` must be specified",
+            id="nowhere",
+        ),
+        pytest.param(
+            "Ingress", {"rules": [{"host": "*"}]}, "spec.rules[0].host", "must start with '*.'", id="any-host"
+        ),
+        pytest.param("IngressClass", {"controller": "c"}, "spec.controller", "domain-prefixed path", id="controller"),
+        pytest.param("PriorityLevelConfiguration", {"limited": None}, "spec.limited", "Required", id="no-limits"),
+        pytest.param(
+            "ReplicationController", {"selector": {"a": "b"}}, "spec.template.metadata.labels", "not", id="labels"
         ),
         pytest.param("NetworkPolicy", {"ingress": [{"from": [{}]}]}, "spec.ingress[0].from[0]", "a peer", id="peer"),
         pytest.param("PersistentVolume", {"hostPath": None}, "spec", "must specify a volume type", id="no-source"),

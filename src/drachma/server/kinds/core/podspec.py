@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from drachma.validation.podspec import resources
-from drachma.values import names
+from drachma.values import imagename, names
 
 Document = dict[str, Any]
 
@@ -135,12 +135,4 @@ def _default_reference(reference: Document | None) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    return "Always" if _is_latest(image) else "IfNotPresent"
-
-
-def _is_latest(image: str) -> bool:
-    """Whether an image has no tag or digest of its own, or the tag that moves."""
-    if "@" in image:
-        return False
-    tag = image.rpartition("/")[2].partition(":")[2]
-    return tag in ("", "latest")
+    return "Always" if imagename.tag(image) == imagename.LATEST else "IfNotPresent"

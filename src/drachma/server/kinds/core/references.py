@@ -16,8 +16,8 @@ NodeSelectorTerm!: matchExpressions=[NodeSelectorRequirement] matchFields=[NodeS
 ObjectFieldSelector!: apiVersion=str fieldPath=str*
 ObjectReference!: apiVersion=str fieldPath=str kind=str name=str namespace=str resourceVersion=str uid=str
 ResourceFieldSelector!: containerName=str divisor=Quantity! resource=str*
-TypedLocalObjectReference!: apiGroup=str! kind=str* name=str*
-TypedObjectReference: apiGroup=str! kind=str* name=str* namespace=str?
+TypedLocalObjectReference!: apiGroup=str!? kind=str* name=str*
+TypedObjectReference: apiGroup=str!? kind=str* name=str* namespace=str?
 """
 _NUMBERS: Final = """\
 LocalObjectReference: name
