@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, str]] = {
     "cel": "Check selector expressions and try them on devices.",
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
     "convert": "Convert manifests to another version of resource.k8s.io.",
+    "driver": "Tools for drivers.",
     "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
     "plan": "Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.",
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
