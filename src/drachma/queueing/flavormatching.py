@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from drachma.api import node, nodeselector, pod
+from drachma.api import node, pod
+from drachma.claims import nodeaffinity
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import resourceflavor, workload
 from drachma.values import labels, nodes, quotation
@@ -91,7 +92,7 @@ def _affinity(spec: pod.PodSpec, keys: Iterable[str]) -> nodes.RequiredAffinity:
     """
     known = frozenset(keys)
     selector = {key: value for key, value in spec.node_selector.items() if key in known}
-    required = _required(spec)
+    required = nodeaffinity.required(spec)
     terms: list[nodes.Term] = []
     for term in required.node_selector_terms if required is not None else ():
         expressions = [
@@ -104,9 +105,3 @@ def _affinity(spec: pod.PodSpec, keys: Iterable[str]) -> nodes.RequiredAffinity:
             break
         terms.append(nodes.Term(tuple(expressions)))
     return nodes.RequiredAffinity(selector, terms or None)
-
-
-def _required(spec: pod.PodSpec) -> nodeselector.NodeSelector | None:
-    if spec.affinity is None or spec.affinity.node_affinity is None:
-        return None
-    return spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution

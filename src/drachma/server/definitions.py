@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.server import mediatypes, objectmeta, status
+from drachma.api import meta
+from drachma.server import mediatypes, status
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds.apiextensions import customresourcedefinition, extensions, naming
 from drachma.server.pipeline.dispatcher import Dispatcher
@@ -76,7 +77,7 @@ class Definitions:
     async def _settle(self, stored: record.Record) -> None:
         document = stored.value
         others = (each.value for each in self._definitions() if each.key != stored.key)
-        now = objectmeta.time_text(self._dispatcher.services.clock())
+        now = meta.time_text(self._dispatcher.services.clock())
         wanted = naming.settled(document, others, now=now)
         if wanted is not None:
             await self._write(stored.key.name, {**document, "status": wanted})
@@ -148,7 +149,7 @@ class Definitions:
             return
         document = dict(stored.value)
         current = document.get("status") or {}
-        now = objectmeta.time_text(self._dispatcher.services.clock())
+        now = meta.time_text(self._dispatcher.services.clock())
         conditions = naming.with_condition(current.get("conditions") or (), condition, now=now)
         document["status"] = {**current, "conditions": conditions}
         if finalizers is not None:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, metadata, rendering
+from drachma import errors
+from drachma.validation import cronschedule, fielderror, metadata, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, SPEC
 from drachma.validation.podspec import choices
@@ -15,18 +16,7 @@ _CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
 _LONGEST_NAME: Final = 52
 """The controller appends eleven characters to make the names of jobs."""
 
-_MACROS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
-_MONTHS: Final = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-_DAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-_RANGES: Final[tuple[tuple[int, int, tuple[str, ...]], ...]] = (
-    (0, 59, ()),
-    (0, 23, ()),
-    (1, 31, ()),
-    (1, 12, _MONTHS),
-    (0, 6, _DAYS),
-)
 _ZONE: Final = re.compile(r"[A-Za-z0-9+_./-]+")
-_EVERY: Final = re.compile(r"@every (\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+")
 
 
 def check(spec: Mapping[str, Any]) -> Errors:
@@ -72,43 +62,10 @@ def _schedule(schedule: str, zone: str | None) -> Errors:
 
 def _cron_problem(schedule: str) -> str:
     """What is wrong with a text in cron's notation; empty if it is good."""
-    text = re.sub(r"^(TZ|CRON_TZ)=\S+\s*", "", schedule)
-    if text.startswith("@"):
-        return "" if text in _MACROS or _EVERY.fullmatch(text) else f"unrecognized descriptor: {text}"
-    fields = text.split()
-    if len(fields) != len(_RANGES):
-        return f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-    for field, (least, most, words) in zip(fields, _RANGES, strict=True):
-        for item in field.split(","):
-            problem = _item_problem(item, least, most, words=words)
-            if problem:
-                return problem
-    return ""
-
-
-def _item_problem(item: str, least: int, most: int, *, words: tuple[str, ...]) -> str:
-    span, slash, step = item.partition("/")
-    if slash and not (step.isascii() and step.isdigit()):
-        return f"failed to parse int from {step}: strconv.Atoi: parsing {rendering.named(step)}: invalid syntax"
-    if slash and int(step) == 0:
-        return f"step of range should be a positive number: {item}"
-    if span in ("*", "?"):
-        return ""
-    low, _, high = span.partition("-")
-    ends = []
-    for end in (low, high) if high else (low,):
-        if end.upper() in words:
-            ends.append(words.index(end.upper()) + least)
-        elif end.isascii() and end.isdigit() and len(end) < 10:
-            ends.append(int(end))
-        else:
-            return f"failed to parse int from {end}: strconv.Atoi: parsing {rendering.named(end)}: invalid syntax"
-    if ends[0] < least:
-        return f"beginning of range ({ends[0]}) below minimum ({least}): {item}"
-    if ends[-1] > most:
-        return f"end of range ({ends[-1]}) above maximum ({most}): {item}"
-    if ends[0] > ends[-1]:
-        return f"beginning of range ({ends[0]}) beyond end of range ({ends[-1]}): {item}"
+    try:
+        cronschedule.parse(schedule)
+    except errors.InvalidValueError as error:
+        return str(error)
     return ""
 
 

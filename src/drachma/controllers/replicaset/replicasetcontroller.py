@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import pod, replicaset
+from drachma.api import meta, pod, replicaset
 from drachma.claims import conditions, ownership
 from drachma.client import patches
 from drachma.controllers import statuswrites
@@ -205,7 +205,7 @@ def _status(
                 "status": "True",
                 "reason": "FailedCreate",
                 "message": str(failure),
-                "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "lastTransitionTime": meta.time_text(now),
             }
         ]
     elif had_failed:

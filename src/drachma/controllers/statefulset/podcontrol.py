@@ -82,7 +82,8 @@ class StatefulPodControl:
         """Deletes a pod."""
 
         async def remove() -> None:
-            await podwrites.delete(self._client, of)
+            if await podwrites.delete(self._client, of):
+                self._expected.note_deletion(owner.metadata.uid, of)
 
         await self._told(owner, "Delete", of.metadata.name, remove)
 

@@ -62,6 +62,7 @@ class PodControl:
     async def delete_one(self, owner: event.ObjectReference, of: pod.Pod) -> None:
         try:
             if await podwrites.delete(self._client, of):
+                self._expected.note_deletion(owner.uid, of)
                 self._tell(owner, events.NORMAL, "SuccessfulDelete", f"Deleted pod: {of.metadata.name}")
         except errors.RefusedError as error:
             self._tell(owner, events.WARNING, "FailedDelete", f"Error deleting: {error}")

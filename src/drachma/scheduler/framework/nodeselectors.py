@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 
-from drachma.api import nodeselector, struct
+from drachma.api import nodeselector
+from drachma.claims import nodeaffinity
 from drachma.values import nodes
 
 _REMEMBERED = 4096
 
 
-def terms(stated: Iterable[nodeselector.NodeSelectorTerm]) -> tuple[nodes.Term, ...]:
-    """Terms in the form that matchers are made of."""
-    return tuple(
-        nodes.Term(tuple(map(_expression, term.match_expressions)), tuple(map(_expression, term.match_fields)))
-        for term in stated
-    )
-
-
 @functools.lru_cache(maxsize=_REMEMBERED)
 def strict(selector: nodeselector.NodeSelector) -> nodes.NodeSelectorMatcher:
     """The matcher of a selector; InvalidValueError for one that is not well-formed."""
-    return nodes.NodeSelectorMatcher.compile(terms(selector.node_selector_terms))
+    return nodes.NodeSelectorMatcher.compile(nodeaffinity.terms(selector.node_selector_terms))
 
 
 def only_name(selector: nodeselector.NodeSelector) -> str | None:
@@ -36,8 +28,3 @@ def only_name(selector: nodeselector.NodeSelector) -> str | None:
     if field.key == "metadata.name" and field.operator == "In" and len(field.values) == 1:
         return field.values[0]
     return None
-
-
-def _expression(requirement: nodeselector.NodeSelectorRequirement) -> nodes.Expression:
-    values = None if struct.is_absent(requirement.values) else requirement.values
-    return nodes.Expression(requirement.key, requirement.operator, values)

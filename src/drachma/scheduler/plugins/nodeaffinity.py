@@ -8,7 +8,8 @@ from typing import Final
 from drachma import errors
 from drachma.api import node as nodes
 from drachma.api import nodeselector, pod
-from drachma.scheduler.framework import cyclestate, hints, nodeselectors, plugin, scoring, verdict
+from drachma.claims import nodeaffinity
+from drachma.scheduler.framework import cyclestate, hints, plugin, scoring, verdict
 from drachma.scheduler.framework.plugin import Filtered, PreFilterResult, Scores
 from drachma.scheduler.snapshot import Snapshot, nodeinfo
 from drachma.values import nodes as matching
@@ -90,16 +91,13 @@ def _required(waiting: pod.Pod) -> _Required:
 
 
 def _required_terms(waiting: pod.Pod) -> nodeselector.NodeSelector | None:
-    affinity = waiting.spec.affinity
-    if affinity is None or affinity.node_affinity is None:
-        return None
-    return affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return nodeaffinity.required(waiting.spec)
 
 
 @functools.lru_cache(maxsize=1024)
 def _matcher(required: _Required) -> matching.RequiredAffinity:
     labels, selector = required
-    terms = None if selector is None else nodeselectors.terms(selector.node_selector_terms)
+    terms = None if selector is None else nodeaffinity.terms(selector.node_selector_terms)
     return matching.RequiredAffinity(dict(labels), terms)
 
 
@@ -121,7 +119,7 @@ _Weighted = tuple[tuple[int, matching.NodeSelectorMatcher], ...]
 @functools.lru_cache(maxsize=1024)
 def _weighted(terms: _Preferred) -> _Weighted:
     return tuple(
-        (term.weight, matching.NodeSelectorMatcher.compile(nodeselectors.terms((term.preference,))))
+        (term.weight, matching.NodeSelectorMatcher.compile(nodeaffinity.terms((term.preference,))))
         for term in terms
         if term.weight and (term.preference.match_expressions or term.preference.match_fields)
     )

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from drachma import errors
-from drachma.server import objectmeta, parts, schema
+from drachma.api import meta
+from drachma.server import parts, schema
 from drachma.server.ownership import comparison, fieldset, managers, transitions
 from drachma.server.ownership.managers import Document, Owned, Owners
 
@@ -215,7 +216,7 @@ def differ_in_time(before: Sequence[Document], after: Sequence[Document]) -> boo
 
 def timestamp(now: datetime) -> str:
     """A time as metadata has it: UTC, whole seconds."""
-    return objectmeta.time_text(now if now.tzinfo is UTC else now.astimezone(UTC))
+    return meta.time_text(now if now.tzinfo is UTC else now.astimezone(UTC))
 
 
 def _sent_owners(sent: Sequence[Any]) -> Owners | None:

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.api import poddisruptionbudget
-from drachma.server import objectmeta, status
+from drachma.api import meta, poddisruptionbudget
+from drachma.server import status
 from drachma.server.admission import noderestriction
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
@@ -91,7 +91,7 @@ class BudgetCharge:
         _check(stored)
         subject = self._surface.strategy(self._budgets).load(stored)
         before = stored["status"]
-        moment = objectmeta.time_text(self.write.now)
+        moment = meta.time_text(self.write.now)
         after = {
             **before,
             "disruptionsAllowed": before["disruptionsAllowed"] - 1,

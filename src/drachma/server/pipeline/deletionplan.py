@@ -6,6 +6,7 @@ intents of deletion ask it once nothing speaks against the deletion itself.
 
 from datetime import UTC, datetime, timedelta
 
+from drachma.api import meta
 from drachma.server import objectmeta
 from drachma.server.admission.namespacelifecycle import NAMESPACES
 from drachma.server.admission.proposal import Removal
@@ -54,7 +55,7 @@ def _decide_namespace(removal: Removal) -> intent.Decision:
     """The first request starts the end, which the finalizers in the spec hold up until the namespace is empty."""
     namespace = removal.stored.value
     if "deletionTimestamp" not in namespace["metadata"]:
-        metadata = {**namespace["metadata"], "deletionTimestamp": objectmeta.time_text(removal.write.now)}
+        metadata = {**namespace["metadata"], "deletionTimestamp": meta.time_text(removal.write.now)}
         _set_finalizers(metadata, removal.options, default_orphans=False)
         phase = {**(namespace.get("status") or {}), "phase": "Terminating"}
         return intent.Replace(removal.stored, {**namespace, "metadata": metadata, "status": phase})
@@ -66,13 +67,13 @@ def _decide_namespace(removal: Removal) -> intent.Decision:
 def _hold(removal: Removal, finalizer: str) -> intent.Decision:
     """The first request only starts the end of an object that somebody has to clean up after."""
     document = removal.stored.value
-    metadata = {**document["metadata"], "deletionTimestamp": objectmeta.time_text(removal.write.now)}
+    metadata = {**document["metadata"], "deletionTimestamp": meta.time_text(removal.write.now)}
     metadata["finalizers"] = [*(name for name in metadata.get("finalizers", ()) if name != finalizer), finalizer]
     return intent.Replace(removal.stored, {**document, "metadata": metadata})
 
 
 def _start(metadata: objectmeta.Metadata, grace: int, *, now: datetime) -> None:
-    metadata["deletionTimestamp"] = objectmeta.time_text(now + timedelta(seconds=grace))
+    metadata["deletionTimestamp"] = meta.time_text(now + timedelta(seconds=grace))
     metadata["deletionGracePeriodSeconds"] = grace
     if metadata.get("generation", 0) > 0:
         metadata["generation"] += 1
@@ -93,7 +94,7 @@ def _shorten(metadata: objectmeta.Metadata, wanted: options.DeleteOptions, *, no
     sooner = end - timedelta(seconds=period) + timedelta(seconds=asked)
     if sooner < now:
         sooner, asked = now, min(asked, 1)
-    metadata["deletionTimestamp"] = objectmeta.time_text(sooner)
+    metadata["deletionTimestamp"] = meta.time_text(sooner)
     metadata["deletionGracePeriodSeconds"] = asked
     return True
 

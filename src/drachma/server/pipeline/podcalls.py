@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from drachma import errors
-from drachma.server import documents, mediatypes, objectmeta, status
+from drachma.api import meta
+from drachma.server import documents, mediatypes, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies
@@ -43,7 +44,7 @@ def with_condition(
     """Conditions with one set; the time of its last change stays where its status does."""
     before = next((each for each in conditions if each.get("type") == condition["type"]), None)
     is_same = before is not None and before.get("status") == condition["status"]
-    moment = objectmeta.time_text(write.now)
+    moment = meta.time_text(write.now)
     since = before.get("lastTransitionTime", moment) if before is not None and is_same else moment
     fresh = {"lastProbeTime": None, "lastTransitionTime": since, **condition}
     if before is None:

@@ -97,14 +97,14 @@ def _answer(services: Services, spec: _Spec, binding: Binding) -> Answer:
             "name": account.name,
             "namespace": binding.namespace,
             "uid": account.uid,
-            "creationTimestamp": objectmeta.time_text(now),
+            "creationTimestamp": meta.time_text(now),
         },
         "spec": {
             "audiences": list(audiences),
             "expirationSeconds": seconds,
             "boundObjectRef": _reference(spec.bound_object_ref),
         },
-        "status": {"token": token, "expirationTimestamp": objectmeta.time_text(now + timedelta(seconds=seconds))},
+        "status": {"token": token, "expirationTimestamp": meta.time_text(now + timedelta(seconds=seconds))},
     }
     return Answer(201, Verbatim(document))
 

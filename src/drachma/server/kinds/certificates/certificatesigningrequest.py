@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from drachma.api import certificatesigningrequest as csr
+from drachma.api import meta
 from drachma.server import objectmeta
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.schema import metatypes, notation
@@ -73,7 +74,7 @@ class CertificateSigningRequestStrategy(DocumentStrategy):
         if source.get("certificate"):
             status["certificate"] = source["certificate"]
         if conditions:
-            now = objectmeta.time_text(write.now)
+            now = meta.time_text(write.now)
             status["conditions"] = [_timed(each, before.get("conditions") or [], now) for each in conditions]
         content["status"] = status
 

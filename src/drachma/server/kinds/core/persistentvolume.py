@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from drachma.api import meta
 from drachma.server import objectmeta
 from drachma.server.kinds.core import references, volumetypes
 from drachma.server.kinds.document import Document, DocumentStrategy
@@ -106,7 +107,7 @@ class PersistentVolumeStrategy(DocumentStrategy):
             spec["hostPath"] = {**spec["hostPath"], "type": ""}
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
-        content["status"] = {"phase": "Pending", "lastPhaseTransitionTime": objectmeta.time_text(write.now)}
+        content["status"] = {"phase": "Pending", "lastPhaseTransitionTime": meta.time_text(write.now)}
 
     def check(self, content: Document, subject: Subject) -> Errors:
         yield from persistentvolume.check(content["spec"])

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.api import codec, hooks, pod
+from drachma.api import codec, hooks, meta, pod
 from drachma.server import documents, objectmeta
 from drachma.server.kinds.core import podspec, qos
 from drachma.server.kinds.document import Document, taken
@@ -90,7 +90,7 @@ class PodStrategy(TemplatedStrategy):
         spec = self._interner.part(content["spec"]).changed(self._new_spec)
         current: Document = {"phase": "Pending", "qosClass": spec.derive(qos.of)}
         if spec.value.get("schedulingGates"):
-            current["conditions"] = [{**_GATED, "lastTransitionTime": objectmeta.time_text(write.now)}]
+            current["conditions"] = [{**_GATED, "lastTransitionTime": meta.time_text(write.now)}]
         content["spec"], content["status"] = spec.value, current
 
     def _new_spec(self, admitted: Document) -> Document:

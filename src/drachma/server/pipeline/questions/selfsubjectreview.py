@@ -1,6 +1,6 @@
 """SelfSubjectReviews: who am I."""
 
-from drachma.server import objectmeta
+from drachma.api import meta
 from drachma.server.calls.call import Call
 from drachma.server.kinds.authentication import userinfo
 from drachma.server.pipeline.answer import Answer
@@ -16,7 +16,7 @@ async def answer(services: Services, call: Call) -> Answer:
         {
             "kind": asked["kind"],
             "apiVersion": asked["apiVersion"],
-            "metadata": {"creationTimestamp": objectmeta.time_text(services.clock())},
+            "metadata": {"creationTimestamp": meta.time_text(services.clock())},
             "status": {"userInfo": userinfo.document(call.user)},
         },
     )
