@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from drachma import errors
-from drachma.api import deployment, meta, pod, replicaset
+from drachma.api import deployment, meta, pod, replicaset, statefulset
 from drachma.claims import ownership
 from drachma.client import Client
 from drachma.runtime import Surroundings
@@ -35,6 +35,7 @@ class Scales:
         self._client: Final[Client] = surroundings.client
         self._replica_sets: Final = surroundings.informers.of(replicaset.ReplicaSet).cache
         self._deployments: Final = surroundings.informers.of(deployment.Deployment).cache
+        self._stateful_sets: Final = surroundings.informers.of(statefulset.StatefulSet).cache
 
     async def expected(self, pods: Iterable[pod.Pod]) -> Expectation:
         """How many pods there should be of what controls these.
@@ -61,6 +62,8 @@ class Scales:
             return self._of_replica_set(owner, namespace)
         if _is_workload(owner, "Deployment"):
             return self._of_deployment(owner, namespace)
+        if _is_workload(owner, "StatefulSet"):
+            return self._of_stateful_set(owner, namespace)
         raise errors.ReconcileError(await self._problem(owner))
 
     def _of_replica_set(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
@@ -77,6 +80,12 @@ class Scales:
 
     def _of_deployment(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
         own = self._deployments.get(owner.name, namespace=namespace)
+        if own is None or own.metadata.uid != owner.uid:
+            return None
+        return _Scale(own.metadata.uid, own.spec.replicas or 0)
+
+    def _of_stateful_set(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
+        own = self._stateful_sets.get(owner.name, namespace=namespace)
         if own is None or own.metadata.uid != owner.uid:
             return None
         return _Scale(own.metadata.uid, own.spec.replicas or 0)
