@@ -11,8 +11,8 @@ import string
 from collections.abc import Iterator
 from typing import Any, Final
 
-from drachma.api import bootstraptoken
-from drachma.server import bootstrap, objectmeta
+from drachma.api import bootstraptoken, meta
+from drachma.server import bootstrap
 from drachma.server.pipeline.dispatcher import Dispatcher
 
 LIFETIME: Final = dt.timedelta(days=1)
@@ -39,7 +39,7 @@ def _secret(name: str, secret: str, *, end: dt.datetime) -> dict[str, Any]:
     data = {
         "token-id": name,
         "token-secret": secret,
-        "expiration": objectmeta.time_text(end),
+        "expiration": meta.time_text(end),
         "usage-bootstrap-authentication": "true",
         "auth-extra-groups": _GROUP,
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from drachma.api import deployment, replicaset
+from drachma.api import deployment, meta, replicaset
 from drachma.claims import conditions
 from drachma.controllers.deployment import rollout
 
@@ -155,10 +155,6 @@ def _condition(
         "status": value,
         "reason": reason,
         "message": message,
-        "lastTransitionTime": _time(since),
-        "lastUpdateTime": _time(updated or now),
+        "lastTransitionTime": meta.time_text(since),
+        "lastUpdateTime": meta.time_text(updated or now),
     }
-
-
-def _time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from drachma.api import meta
 from drachma.controllers.namespace import contents
 
 Condition = dict[str, Any]
@@ -32,7 +33,7 @@ def updated(current: Sequence[Condition], remains: contents.Remains, *, now: dt.
     problems = _problems(remains)
     changed = [dict(each) for each in current]
     by_type = {each["type"]: each for each in changed}
-    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = meta.time_text(now)
     for kind, fine in _FINE.items():
         reason, message = problems.get(kind, fine)
         status = "True" if kind in problems else "False"
