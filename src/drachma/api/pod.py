@@ -185,10 +185,25 @@ class PodExtendedResourceClaimStatus(Struct, frozen=True, kw_only=True):
     resource_claim_name: str = ABSENT_TEXT
 
 
+class ContainerStateTerminated(Struct, frozen=True, kw_only=True):
+    """How and when a container ended."""
+
+    exit_code: Int32 = ABSENT_INT
+    finished_at: meta.Time | None = None
+
+
+class ContainerState(Struct, frozen=True, kw_only=True):
+    """How a container is, as far as anybody asks: whether it has ended."""
+
+    terminated: ContainerStateTerminated | None = None
+
+
 class ContainerStatus(Struct, frozen=True, kw_only=True):
-    """What a container has been given, which a resize makes other than what it asks for."""
+    """How a container is, and what it has been given, which a resize makes other than what it asks for."""
 
     name: str = ZERO_TEXT
+    state: ContainerState = ContainerState()
+    restart_count: Int32 = ABSENT_INT
     allocated_resources: ResourceList | None = None
     resources: ResourceRequirements | None = None
 

@@ -114,6 +114,11 @@ class Cache(Generic[ObjectT]):
             made.put(key_of(each), each)
         self._indexes[name] = made
 
+    def ensure_index(self, name: str, function: IndexFunction[ObjectT]) -> None:
+        """The same for an index that several users want, and whoever comes first makes."""
+        if name not in self._indexes:
+            self.add_index(name, function)
+
     def put(self, new: ObjectT) -> ObjectT | None:
         """Remembers an object; returns what was known before."""
         metadata = new.metadata

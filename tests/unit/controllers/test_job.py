@@ -380,13 +380,6 @@ async def test_jobs_of_other_controllers_are_left_alone(world: worlds.World) -> 
     assert await pods(world) == []
 
 
-async def test_what_is_not_done_is_told(world: worlds.World) -> None:
-    rules = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
-    await a_job(world, podFailurePolicy={"rules": rules})
-    message = "Warning UnsupportedJobFields: Job runs as if these fields were not set: podFailurePolicy"
-    assert message in await world.events()
-
-
 # Time to live
 
 

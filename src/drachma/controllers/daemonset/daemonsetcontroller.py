@@ -47,6 +47,7 @@ class DaemonSetController:
         self._sets: Final = sets.cache
         self._nodes: Final = nodes.cache
         self._pods.add_index(_OWNER_INDEX, _owner)
+        self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
         self._expected: Final = expectations.Expectations(pods)
         self._adopter: Final = adoption.Adopter(surroundings.client, pod.Pod, expected=self._expected)
         self._control: Final = podcontrol.PodControl(
@@ -127,8 +128,7 @@ class DaemonSetController:
 
     async def _claim(self, wanted: DaemonSet) -> list[pod.Pod]:
         selector = selectors.of(wanted.spec.selector)
-        namespace = wanted.metadata.namespace
-        orphans = (each for each in self._pods.in_namespace(namespace) if ownership.controller_of(each) is None)
+        orphans = self._pods.by(adoption.ORPHANS, wanted.metadata.namespace)
         return await self._adopter.claim(
             wanted,
             (*self._pods.by(_OWNER_INDEX, wanted.metadata.uid), *orphans),

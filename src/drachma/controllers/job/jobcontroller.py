@@ -1,16 +1,15 @@
-"""The controller: looks at a job when it or one of its pods changes, and when time runs out for it.
-
-Differs from upstream: pods without an owner are not adopted; policies for single failures, for success and for
-failures of an index are not applied, which an event says.
-"""
+"""The controller: looks at a job when it or one of its pods changes, and when time runs out for it."""
 
 from typing import Any, Final
 
+import msgspec
+
 from drachma import errors
-from drachma.api import job, pod
+from drachma.api import hooks, job, pod
 from drachma.claims import ownership
-from drachma.controllers.job import jobmetrics, jobsync, model, podcontrol, restarts, retries
-from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
+from drachma.controllers.job import jobmetrics, jobsync, model, podcontrol, retries
+from drachma.controllers.workload import adoption, selectors
+from drachma.runtime import Surroundings, cache, controller, informer, workqueue
 
 WORKERS: Final = 5
 OWNER_INDEX: Final = "job controller: job"
@@ -45,24 +44,23 @@ class JobController:
         self._recorder: Final = surroundings.recorder("job-controller")
         self._metrics: Final = jobmetrics.JobMetrics(surroundings.registry)
         self._control: Final = podcontrol.PodControl(surroundings.client, pods, recorder=self._recorder)
-        self._restarts: Final = restarts.Restarts(surroundings.client)
         self._failures: Final[dict[str, retries.Failures]] = {}
         self._uids: Final[dict[cache.Key, str]] = {}
-        self._warned: Final[set[str]] = set()
         self._pods: Final = pods.cache
         self._pods.add_index(OWNER_INDEX, _owners)
+        self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
+        jobs = surroundings.informers.of(job.Job)
+        self._jobs: Final = jobs.cache
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name,
             time=surroundings.clock,
             measured=surroundings.queues,
             retries=workqueue.Retries(initial=1.0, maximum=60.0),
         )
-        surroundings.informers.of(job.Job).add_handler(
+        jobs.add_handler(
             informer.Handler(added=self._see_job, updated=lambda _, new: self._see_job(new), deleted=self._see_job)
         )
-        pods.add_handler(
-            informer.Handler(added=self._see_pod, updated=lambda _, new: self._see_pod(new), deleted=self._lose_pod)
-        )
+        pods.add_handler(informer.Handler(added=self._see_pod, updated=self._see_change, deleted=self._see_pod))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
@@ -72,14 +70,20 @@ class JobController:
     def _see_job(self, new: job.Job) -> None:
         self._queue.add(cache.key_of(new))
 
+    def _see_change(self, old: pod.Pod, new: pod.Pod) -> None:
+        if _job_of(old) != _job_of(new):
+            self._see_pod(old)
+        self._see_pod(new)
+
     def _see_pod(self, new: pod.Pod) -> None:
+        namespace = new.metadata.namespace
         name = _job_of(new)
         if name:
-            self._queue.add(cache.Key(new.metadata.namespace, name))
-
-    def _lose_pod(self, gone: pod.Pod) -> None:
-        self._restarts.forget(gone)
-        self._see_pod(gone)
+            self._queue.add(cache.Key(namespace, name))
+        elif ownership.controller_of(new) is None:
+            for each in self._jobs.in_namespace(namespace):
+                if selectors.of(each.spec.selector).matches(new.metadata.labels):
+                    self._see_job(each)
 
     # Work
 
@@ -105,15 +109,14 @@ class JobController:
             return None
         if not self._control.is_up_to_date(uid):
             return controller.After(_BEHIND_SECONDS)
-        return await self._look_at(document, current, own)
+        orphans = self._pods.by(adoption.ORPHANS, key.namespace)
+        owner = msgspec.convert(document, job.Job, dec_hook=hooks.decode)
+        return await self._look_at(document, current, await self._control.claim(owner, (*own, *orphans)))
 
     async def _look_at(
         self, document: dict[str, Any], current: model.Job, pods: tuple[pod.Pod, ...]
     ) -> controller.After | None:
-        self._warn(document)
-        uid, count = current.metadata.uid, 0
-        if current.spec.template.spec.restart_policy == "OnFailure":
-            count = await self._restarts.total(pods)
+        uid = current.metadata.uid
         look = jobsync.JobSync(
             self._client,
             document,
@@ -125,7 +128,7 @@ class JobController:
         )
         result = "error"
         try:
-            self._failures[uid] = await look.run(self._failures.get(uid, retries.Failures()), restarts=count)
+            self._failures[uid] = await look.run(self._failures.get(uid, retries.Failures()))
             result = "success"
         finally:
             self._metrics.count_sync(current.mode, result=result)
@@ -137,17 +140,8 @@ class JobController:
         except errors.ObjectNotFoundError:
             return None
 
-    def _warn(self, document: dict[str, Any]) -> None:
-        fields, uid = model.unsupported(document), document["metadata"]["uid"]
-        if fields and uid not in self._warned:
-            self._warned.add(uid)
-            message = f"Job runs as if these fields were not set: {', '.join(fields)}"
-            about = podcontrol.reference(document)
-            self._recorder.record(about, type=events.WARNING, reason="UnsupportedJobFields", message=message)
-
     def _forget(self, uid: str) -> None:
         self._failures.pop(uid, None)
-        self._warned.discard(uid)
         self._control.forget(uid)
 
 

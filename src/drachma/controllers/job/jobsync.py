@@ -14,7 +14,19 @@ from drachma import errors
 from drachma.api import job, pod
 from drachma.client import Client, patches
 from drachma.controllers import statuswrites
-from drachma.controllers.job import indexes, jobmetrics, model, outcome, podcontrol, progress, retries, tally
+from drachma.controllers.job import (
+    failurepolicy,
+    indexes,
+    indexfailures,
+    jobmetrics,
+    model,
+    outcome,
+    podcontrol,
+    podtemplate,
+    progress,
+    retries,
+    tally,
+)
 from drachma.controllers.workload import podcontrol as workload_pods
 from drachma.runtime import events
 
@@ -54,14 +66,21 @@ class JobSync:
         self._written = progress.Progress.of(self._job.status)
         self._progress: Final = progress.Progress.of(self._job.status)
         self._tally: Final = tally.of(self._job, pods)
+        self._succeeded: Final = tally.succeeded_indexes(self._job, pods) if self._job.spec.is_indexed else frozenset()
+        self._failed: Final = indexfailures.failed_indexes(self._job, pods)
+        self._last_failures: Final = indexfailures.last_failures(
+            self._job, self._tally, finished=self._succeeded | (self._failed or frozenset())
+        )
         if self._job.status.start_time is None and not self._job.is_suspended:
             self._start(self._now)
 
-    async def run(self, before: retries.Failures, *, restarts: int) -> retries.Failures:
+    async def run(self, before: retries.Failures) -> retries.Failures:
         """Does what is due. Takes and returns the failures of the job's pods since one succeeded."""
         failures = before.followed_by(self._tally.new_succeeded, self._tally.new_failed)
         end = outcome.decided(self._job)
-        end = end or outcome.failure(self._job, self._tally, restarts=restarts, now=self._now)
+        end = end or outcome.failure(self._job, self._tally, now=self._now)
+        if end is None and self._job.spec.is_indexed:
+            end = outcome.by_indexes(self._job, succeeded=self._succeeded, failed=self._failed)
         problem: errors.DrachmaError | None = None
         change = _Change()
         try:
@@ -105,14 +124,12 @@ class JobSync:
         missing = wanted - active
         if self._job.spec.replaces_only_failed:
             missing -= self._tally.terminating
-        pause = failures.remaining(self._now)
         if missing <= 0:
             return _Change()
+        places, pause = self._new_places(min(missing, workload_pods.MOST_AT_ONCE), failures)
         if pause > 0:
             self._look_again(pause)
-            return _Change()
-        new = self._new_indexes(min(missing, workload_pods.MOST_AT_ONCE))
-        return _Change(made=await self._control.create(self._document, new))
+        return _Change(made=await self._control.create(self._document, places))
 
     def _wanted_active(self) -> int:
         if self._job.is_suspended:
@@ -138,15 +155,24 @@ class JobSync:
         rest = [each for each in ordered if each not in wrong]
         return [*wrong, *rest[: max(count - len(wrong), 0)]][: workload_pods.MOST_AT_ONCE]
 
-    def _new_indexes(self, count: int) -> list[int | None]:
+    def _new_places(self, count: int, failures: retries.Failures) -> tuple[list[podtemplate.Place], float]:
+        """What new pods are for; where there are none because of failures before, for how many seconds to wait."""
+        is_counted_by_index = self._job.spec.backoff_limit_per_index is not None
+        pause = 0.0 if is_counted_by_index else failures.remaining(self._now)
+        if pause > 0:
+            return [], pause
         if not self._job.spec.is_indexed:
-            return [None] * count
+            return [podtemplate.Place()] * count, 0.0
         holders = self._tally.active
         if self._job.spec.replaces_only_failed:
             holders = (*holders, *filter(tally.is_terminating, self._tally.pods))
         held = {index for each in holders if (index := indexes.of_pod(each)) is not None}
-        taken = tally.succeeded_indexes(self._job, self._tally.pods) | held
-        return [*indexes.first_free(count, completions=self._job.spec.completions or 0, taken=taken)]
+        taken = self._succeeded | held | (self._failed or frozenset())
+        free = indexes.first_free(count, completions=self._job.spec.completions or 0, taken=taken)
+        if is_counted_by_index:
+            free, pause = indexfailures.due(free, self._last_failures, now=self._now)
+        marks = {index: indexfailures.marks(self._job, self._last_failures.get(index)) for index in free}
+        return [podtemplate.Place(index, marks[index]) for index in free], pause
 
     # Counting
 
@@ -182,7 +208,11 @@ class JobSync:
                 break
             uid, has_failed = each.metadata.uid, tally.is_failed(each, spec)
             is_done = each.status.phase == "Succeeded" or has_failed
-            if not is_done and end is None and self._job.metadata.deletion_timestamp is None:
+            is_over = end is not None or self._job.metadata.deletion_timestamp is not None
+            if not is_done and not is_over:
+                continue
+            if each in self._last_failures.values() and not is_over:
+                # It hands on how often its index failed, and is counted once there is a pod in its place.
                 continue
             released.append(each)
             if each.status.phase == "Succeeded" and uid not in lists.uncounted_failed:
@@ -193,11 +223,13 @@ class JobSync:
                     lists.uncounted_succeeded.append(uid)
             elif has_failed or (end is not None and not end.has_succeeded):
                 is_valid = not spec.is_indexed or indexes.of_pod(each) in range(spec.completions or 0)
-                if is_valid and uid not in lists.uncounted_failed:
+                is_counted = failurepolicy.judge(spec.pod_failure_policy, each).is_counted
+                if is_valid and is_counted and uid not in lists.uncounted_failed:
                     lists.uncounted_failed.append(uid)
         if spec.is_indexed:
             done = [index for index in new_indexes if index < (spec.completions or 0)]
             lists.completed_indexes, lists.succeeded = indexes.shown(done), len(done)
+            lists.failed_indexes = None if self._failed is None else indexes.shown(self._failed)
         return released
 
     # Status

@@ -21,7 +21,6 @@ SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 SUSPENDED: Final = "Suspended"
 
 _OWN_NAME: Final = "kubernetes.io/job-controller"
-_UNSUPPORTED: Final = ("podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "maxFailedIndexes")
 
 
 class Uncounted(Struct, frozen=True, kw_only=True):
@@ -31,9 +30,55 @@ class Uncounted(Struct, frozen=True, kw_only=True):
     failed: tuple[str, ...] = ABSENT_TUPLE
 
 
+class OnExitCodes(Struct, frozen=True, kw_only=True):
+    """Containers that ended with some codes, or with others."""
+
+    container_name: str | None = None
+    operator: str = ABSENT_TEXT
+    values: tuple[Int32, ...] = ABSENT_TUPLE
+
+
+class OnPodCondition(Struct, frozen=True, kw_only=True):
+    """Pods that have a condition."""
+
+    type: str = ABSENT_TEXT
+    status: str = ABSENT_TEXT
+
+
+class PodFailurePolicyRule(Struct, frozen=True, kw_only=True):
+    """Which failures of pods it is about, and what they mean."""
+
+    action: str = ABSENT_TEXT
+    on_exit_codes: OnExitCodes | None = None
+    on_pod_conditions: tuple[OnPodCondition, ...] = ABSENT_TUPLE
+
+
+class PodFailurePolicy(Struct, frozen=True, kw_only=True):
+    """What failures of pods mean; the first rule that matches decides."""
+
+    rules: tuple[PodFailurePolicyRule, ...] = ABSENT_TUPLE
+
+
+class SuccessPolicyRule(Struct, frozen=True, kw_only=True):
+    """Which indexes, or how many of them, are enough."""
+
+    succeeded_indexes: str | None = None
+    succeeded_count: Int32 | None = None
+
+
+class SuccessPolicy(Struct, frozen=True, kw_only=True):
+    """When a job has succeeded before all of its indexes have; one rule is enough."""
+
+    rules: tuple[SuccessPolicyRule, ...] = ABSENT_TUPLE
+
+
 class Spec(job.JobSpec, frozen=True, kw_only=True):
     """What is wanted."""
 
+    pod_failure_policy: PodFailurePolicy | None = None
+    success_policy: SuccessPolicy | None = None
+    backoff_limit_per_index: Int32 | None = None
+    max_failed_indexes: Int32 | None = None
     pod_replacement_policy: str | None = None
     managed_by: str | None = None
 
@@ -52,6 +97,7 @@ class Status(job.JobStatus, frozen=True, kw_only=True):
 
     terminating: Int32 | None = None
     completed_indexes: str = ABSENT_TEXT
+    failed_indexes: str | None = None
     uncounted_terminated_pods: Uncounted | None = None
 
 
@@ -82,11 +128,6 @@ def read(document: Mapping[str, Any]) -> Job:
     except msgspec.ValidationError as error:
         name = (document.get("metadata") or {}).get("name", "")
         raise errors.DecodeError(f"job {name}: {error}") from None
-
-
-def unsupported(document: Mapping[str, Any]) -> list[str]:
-    """Fields of a job's spec that ask for what is not done here."""
-    return [field for field in _UNSUPPORTED if (document.get("spec") or {}).get(field) is not None]
 
 
 def condition(of: job.JobStatus, kind: str) -> job.JobCondition | None:

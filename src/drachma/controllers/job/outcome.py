@@ -4,7 +4,7 @@ import datetime as dt
 
 import msgspec
 
-from drachma.controllers.job import model, tally
+from drachma.controllers.job import failurepolicy, indexes, model, tally
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,8 +40,13 @@ def decided(current: model.Job) -> Outcome | None:
     return None
 
 
-def failure(current: model.Job, counted: tally.Tally, *, restarts: int, now: dt.datetime) -> Outcome | None:
-    """The end by failure: too many failed pods or restarts, or too much time."""
+def failure(current: model.Job, counted: tally.Tally, *, now: dt.datetime) -> Outcome | None:
+    """The end by failure: one that its policy does not forgive, too many failed pods or restarts, or too much time."""
+    failed = [each for each in counted.pods if tally.is_failed(each, current.spec)]
+    message = failurepolicy.job_failure(current, failed)
+    if message:
+        return Outcome(has_succeeded=False, reason="PodFailurePolicy", message=message)
+    restarts = counted.restarts if current.spec.template.spec.restart_policy == "OnFailure" else 0
     limit = current.spec.backoff_limit if current.spec.backoff_limit is not None else 6
     if counted.failed > limit or (restarts > 0 and restarts >= limit):
         return Outcome(
@@ -57,6 +62,35 @@ def failure(current: model.Job, counted: tally.Tally, *, restarts: int, now: dt.
             message="Job was active longer than specified deadline",
         )
     return None
+
+
+def by_indexes(current: model.Job, *, succeeded: frozenset[int], failed: frozenset[int] | None) -> Outcome | None:
+    """The end that an indexed job's indexes bring about: too many have failed, all are over, or enough succeeded."""
+    completions, most = current.spec.completions or 0, current.spec.max_failed_indexes
+    if failed and most is not None and len(failed) > most:
+        return Outcome(
+            has_succeeded=False,
+            reason="MaxFailedIndexesExceeded",
+            message="Job has exceeded the specified maximal number of failed indexes",
+        )
+    if failed and len(failed) + len(succeeded) >= completions:
+        return Outcome(has_succeeded=False, reason="FailedIndexes", message="Job has failed indexes")
+    policy = current.spec.success_policy
+    for number, rule in enumerate(policy.rules if policy is not None else ()):
+        if _is_enough(rule, succeeded, completions):
+            return Outcome(has_succeeded=True, reason="SuccessPolicy", message=f"Matched rules at index {number}")
+    return None
+
+
+def _is_enough(rule: model.SuccessPolicyRule, succeeded: frozenset[int], completions: int) -> bool:
+    count = rule.succeeded_count
+    if rule.succeeded_indexes is None:
+        return count is not None and len(succeeded) >= count
+    required = frozenset(each for each in indexes.parse(rule.succeeded_indexes) if each < completions)
+    if not required:
+        return False
+    reached = len(required & succeeded)
+    return reached == len(required) or (count is not None and reached >= count)
 
 
 def success(current: model.Job, counted: tally.Tally, *, active: int) -> Outcome | None:

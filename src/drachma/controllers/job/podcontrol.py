@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import event, pod
+from drachma.api import job as jobs
 from drachma.client import Client, patches
 from drachma.controllers.job import podtemplate, tally
-from drachma.controllers.workload import expectations, podcontrol
+from drachma.controllers.workload import adoption, expectations, podcontrol, selectors
 from drachma.runtime import Informer, controller, events
 
 _log = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ class PodControl:
         self._client: Final = client
         self._expected: Final = expectations.Expectations(pods)
         self._control: Final = podcontrol.PodControl(client, expected=self._expected, recorder=recorder)
+        self._adopter: Final = adoption.Adopter(client, pod.Pod, expected=self._expected, finalizer=tally.FINALIZER)
 
     def forget(self, job: str) -> None:
         """Nothing more is asked about a job, by its uid."""
@@ -33,9 +35,17 @@ class PodControl:
         """Whether the cache has seen all that was written to pods of a job."""
         return self._expected.are_met(job)
 
-    async def create(self, job: Mapping[str, Any], indexes: list[int | None]) -> int:
-        """Makes a pod for each index; returns how many. Raises the first error of the batch that had one."""
-        documents = [podtemplate.pod_document(job, index=index) for index in indexes]
+    async def claim(self, owner: jobs.Job, candidates: Iterable[pod.Pod]) -> tuple[pod.Pod, ...]:
+        """The pods of a job after it adopted those that match and belong to nobody, and let go of those that do not."""
+        selector = selectors.of(owner.spec.selector)
+        claimed = await self._adopter.claim(
+            owner, candidates, matches=lambda each: selector.matches(each.metadata.labels)
+        )
+        return tuple(claimed)
+
+    async def create(self, job: Mapping[str, Any], places: Iterable[podtemplate.Place]) -> int:
+        """Makes a pod for each place; returns how many. Raises the first error of the batch that had one."""
+        documents = [podtemplate.pod_document(job, place) for place in places]
         return await self._control.create(reference(job), documents)
 
     async def delete(self, job: Mapping[str, Any], pods: Iterable[pod.Pod], *, is_counted: bool) -> None:

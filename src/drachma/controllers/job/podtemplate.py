@@ -1,7 +1,7 @@
 """The pod that a job makes: its template with all its fields, an owner, the finalizer, and perhaps an index. Pure."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from drachma.controllers.job import indexes, tally
 from drachma.controllers.workload import podtemplates
@@ -10,7 +10,14 @@ _ENVIRONMENT_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _LONGEST_PREFIX: Final = 58
 
 
-def pod_document(job: Mapping[str, Any], *, index: int | None) -> dict[str, Any]:
+class Place(NamedTuple):
+    """What a new pod is for: the number of an indexed job, and what its annotations say of it beside."""
+
+    number: int | None = None
+    marks: Mapping[str, str] = {}
+
+
+def pod_document(job: Mapping[str, Any], place: Place) -> dict[str, Any]:
     """A pod for a job document, as it is created."""
     name = job["metadata"]["name"]
     owner = {
@@ -24,6 +31,8 @@ def pod_document(job: Mapping[str, Any], *, index: int | None) -> dict[str, Any]
     document = podtemplates.pod_document(job["spec"]["template"], owner=owner, namespace=job["metadata"]["namespace"])
     metadata, spec = document["metadata"], document["spec"]
     metadata["finalizers"] = list(dict.fromkeys((*metadata["finalizers"], tally.FINALIZER)))
+    metadata["annotations"] |= place.marks
+    index = place.number
     if index is not None:
         metadata["generateName"] = _prefix(name, index)
         metadata["labels"][indexes.LABEL] = metadata["annotations"][indexes.LABEL] = str(index)

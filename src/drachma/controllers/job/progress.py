@@ -21,6 +21,7 @@ class Progress(msgspec.Struct, kw_only=True):
     uncounted_succeeded: list[str]
     uncounted_failed: list[str]
     completed_indexes: str
+    failed_indexes: str | None
     conditions: list[job.JobCondition]
     start_time: dt.datetime | None
     completion_time: dt.datetime | None
@@ -37,6 +38,7 @@ class Progress(msgspec.Struct, kw_only=True):
             uncounted_succeeded=list(uncounted.succeeded),
             uncounted_failed=list(uncounted.failed),
             completed_indexes=status.completed_indexes,
+            failed_indexes=status.failed_indexes,
             conditions=list(status.conditions),
             start_time=status.start_time,
             completion_time=status.completion_time,
@@ -57,6 +59,7 @@ class Progress(msgspec.Struct, kw_only=True):
             "failed": self.failed or None,
             "uncountedTerminatedPods": {field: uids or None for field, uids in uncounted.items()},
             "completedIndexes": self.completed_indexes or None,
+            "failedIndexes": self.failed_indexes,
             "conditions": list(self.conditions) or None,
             "startTime": self.start_time,
             "completionTime": self.completion_time,

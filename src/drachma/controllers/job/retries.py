@@ -37,10 +37,10 @@ class Failures(msgspec.Struct, frozen=True):
 
 
 def finish_time(of: pod.Pod) -> dt.datetime:
-    """When a pod ended: as it ceased to be ready, or was deleted; at the earliest when it was made.
-
-    Differs from upstream: times in the status of containers are not looked at.
-    """
+    """When a pod ended: its last container did, it ceased to be ready, or was deleted; else when it was made."""
+    moments = [_container_end(each) for each in _lasting_containers(of)]
+    if moments and None not in moments:
+        return max(moment for moment in moments if moment is not None)
     for each in of.status.conditions:
         if each.type == "Ready" and each.status == "False" and each.last_transition_time is not None:
             return each.last_transition_time
@@ -49,3 +49,14 @@ def finish_time(of: pod.Pod) -> dt.datetime:
         return metadata.deletion_timestamp - dt.timedelta(seconds=metadata.deletion_grace_period_seconds or 0)
     assert metadata.creation_timestamp is not None, "a pod of the server has been created some time"
     return metadata.creation_timestamp
+
+
+def _lasting_containers(of: pod.Pod) -> list[pod.ContainerStatus]:
+    """The containers that run as long as the pod does: all but those that only prepare it."""
+    sidecars = {each.name for each in of.spec.init_containers if each.restart_policy == "Always"}
+    lasting = [each for each in of.status.init_container_statuses if each.name in sidecars]
+    return [*of.status.container_statuses, *lasting]
+
+
+def _container_end(of: pod.ContainerStatus) -> dt.datetime | None:
+    return of.state.terminated.finished_at if of.state.terminated is not None else None

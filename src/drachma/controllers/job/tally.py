@@ -7,7 +7,7 @@ import msgspec
 
 from drachma.api import pod
 from drachma.claims import conditions, podstate
-from drachma.controllers.job import indexes, model
+from drachma.controllers.job import failurepolicy, indexes, model
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 """On every pod of a job until it is counted."""
@@ -48,7 +48,10 @@ def removal_order(of: pod.Pod) -> tuple[Any, ...]:
 
 
 class Tally(msgspec.Struct, frozen=True):
-    """The pods of one job at one time. ``new_succeeded`` and ``new_failed`` are in no list or count of its status."""
+    """The pods of one job at one time. ``new_succeeded`` and ``new_failed`` are in no list or count of its status.
+
+    ``failed`` does not count failures that the job's policy says are to be ignored.
+    """
 
     pods: tuple[pod.Pod, ...]
     active: tuple[pod.Pod, ...]
@@ -56,6 +59,16 @@ class Tally(msgspec.Struct, frozen=True):
     new_failed: tuple[pod.Pod, ...]
     succeeded: int
     failed: int
+
+    @property
+    def restarts(self) -> int:
+        """How often containers were restarted in pods that have not ended."""
+        return sum(
+            status.restart_count
+            for each in self.pods
+            if each.status.phase in ("Pending", "Running")
+            for status in (*each.status.init_container_statuses, *each.status.container_statuses)
+        )
 
     @property
     def ready(self) -> int:
@@ -82,6 +95,8 @@ def of(current: model.Job, pods: Iterable[pod.Pod]) -> Tally:
     new_failed = tuple(
         each for each in countable if is_failed(each, current.spec) and each.metadata.uid not in uncounted.failed
     )
+    policy = current.spec.pod_failure_policy
+    new_failures = sum(failurepolicy.judge(policy, each).is_counted for each in new_failed)
     succeeded = status.succeeded + len(new_succeeded) + len(uncounted.succeeded)
     if current.spec.is_indexed:
         succeeded = len(succeeded_indexes(current, known))
@@ -91,7 +106,7 @@ def of(current: model.Job, pods: Iterable[pod.Pod]) -> Tally:
         new_succeeded=new_succeeded,
         new_failed=new_failed,
         succeeded=succeeded,
-        failed=status.failed + len(new_failed) + len(uncounted.failed),
+        failed=status.failed + new_failures + len(uncounted.failed),
     )
 
 

@@ -45,6 +45,7 @@ class ReplicaSetController:
         sets = surroundings.informers.of(Set)
         self._sets: Final = sets.cache
         self._pods.add_index(_OWNER_INDEX, _owner)
+        self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
@@ -102,9 +103,7 @@ class ReplicaSetController:
         selector = selectors.of(wanted.spec.selector)
         # Pods without an owner that have ended are left alone: nothing would come of adopting them.
         orphans = (
-            each
-            for each in self._pods.in_namespace(wanted.metadata.namespace)
-            if ownership.controller_of(each) is None and readiness.is_active(each)
+            each for each in self._pods.by(adoption.ORPHANS, wanted.metadata.namespace) if readiness.is_active(each)
         )
         return await self._adopter.claim(
             wanted,

@@ -62,6 +62,7 @@ class StatefulSetController:
         self._pods: Final = pods.cache
         self._sets: Final = sets.cache
         self._pods.add_index(_OWNER_INDEX, _owner)
+        self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
         expected = expectations.Expectations(pods)
         self._adopter: Final = adoption.Adopter(surroundings.client, pod.Pod, expected=expected)
         self._control: Final = podcontrol.StatefulPodControl(surroundings, expected=expected)
@@ -112,7 +113,7 @@ class StatefulSetController:
         known = await self._history.of(wanted, selector)
         pods = await self._adopter.claim(
             wanted,
-            (*self._pods.by(_OWNER_INDEX, uid), *self._orphans(wanted)),
+            (*self._pods.by(_OWNER_INDEX, uid), *self._pods.by(adoption.ORPHANS, wanted.metadata.namespace)),
             matches=lambda each: selector.matches(each.metadata.labels) and ordinals.is_member(each, wanted),
         )
         revisions = await self._revisions(wanted, known)
@@ -125,10 +126,6 @@ class StatefulSetController:
             await self._write_status(wanted, look.status())
             await self._truncate(wanted, pods, revisions)
         return _until_available(wanted, pods, now=now)
-
-    def _orphans(self, wanted: Set) -> list[pod.Pod]:
-        namespace = wanted.metadata.namespace
-        return [each for each in self._pods.in_namespace(namespace) if ownership.controller_of(each) is None]
 
     async def _revisions(self, wanted: Set, known: Sequence[history.Revision]) -> _Revisions:
         """The revisions of a set, with one for its template."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
 from drachma import errors
@@ -14,13 +14,26 @@ from drachma.controllers.workload import expectations
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
+ORPHANS: Final = "orphans"
+"""The index of those that belong to nobody, by namespace."""
+
+
+def orphans_of(of: meta.Object) -> tuple[str, ...]:
+    """Where the index of orphans has an object."""
+    return (of.metadata.namespace,) if ownership.controller_of(of) is None else ()
+
+
 class Adopter(Generic[ObjectT]):
     """Objects of one kind, and the workloads that may have them."""
 
-    def __init__(self, client: Client, kind: type[ObjectT], *, expected: expectations.Expectations) -> None:
+    def __init__(
+        self, client: Client, kind: type[ObjectT], *, expected: expectations.Expectations, finalizer: str = ""
+    ) -> None:
+        """``finalizer`` is one that objects have as long as they belong to a workload."""
         self._client: Final = client
         self._kind: Final = kind
         self._expected: Final = expected
+        self._finalizer: Final = finalizer
 
     async def claim(
         self, owner: meta.Object, candidates: Iterable[ObjectT], *, matches: Callable[[ObjectT], bool]
@@ -43,7 +56,8 @@ class Adopter(Generic[ObjectT]):
             elif not is_going:
                 await self._release(owner, each)
         if orphans and await self._may_adopt(owner):
-            mine += [each for each in orphans if await self._adopt(owner, each)]
+            adopted = [await self._adopt(owner, each) for each in orphans]
+            mine += [each for each in adopted if each is not None]
         return mine
 
     async def _may_adopt(self, owner: meta.Object) -> bool:
@@ -54,24 +68,34 @@ class Adopter(Generic[ObjectT]):
             return False
         return fresh.metadata.uid == owner.metadata.uid and fresh.metadata.deletion_timestamp is None
 
-    async def _adopt(self, owner: meta.Object, orphan: ObjectT) -> bool:
+    async def _adopt(self, owner: meta.Object, orphan: ObjectT) -> ObjectT | None:
         owners = [*orphan.metadata.owner_references, ownership.reference(owner)]
-        return await self._patch(owner, orphan, owners)
+        return await self._patch(
+            owner, orphan, {"ownerReferences": owners, **self._finalizers(orphan, self._finalizer)}
+        )
 
     async def _release(self, owner: meta.Object, former: ObjectT) -> None:
         uid = owner.metadata.uid
-        await self._patch(owner, former, [each for each in former.metadata.owner_references if each.uid != uid])
+        owners = [each for each in former.metadata.owner_references if each.uid != uid]
+        await self._patch(owner, former, {"ownerReferences": owners, **self._finalizers(former)})
 
-    async def _patch(self, owner: meta.Object, of: ObjectT, owners: Sequence[Any]) -> bool:
+    def _finalizers(self, of: ObjectT, *own: str) -> dict[str, Any]:
+        """The finalizers of an object with these of workloads, and no others of them."""
+        if not self._finalizer:
+            return {}
+        others = [each for each in of.metadata.finalizers if each != self._finalizer]
+        return {"finalizers": [*others, *own]}
+
+    async def _patch(self, owner: meta.Object, of: ObjectT, metadata: Mapping[str, Any]) -> ObjectT | None:
         try:
             changed = await self._client.patch(
                 self._kind,
                 of.metadata.name,
-                patch=patches.merge({"metadata": {"ownerReferences": list(owners)}}, patches.unchanged(of)),
+                patch=patches.merge({"metadata": metadata}, patches.unchanged(of)),
                 namespace=of.metadata.namespace,
             )
         except (errors.ObjectNotFoundError, errors.ObjectConflictError):
             # Gone, or changed since: the news of that are under way.
-            return False
+            return None
         self._expected.note(owner.metadata.uid, changed.metadata.resource_version)
-        return True
+        return changed
