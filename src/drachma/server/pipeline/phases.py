@@ -237,6 +237,7 @@ def standard(
     ``functions`` are asked where webhooks are, before those that clients have registered.
     """
     accounts = serviceaccount.ServiceAccount(store)
+    classes = runtimeclass.RuntimeClass(store)
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     priorities = priority.Priority(store)
     features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
@@ -299,7 +300,7 @@ def standard(
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
                     Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
                     Step(NODE_TAINTS, taintnodesbycondition.admit, on=_NEW, of=taintnodesbycondition.NODES),
-                    Step("RuntimeClass", runtimeclass.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
+                    Step("RuntimeClass", classes.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     *(
                         Step(each.name, functools.partial(hooks.mutate, each, store), on=_NEW, of=each.of)
                         for each in functions
@@ -346,7 +347,7 @@ def standard(
                         on=_NEW,
                         of=certificaterequests.REQUESTS,
                     ),
-                    Step("RuntimeClass", runtimeclass.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
+                    Step("RuntimeClass", classes.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     Step(
                         "NodeDeclaredFeatureValidator",
                         features.validate,

@@ -1,4 +1,4 @@
-"""What admission makes of pods: accounts, priorities, tolerations, and the runtime classes that there are not."""
+"""What admission makes of pods: accounts, priorities, tolerations."""
 
 from typing import Any
 
