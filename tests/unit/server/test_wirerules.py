@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server import client
+from drachma.server.calls.call import BODY_LIMIT
+from tests.unit.server import client, people
 from tests.unit.server.client import CLAIMS, Client
 
 CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
@@ -156,3 +157,22 @@ async def test_refused_patches_are_sorted_where_they_went(server: Client) -> Non
     await server.call("POST", CLAIMS, client.claim("a"))
     answer = await server.call("PATCH", f"{CLAIMS}/a", {"kind": "Pod"}, content_type=MERGE)
     assert '"{\\"apiVersion\\":\\"resource.k8s.io/v1\\",\\"kind\\":\\"Pod\\",' in answer.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "data"),
+    [
+        pytest.param("GET", {"accept": "text/html"}, b"", id="an-answer-that-there-is-not"),
+        pytest.param("PATCH", {"content-type": "text/html"}, b"", id="a-patch-that-there-is-not"),
+        pytest.param("POST", {}, b"x" * (BODY_LIMIT + 1), id="too-much"),
+        pytest.param("POST", {}, b"{", id="nonsense"),
+    ],
+)
+async def test_who_may_not_hears_that_first(method: str, headers: dict[str, str], data: bytes) -> None:
+    admin = await people.start()
+    path = client.CLAIMS if method == "POST" else f"{client.CLAIMS}/c"
+    content_type = headers.pop("content-type", "application/json")
+    refused = await admin.showing("bob").send(method, path, data, content_type=content_type, headers=headers)
+    assert (refused.code, refused.body["reason"]) == (403, "Forbidden")
+    other = await admin.send(method, path, data, content_type=content_type, headers=headers)
+    assert other.code in (400, 406, 413, 415)

@@ -45,6 +45,7 @@ from drachma.server.admission import (
     namespacelifecycle,
     nodedeclaredfeatures,
     noderestriction,
+    parameteraccess,
     podspecs,
     priority,
     resourcequota,
@@ -262,6 +263,7 @@ def standard(
     birth = identity.Birth(chance)
     restriction = noderestriction.NodeRestriction(store, authoriser)
     escalations = escalation.Escalation(store, authoriser)
+    parameters = parameteraccess.ParameterAccess(store, authoriser)
     approvals = certificaterequests.CertificateApproval(authoriser)
     signings = certificaterequests.CertificateSigning(authoriser)
     phases = Phases(
@@ -327,6 +329,8 @@ def standard(
                     Step("kind", kindrules.create, on=_NEW),
                     Step("kind", kindrules.update, on=_UPDATE),
                     Step("kind", kindrules.update_status, on=_STATUS),
+                    Step("leave to read parameters", parameters.check_policy, on=_WHOLE, of=parameteraccess.POLICIES),
+                    Step("leave to read parameters", parameters.check_binding, on=_WHOLE, of=parameteraccess.BINDINGS),
                 ),
             ),
             Phase(

@@ -133,8 +133,8 @@ class Application:
         try:
             surface = self.dispatcher.surface
             user, route = self._admit(request, surface)
-            output = _negotiated(request, route)
             call = _call(request, surface, route, user=user) if route is not None else None
+            output = self._negotiated(request, route, call)
             if call is not None and call.verb == verbs.WATCH:
                 await self._watch(request, call, send, output=output)
                 return
@@ -191,6 +191,18 @@ class Application:
         wanted = attributes.of_path(request.method, request.path, user=user, query=request.query)
         authorization.require(self.dispatcher.services.authoriser, wanted)
 
+    def _is_allowed(self, call: Call) -> bool:
+        return self.dispatcher.services.authoriser.authorise(attributes.of_call(call)).is_allowed
+
+    def _negotiated(self, request: Request, route: routes.Route | None, call: Call | None) -> negotiation.Output:
+        """The form of the answer; who may not do it hears that, whatever else is wrong with the request."""
+        try:
+            return _negotiated(request, route)
+        except status.StatusError:
+            if call is None or self._is_allowed(call):
+                raise
+            return negotiation.PLAIN
+
     async def _respond(
         self, request: Request, call: Call | None, output: negotiation.Output
     ) -> responses.Response | None:
@@ -199,7 +211,8 @@ class Application:
             if call is None:
                 return self._nonresource.serve(request, self.dispatcher.surface)
             with self._deadlines.start():
-                if call.verb not in _READS:
+                # Nobody's body is read who may not do it anyway: the dispatcher says so.
+                if call.verb not in _READS and self._is_allowed(call):
                     body = Body(await request.body(), call.body.media_type)
                     call = msgspec.structs.replace(call, body=body)
                 answer = await self.dispatcher.dispatch(call)

@@ -59,6 +59,8 @@ prepare    generated name               create
 validate   kind                         create, upsert
            kind                         update
            kind                         status
+           leave to read parameters     create, update, upsert of admissionregistration.k8s.io/mutatingadmissionpolicies, admissionregistration.k8s.io/validatingadmissionpolicies
+           leave to read parameters     create, update, upsert of admissionregistration.k8s.io/mutatingadmissionpolicybindings, admissionregistration.k8s.io/validatingadmissionpolicybindings
 check      preconditions                delete
            leave to create              upsert
            LimitRanger                  create, status, upsert of pods
