@@ -9,6 +9,7 @@ from drachma import errors
 from drachma.server import status
 from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.calls import options
+from drachma.server.kinds.autoscaling import scaleform
 from drachma.server.surface.strategy import Subject, Write
 from drachma.store import record
 
@@ -67,8 +68,18 @@ class Proposal:
         return self._document
 
     def replace(self, document: dict[str, Any], version: str) -> None:
-        """Puts another object in place of this one, in a version that is served; a 500 where it is none of its kind."""
+        """Puts another object in place of this one, in a version that is served; a 500 where it is none of its kind.
+
+        Of a scale, the number of replicas counts.
+        """
         write = self.write
+        if write.subresource == scaleform.SUBRESOURCE and document.get("kind") == scaleform.KIND:
+            path = scaleform.paths(write.resource, version).replicas
+            replicas = (document.get("spec") or {}).get("replicas", 0)
+            if not isinstance(replicas, int) or replicas < 0:
+                raise status.internal(f"the changed scale has {replicas!r} replicas")
+            self.subject.content = scaleform.resized(self.subject.content, path, replicas)
+            return
         if version != write.version:
             write = msgspec.structs.replace(write, version=version)
         api_version, kind = write.api_version, write.resource.kind

@@ -10,6 +10,7 @@ from typing import Any, Final
 from drachma.server import status
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls import options
+from drachma.server.kinds.autoscaling import scaleform
 from drachma.server.surface import verbs
 from drachma.server.surface.strategy import Write
 
@@ -113,16 +114,25 @@ class WriteRequest(Request):
     def object(self, version: str) -> Document | None:
         if self.subresource == "binding":
             return _binding(self.proposal)
-        return self.proposal.strategy.serve(self.proposal.document(), version)
+        return self._shown(self.proposal.document(), version)
 
     def old_object(self, version: str) -> Document | None:
         stored = self.proposal.stored
         if stored is None or self.operation == CREATE:
             return None
-        return self.proposal.strategy.serve(stored.value, version)
+        return self._shown(stored.value, version)
+
+    def _shown(self, document: Document, version: str) -> Document:
+        served = self.proposal.strategy.serve(document, version)
+        if self.subresource == scaleform.SUBRESOURCE:
+            return scaleform.made(served, self.write.resource, version=version)
+        return served
 
     def labels(self) -> tuple[Mapping[str, str] | None, Mapping[str, str] | None]:
         stored = self.proposal.stored
+        if self.subresource == scaleform.SUBRESOURCE:
+            # Scales have none.
+            return _NO_LABELS, _NO_LABELS
         old = None if stored is None or self.operation == CREATE else stored.value["metadata"].get("labels")
         has_old = stored is not None and self.operation != CREATE
         return self.proposal.subject.metadata.get("labels") or _NO_LABELS, (old or _NO_LABELS) if has_old else None

@@ -59,7 +59,8 @@ class RuntimeClass:
         stored = self._store.get(record.Key(_CLASSES, "", name))
         if stored is None:
             raise proposal.forbidden(f"pod rejected: RuntimeClass {quotation.quote(name)} not found")
-        return stored.value
+        document: Mapping[str, Any] = stored.value
+        return document
 
 
 def merged(tolerations: Sequence[Document]) -> list[Document]:

@@ -51,13 +51,15 @@ class Update:
         *,
         wanted: options.WriteOptions,
         creates: bool = False,
+        operation: Operation | None = None,
     ) -> None:
+        """``operation`` is what a write through a subresource comes to where that is not a change of the status."""
         self.write: Final = write
         self.is_dry_run: Final = wanted.is_dry_run
         self._services = services
         self._change = change
         self._options = wanted
-        self._operation = Operation.STATUS if write.subresource else Operation.UPDATE
+        self._operation = operation or (Operation.STATUS if write.subresource else Operation.UPDATE)
         self._creates = not write.subresource and (creates or write.resource.traits.creates_on_update)
 
     def decide(self, get: intent.Get) -> intent.Decision:

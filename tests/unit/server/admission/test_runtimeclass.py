@@ -9,7 +9,7 @@ from tests.unit.server.client import Client
 
 PODS = "/api/v1/namespaces/default/pods"
 CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
-SCHEDULING = {
+SCHEDULING: dict[str, Any] = {
     "nodeSelector": {"kata": "yes"},
     "tolerations": [{"key": "kata", "operator": "Exists", "effect": "NoSchedule"}],
 }

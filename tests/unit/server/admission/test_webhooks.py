@@ -321,6 +321,21 @@ class TestMutating:
         assert answer.code == 500
         assert want in answer.body["message"]
 
+    async def test_scales_are_changed_as_such(self, server: client.Client, webhook: WebhookServer) -> None:
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main", "image": "x:1"}]}}
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pod}
+        await server.call("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+        webhook.responses["/hook"] = {"patch": [{"op": "replace", "path": "/spec/replicas", "value": 2}]}
+        await _mutating(server, _hook(webhook, rules=[rule("deployments/scale", groups=("apps",))]))
+        scaled = await server.call("PATCH", f"{path}/d/scale", {"spec": {"replicas": 7}}, content_type=MERGE)
+        assert (scaled.code, scaled.body["spec"]) == (200, {"replicas": 2})
+        assert webhook.reviews[0]["request"]["object"]["kind"] == "Scale"
+        webhook.responses["/hook"] = {"patch": [{"op": "replace", "path": "/spec/replicas", "value": "x"}]}
+        assert (
+            await server.call("PATCH", f"{path}/d/scale", {"spec": {"replicas": 7}}, content_type=MERGE)
+        ).code == 500
+
     async def test_undecodable_patch_counts_as_failure(self, server: client.Client, webhook: WebhookServer) -> None:
         webhook.responses["/hook"] = _lie(patch="!!!", patchType="JSONPatch")
         await _mutating(server, _hook(webhook))
