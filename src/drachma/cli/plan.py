@@ -10,7 +10,7 @@ import typer
 from drachma.api import gates, manifest
 from drachma.cli import clusters, options
 from drachma.scheduler import Settings
-from drachma.simulate import Simulation
+from drachma.simulate import Simulation, nodeusage, shrinkage
 from drachma.simulate.growth import Objective, Plan, Planner
 
 
@@ -27,27 +27,37 @@ def plan(
     max_: Annotated[
         list[str] | None, typer.Option("--max", help="GROUP=N: at most so many nodes of a group; may be repeated.")
     ] = None,
+    shrink: Annotated[bool, typer.Option("--shrink", help="Say which nodes could go instead.")] = False,
     output: Annotated[options.Format | None, typer.Option("-o", "--output", help="As a document.")] = None,
     feature_gates: options.FeatureGates = "",
 ) -> None:
     """Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.
 
     The cluster is read from manifests or a dump (-f), or from a server; node groups are manifests of kind NodeGroup in
-    drachma.dev/v1. Exit code 1: some pod stays pending; 2: something cannot be read.
+    drachma.dev/v1. With --shrink: which nodes could go, where their pods would go, and what keeps the others. Exit code
+    1: some pod stays pending; 2: something cannot be read.
     """
     enabled = gates.Gates.parse(feature_gates)
     cluster = clusters.read(file, kubeconfig, context=context, more=node_groups, enabled=enabled)
     maxima = clusters.maxima(max_ or [], {group.name for group in cluster.groups})
     simulation = Simulation(cluster.state, chosen=Settings(gates=enabled))
+    if shrink:
+        shrunk = shrinkage.shrink(simulation, groups=cluster.groups)
+        _write(_shrink_document(shrunk), _shrink_lines(shrunk), output)
+        return
     made = Planner(simulation, cluster.groups, objective=objective, maxima=maxima).plan()
-    if output is None:
-        for line in _lines(made):
-            typer.echo(line)
-    else:
-        write = manifest.write_json if output is options.Format.JSON else manifest.write_yaml
-        typer.echo(write([_document(made)]), nl=False)
+    _write(_document(made), _lines(made), output)
     if made.pending:
         raise typer.Exit(1)
+
+
+def _write(document: dict[str, Any], lines: Iterator[str], output: options.Format | None) -> None:
+    if output is None:
+        for line in lines:
+            typer.echo(line)
+        return
+    write = manifest.write_json if output is options.Format.JSON else manifest.write_yaml
+    typer.echo(write([document]), nl=False)
 
 
 def _document(made: Plan) -> dict[str, Any]:
@@ -65,3 +75,38 @@ def _lines(made: Plan) -> Iterator[str]:
         yield f"pod {name}: stays pending: {reason}"
     new = f"{sum(made.grow.values())} new nodes" if made.grow else "no new node"
     yield f"{len(made.placed)} of {len(made.placed) + len(made.pending)} pending pods would run, with {new}"
+
+
+# Shrinking
+
+
+def _shrink_document(shrunk: shrinkage.Shrinkage) -> dict[str, Any]:
+    return {
+        "remove": [{"usage": _usage(each.usage), "moves": dict(each.moves)} for each in shrunk.removals],
+        "keep": [{"usage": _usage(each.usage), "reason": each.reason} for each in shrunk.kept],
+    }
+
+
+def _usage(usage: nodeusage.NodeUsage) -> dict[str, Any]:
+    return {
+        "node": usage.node,
+        "resources": {name: round(share, 4) for name, share in usage.resources.items()},
+        "devices": {"used": usage.used_devices, "all": usage.devices},
+    }
+
+
+def _shrink_lines(shrunk: shrinkage.Shrinkage) -> Iterator[str]:
+    for removal in shrunk.removals:
+        yield f"node {removal.usage.node} could go: {_used(removal.usage)}"
+        for name, node in removal.moves.items():
+            yield f"  pod {name}: to node {node}"
+    for kept in shrunk.kept:
+        yield f"node {kept.usage.node} stays: {_used(kept.usage)}: {kept.reason}"
+    yield f"{len(shrunk.removals)} of {len(shrunk.removals) + len(shrunk.kept)} nodes could go"
+
+
+def _used(usage: nodeusage.NodeUsage) -> str:
+    shares = [f"{share:.0%} of {name}" for name, share in usage.resources.items() if share and name != "pods"]
+    if usage.devices:
+        shares.append(f"{usage.used_devices} of {usage.devices} devices")
+    return f"{', '.join(shares) or 'nothing'} in use"

@@ -23,6 +23,8 @@ COMMANDS: Final[dict[str, str]] = {
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",
     "convert": "Convert manifests to another version of resource.k8s.io.",
     "driver": "Tools for drivers.",
+    "dump": "Write all that decisions depend on into a folder, so that they can be repeated elsewhere.",
+    "explain": "Say why pods and claims get nothing, and what would help.",
     "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
     "plan": "Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.",
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",

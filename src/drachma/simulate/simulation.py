@@ -30,7 +30,7 @@ from drachma.claims import identity, ownership, podclaims, podstate, reservation
 from drachma.runtime import cache, clock, resourceversion
 from drachma.scheduler import cycle, profiles, settings
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.framework import profile
+from drachma.scheduler.framework import plugin, profile
 from drachma.scheduler.snapshot import Snapshot, podinfo
 from drachma.simulate import clusterstate
 from drachma.values import forkmap
@@ -164,7 +164,9 @@ class Simulation:
                 self.snapshot.claims.remove(claim)
             else:
                 left = tuple(each for each in claim.status.reserved_for if each.uid != moving.metadata.uid)
-                self._observe(claim, structs.replace(claim.status, reserved_for=left))
+                # The claim controller takes the devices of a claim back that nobody uses any more.
+                allocation = claim.status.allocation if left else None
+                self._observe(claim, structs.replace(claim.status, reserved_for=left, allocation=allocation))
         statuses = tuple(each for each in moving.status.resource_claim_statuses if each.resource_claim_name is None)
         fresh = structs.replace(
             moving,
@@ -213,6 +215,18 @@ class Simulation:
                 return Waiting(wanting, decided.diagnosis.message(), decided)
             case Aborted():
                 return Waiting(wanting, decided.message)
+
+    def post_filter(self, unfit: Unfit) -> plugin.PostFilterResult:
+        """What may help a pod that fits nowhere, such as the eviction of others; nothing of it is done."""
+        return self._profile.post_filter(unfit.cycle, unfit.diagnosis)
+
+    def find(self, namespace: str, name: str) -> pod.Pod | None:
+        """A pod of the cluster, with a node or without."""
+        waiting = self._pending.get(cache.Key(namespace, name))
+        if waiting is not None:
+            return waiting
+        bookings = (booking for info in self.snapshot.nodes for booking in info.ledger.bookings.values())
+        return next((each.pod for each in bookings if cache.key_of(each.pod) == (namespace, name)), None)
 
     def with_claims(self, wanting: pod.Pod) -> pod.Pod | Waiting:
         """The pod with the claims that its templates make; they are in the cluster then."""

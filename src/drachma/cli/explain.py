@@ -1,0 +1,161 @@
+"""``drachma explain``: why pods and claims get nothing, on a live cluster or on what files say of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+
+from drachma import errors
+from drachma.allocator import explanation
+from drachma.allocator.explanation import survey
+from drachma.api import gates, manifest
+from drachma.cli import clusters, options
+from drachma.scheduler import Settings
+from drachma.simulate import NodeGroup, Simulation, podexplanation
+from drachma.simulate.podexplanation import PodExplanation
+
+app = typer.Typer(
+    pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True, help="Say why, and what would help."
+)
+
+_MOST_NAMES: Final = 8
+
+Files: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("-f", "--filename", help="A file, a folder, or - for standard input, in place of a server."),
+]
+Namespace: TypeAlias = Annotated[str, typer.Option("-n", "--namespace", help="Where it is.")]
+NodeGroups: TypeAlias = Annotated[list[str] | None, typer.Option(help="Files with node groups that might help.")]
+Output: TypeAlias = Annotated[options.Format | None, typer.Option("-o", "--output", help="As a document.")]
+
+
+@app.callback()
+def _group() -> None:
+    """Say why pods and claims get nothing, and what would help."""
+
+
+@app.command()
+def pod(
+    name: str,
+    namespace: Namespace = "default",
+    file: Files = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = "",
+    node_groups: NodeGroups = None,
+    output: Output = None,
+    feature_gates: options.FeatureGates = "",
+) -> None:
+    """Say where a pod would go, or what rules out every node, device by device, and what would help.
+
+    Exit code 1: it would go nowhere.
+    """
+    cluster, groups = _cluster(file, kubeconfig, context, node_groups, feature_gates)
+    asked = cluster.find(namespace, name)
+    if asked is None:
+        raise errors.DecodeError(f"there is no pod {namespace}/{name} for this scheduler to look after")
+    explained = podexplanation.explain(cluster, asked, groups=groups)
+    _write(podexplanation.to_document(explained), _pod_lines(explained), output)
+    if not explained.node:
+        raise typer.Exit(1)
+
+
+@app.command()
+def claim(
+    name: str,
+    namespace: Namespace = "default",
+    file: Files = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = "",
+    output: Output = None,
+    feature_gates: options.FeatureGates = "",
+) -> None:
+    """Say which devices a claim has, on which nodes it could be allocated, or why on none.
+
+    Exit code 1: it is not allocated, and could be nowhere.
+    """
+    cluster, _ = _cluster(file, kubeconfig, context, None, feature_gates)
+    asked = cluster.snapshot.claims.get(namespace, name)
+    if asked is None:
+        raise errors.DecodeError(f"there is no claim {namespace}/{name}")
+    if asked.status.allocation is not None:
+        devices = [f"{each.driver}/{each.pool}/{each.device}" for each in asked.status.allocation.devices.results]
+        document: dict[str, Any] = {"claim": f"{namespace}/{name}", "devices": devices}
+        _write(document, [f"claim {namespace}/{name}: has {', '.join(devices) or 'no devices'}"], output)
+        return
+    nodes = sorted((info.place for info in cluster.snapshot.nodes), key=lambda place: place.name)
+    explainer = explanation.Explainer(cluster.snapshot.devices.allocator)
+    surveyed = survey.survey(explainer, nodes, wanted=[asked], most=5)
+    fits = any(each.explanation.outcome == "Fits" for each in surveyed.groups)
+    reports = [{**explanation.to_document(each.explanation), "alsoOn": list(each.others)} for each in surveyed.groups]
+    _write({"claim": f"{namespace}/{name}", "nodes": reports}, _survey_lines(surveyed), output)
+    if not fits:
+        raise typer.Exit(1)
+
+
+def _cluster(
+    file: list[str] | None,
+    kubeconfig: Any,
+    context: str,
+    node_groups: list[str] | None,
+    feature_gates: str,
+) -> tuple[Simulation, tuple[NodeGroup, ...]]:
+    enabled = gates.Gates.parse(feature_gates)
+    read = clusters.read(file, kubeconfig, context=context, more=node_groups, enabled=enabled)
+    return Simulation(read.state, chosen=Settings(gates=enabled)), read.groups
+
+
+def _write(document: dict[str, Any], lines: Sequence[str] | Iterator[str], output: options.Format | None) -> None:
+    if output is None:
+        for line in lines:
+            typer.echo(line)
+        return
+    write = manifest.write_json if output is options.Format.JSON else manifest.write_yaml
+    typer.echo(write([document]), nl=False)
+
+
+# As text
+
+
+def _pod_lines(explained: PodExplanation) -> Iterator[str]:
+    if explained.node:
+        yield f"pod {explained.pod}: {'would go to' if explained.feasible else 'is on'} node {explained.node}"
+        if explained.feasible > 1:
+            yield f"  {explained.feasible} nodes would do"
+        for device in explained.devices:
+            yield f"  {device.claim}, {device.request}: {device.device}"
+        return
+    yield f"pod {explained.pod}: fits nowhere: {explained.message}"
+    for entry in explained.ruled_out:
+        yield f"  {_counted(len(entry.nodes))}: {', '.join(entry.reasons)} ({entry.plugin}): {_listed(entry.nodes)}"
+    for report in explained.reports:
+        yield from (f"  {line}" for line in explanation.render(report.explanation).splitlines())
+        if report.also_on:
+            yield f"    the same on {_counted(len(report.also_on))} more: {_listed(report.also_on)}"
+    if explained.victims:
+        yield f"  preemption {explained.preemption}, and evict {_listed(explained.victims)}"
+    elif explained.preemption:
+        yield f"  {explained.preemption}"
+    for group in explained.helpful_groups:
+        yield f"  a node more of group {group} would do"
+    for group, reason in explained.useless_groups.items():
+        yield f"  a node more of group {group} would not help: {reason}"
+
+
+def _survey_lines(surveyed: survey.Survey) -> Iterator[str]:
+    for each in surveyed.groups:
+        yield from explanation.render(each.explanation).splitlines()
+        if each.others:
+            yield f"  the same on {_counted(len(each.others))} more: {_listed(each.others)}"
+    if surveyed.unexplained:
+        yield f"{_counted(len(surveyed.unexplained))} more, for other reasons: {_listed(surveyed.unexplained)}"
+
+
+def _counted(number: int) -> str:
+    return "1 node" if number == 1 else f"{number} nodes"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

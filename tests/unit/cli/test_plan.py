@@ -1,0 +1,155 @@
+"""What if, from the command line: plans, explanations, and the files they are made from."""
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from drachma.cli.root import app
+
+GPU = "gpu.example.com"
+
+
+def node(name: str, cpu: str = "8") -> dict[str, Any]:
+    status = {"allocatable": {"cpu": cpu, "memory": "32Gi", "pods": "110"}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+
+
+def slices(name: str, count: int) -> dict[str, Any]:
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": f"gpu-{number}"} for number in range(count)]
+    spec = {"driver": GPU, "nodeName": name, "pool": pool, "devices": devices}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{name}-gpus"},
+        "spec": spec,
+    }
+
+
+def group(name: str, *objects: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    content = {**spec, "template": {"objects": list(objects)}}
+    return {"apiVersion": "drachma.dev/v1", "kind": "NodeGroup", "metadata": {"name": name}, "spec": content}
+
+
+def pod(name: str, *, limits: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    container = {
+        "name": "c",
+        "image": "i",
+        "resources": {"limits": limits or {"cpu": "1"}, "claims": [{"name": "gpu"}]},
+    }
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [container], "resourceClaims": claims, **spec},
+    }
+
+
+COMMON: list[dict[str, Any]] = [
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": GPU},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{GPU}"'}}]},
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "gpu"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": GPU}}]}}},
+    },
+]
+BOXES = group("boxes", node("box"), slices("box", 2), price=4, max=3)
+
+
+def run(tmp_path: pathlib.Path, *arguments: str, given: list[Any]) -> Any:
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all([*COMMON, *given]), encoding="utf-8")
+    return CliRunner().invoke(app, [*arguments, "-f", str(tmp_path)])
+
+
+def test_a_plan_as_a_document(tmp_path: pathlib.Path) -> None:
+    result = run(tmp_path, "plan", "-o", "json", given=[BOXES, pod("a"), pod("b"), pod("c")])
+    assert (result.exit_code, json.loads(result.stdout)) == (
+        0,
+        {
+            "grow": {"boxes": 2},
+            "placed": {"default/a": "boxes-new-2", "default/b": "boxes-new-1", "default/c": "boxes-new-1"},
+            "pending": {},
+            "price": 8.0,
+        },
+    )
+
+
+def test_limits_are_requests_where_there_are_no_others(tmp_path: pathlib.Path) -> None:
+    result = run(
+        tmp_path, "plan", "-o", "json", given=[BOXES, pod("a", limits={"cpu": "8"}), pod("b", limits={"cpu": "8"})]
+    )
+    assert json.loads(result.stdout)["grow"] == {"boxes": 2}
+
+
+def test_priorities_of_classes_count(tmp_path: pathlib.Path) -> None:
+    urgent = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 5,
+    }
+    pods = [pod("a"), pod("b"), pod("z", priorityClassName="urgent")]
+    result = run(tmp_path, "plan", "-o", "json", "--max", "boxes=1", given=[BOXES, urgent, *pods])
+    assert result.exit_code == 1
+    assert set(json.loads(result.stdout)["placed"]) == {"default/z", "default/a"}
+
+
+def test_shrinking(tmp_path: pathlib.Path) -> None:
+    result = run(tmp_path, "plan", "--shrink", given=[node("n1"), slices("n1", 2), node("n2")])
+    assert result.stdout == (
+        "node n1 could go: 0 of 2 devices in use\nnode n2 could go: nothing in use\n2 of 2 nodes could go\n"
+    )
+
+
+def test_explaining(tmp_path: pathlib.Path) -> None:
+    result = run(tmp_path, "explain", "pod", "b", given=[node("n1"), slices("n1", 1), pod("a"), pod("b"), BOXES])
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == "pod default/b: fits nowhere: 0/1 nodes are available: 1 cannot allocate all claims."
+    assert lines[-1] == "  a node more of group boxes would do"
+    assert "      1 of 1: already allocated" in lines
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        pytest.param(
+            [group("g", node("a"), node("b"))],
+            "NodeGroup g: spec.template.objects: expected one Node, found 2",
+            id="two-nodes",
+        ),
+        pytest.param(
+            [group("g", node("a"), min=3, max=2)], "NodeGroup g: spec.max: 2: must not be less than min, 3", id="max"
+        ),
+        pytest.param(
+            [group("g", node("a"), prize=3)],
+            "NodeGroup g: spec: Object contains unknown field `prize`",
+            id="typing-error",
+        ),
+        pytest.param(
+            [group("g", pod("a"))],
+            "NodeGroup g: spec.template.objects[0]: Pod a: only a Node and its ResourceSlices belong here",
+            id="a-pod",
+        ),
+        pytest.param([node("n"), node("n")], "Node n: is given twice, first in", id="twice"),
+        pytest.param([pod("a", containers=[])], 'Pod "a" is invalid: spec.containers: Required value', id="invalid"),
+        pytest.param(
+            [pod("a", priorityClassName="x")], "spec.priorityClassName: x: there is no such class", id="class"
+        ),
+    ],
+)
+def test_what_cannot_be_read(tmp_path: pathlib.Path, given: list[Any], problem: str) -> None:
+    result = run(tmp_path, "plan", given=given)
+    assert result.exit_code == 2
+    assert problem in result.stderr

@@ -1,0 +1,57 @@
+"""Why a pod goes nowhere."""
+
+from drachma import testing
+from drachma.simulate import ClusterState, Simulation, podexplanation
+from drachma.simulate.podexplanation import Device, NodesRuledOut
+from tests.unit.simulate import objects
+
+
+def cluster(*given: object) -> Simulation:
+    common = [objects.CLASS, objects.template("one"), objects.template("two", 2)]
+    return Simulation(ClusterState.of([*common, *given]))  # type: ignore[list-item]
+
+
+def test_where_it_would_go() -> None:
+    asked = objects.gpu_pod("a")
+    made = podexplanation.explain(cluster(*objects.gpu_node("n1", 1), *objects.gpu_node("n2", 0)), asked)
+    assert (made.node, made.feasible) == ("n1", 1)
+    assert made.devices == (Device(claim="a-gpu-simulated", request="gpu", device="gpu.example.com/n1/gpu-0"),)
+
+
+def test_those_before_it_count() -> None:
+    first, asked = objects.gpu_pod("a"), objects.gpu_pod("b")
+    made = podexplanation.explain(cluster(*objects.gpu_node("n1", 1), first, asked), asked)
+    assert made.node == ""
+
+
+def test_every_node_by_its_reason_and_what_would_help() -> None:
+    asked = objects.gpu_pod("a", "two", cpu="8")
+    small = testing.node("n3", allocatable={"cpu": "1", "memory": "1Gi", "pods": "10"}).build()
+    groups = [objects.gpu_group("big", 2), objects.gpu_group("small", 1)]
+    made = podexplanation.explain(
+        cluster(*objects.gpu_node("n1", 1), *objects.gpu_node("n2", 1), small), asked, groups=groups
+    )
+    assert made.ruled_out == (
+        NodesRuledOut(plugin="DynamicResources", reasons=("cannot allocate all claims",), nodes=("n1", "n2")),
+        NodesRuledOut(plugin="NodeResourcesFit", reasons=("Insufficient cpu",), nodes=("n3",)),
+    )
+    (report,) = made.reports
+    assert (report.explanation.node, report.also_on) == ("n1", ("n2",))
+    assert report.explanation.changes[0].kind == "lowerCount"
+    assert made.helpful_groups == ("big",)
+    assert list(made.useless_groups) == ["small"]
+
+
+def test_whom_preemption_would_take() -> None:
+    lesser = testing.pod("lesser").on_node("n1").container("c", requests={"cpu": "4"}).spec(priority=0).build()
+    asked = testing.pod("a").container("c", requests={"cpu": "3"}).spec(priority=10).build()
+    made = podexplanation.explain(cluster(testing.node("n1").build(), lesser), asked)
+    assert (made.preemption, made.victims) == ("would make room on node n1", ("default/lesser",))
+
+
+def test_nothing_is_changed_by_asking() -> None:
+    asked = objects.gpu_pod("a")
+    made = cluster(*objects.gpu_node("n1", 1), asked)
+    podexplanation.explain(made, asked)
+    assert [each.metadata.name for each in made.pending] == ["a"]
+    assert not list(made.snapshot.claims)
