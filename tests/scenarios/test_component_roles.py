@@ -1,0 +1,172 @@
+"""Every component under its own account: on a busy small cluster with roles, nothing that they ask for is refused.
+
+Read from the audit log of ``drachma up``: a role that lacks a verb fails here.
+"""
+
+import json
+import pathlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests import certificaterequests
+from tests.scenarios import processes, wire
+
+Document = dict[str, Any]
+
+POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata}]
+"""
+COMPONENTS = ("system:serviceaccount:kube-system:", "system:kube-", "system:node:")
+SECONDS = 60.0
+CORE = "/api/v1/namespaces/work"
+POD: Document = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {
+        "containers": [{"name": "c", "image": "x:1", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+    },
+}
+JOB_POD: Document = {
+    "metadata": {"annotations": {"simulation.drachma.dev/run-seconds": "1"}},
+    "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x:1"}]},
+}
+REQUEST: Document = {"name": "gpu", "exactly": {"deviceClassName": "gpu.simulation.drachma.dev"}}
+WORKLOADS: tuple[tuple[str, Document], ...] = (
+    ("/api/v1/namespaces", {"metadata": {"name": "work"}}),
+    (f"{CORE}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "50"}}}),
+    (
+        "/apis/resource.k8s.io/v1/namespaces/work/resourceclaimtemplates",
+        {"metadata": {"name": "one-gpu"}, "spec": {"spec": {"devices": {"requests": [REQUEST]}}}},
+    ),
+    (
+        "/apis/apps/v1/namespaces/work/deployments",
+        {
+            "metadata": {"name": "d"},
+            "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "a"}}, "template": POD},
+        },
+    ),
+    (
+        "/apis/policy/v1/namespaces/work/poddisruptionbudgets",
+        {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}},
+    ),
+    (
+        "/apis/batch/v1/namespaces/work/jobs",
+        {
+            "metadata": {"name": "j"},
+            "spec": {"completions": 2, "parallelism": 2, "ttlSecondsAfterFinished": 0, "template": JOB_POD},
+        },
+    ),
+    (
+        f"{CORE}/secrets",
+        {
+            "metadata": {"name": "token", "annotations": {"kubernetes.io/service-account.name": "default"}},
+            "type": "kubernetes.io/service-account-token",
+        },
+    ),
+    (
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+        {
+            "metadata": {"name": "r"},
+            "spec": {
+                "request": certificaterequests.encoded("system:node:n", "system:nodes"),
+                "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+                "usages": ["digital signature", "client auth"],
+            },
+        },
+    ),
+    (
+        "/apis/resource.k8s.io/v1alpha3/resourcepoolstatusrequests",
+        {"metadata": {"name": "s"}, "spec": {"driver": "gpu.simulation.drachma.dev"}},
+    ),
+    (
+        "/apis/resource.k8s.io/v1/devicetaintrules",
+        {
+            "metadata": {"name": "t"},
+            "spec": {
+                "deviceSelector": {"driver": "gpu.simulation.drachma.dev", "pool": "node-1"},
+                "taint": {"key": "broken", "effect": "NoExecute"},
+            },
+        },
+    ),
+)
+
+
+def wait(ready: Callable[[], bool], what: str) -> None:
+    """Until something is so; this is another process, on the time of day."""
+    end = time.monotonic() + SECONDS
+    while not ready():
+        assert time.monotonic() < end, f"{what}: not within {SECONDS} s"
+        time.sleep(0.1)
+
+
+def items(admin: wire.Wire, path: str) -> list[Document]:
+    listed: list[Document] = admin.call("GET", path).body["items"]
+    return listed
+
+
+def events(log: pathlib.Path) -> Iterator[Document]:
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        if event["user"]["username"].startswith(COMPONENTS):
+            yield event
+
+
+def work(admin: wire.Wire) -> None:
+    """What keeps every component busy: workloads with claims, their changes, and their end."""
+    wait(lambda: len(items(admin, "/api/v1/nodes")) == 3, "nodes")
+    for path, document in WORKLOADS:
+        made = admin.call("POST", path, document)
+        assert made.code == 201, made.body
+    deployment = "/apis/apps/v1/namespaces/work/deployments/d"
+    wait(lambda: admin.call("GET", deployment).body["status"].get("availableReplicas") == 3, "pods of a deployment")
+    wait(lambda: not items(admin, "/apis/batch/v1/namespaces/work/jobs"), "a job that is done and gone")
+    template = {"spec": {"template": {"metadata": {"annotations": {"again": "1"}}}}}
+    admin.call("PATCH", deployment, template, content_type="application/merge-patch+json")
+    wait(lambda: admin.call("GET", deployment).body["status"].get("updatedReplicas") == 3, "a rollout")
+    cordon = {"spec": {"taints": [{"key": "gone", "effect": "NoExecute"}]}}
+    admin.call("PATCH", "/api/v1/nodes/node-0", cordon, content_type="application/merge-patch+json")
+    wait(
+        lambda: not [each for each in items(admin, f"{CORE}/pods") if each["spec"].get("nodeName") == "node-0"],
+        "a node that pods leave",
+    )
+    assert admin.call("DELETE", "/api/v1/namespaces/work").code == 200
+    wait(lambda: admin.call("GET", "/api/v1/namespaces/work").code == 404, "a namespace that goes")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    folder = tmp_path_factory.mktemp("roles")
+    policy, audit = folder / "policy.yaml", folder / "audit.log"
+    policy.write_text(POLICY)
+    options = ("--nodes", "3", "--audit-policy-file", str(policy), "--audit-log-path", str(audit))
+    with processes.running(folder / "data", command_name="up", options=options) as server, wire.Wire(server) as admin:
+        work(admin)
+    return audit
+
+
+def test_nothing_is_refused_to_any_of_them(log: pathlib.Path) -> None:
+    refused = {
+        f"{event['user']['username']} {event['verb']} {event['requestURI'].partition('?')[0]}"
+        for event in events(log)
+        if event.get("responseStatus", {}).get("code") in (401, 403)
+        # What goes away with its namespace is refused to everybody.
+        and "because it is being terminated" not in event["responseStatus"].get("message", "")
+    }
+    assert not refused
+
+
+def test_all_of_them_were_at_work(log: pathlib.Path) -> None:
+    users = {event["user"]["username"].removeprefix(COMPONENTS[0]) for event in events(log)}
+    assert users >= {
+        "certificate-controller", "deployment-controller", "disruption-controller", "generic-garbage-collector",
+        "job-controller", "namespace-controller", "node-controller", "replicaset-controller",
+        "resource-claim-controller", "resourcequota-controller", "root-ca-cert-publisher", "service-account-controller",
+        "resourcepoolstatusrequest-controller", "system:kube-controller-manager", "system:kube-scheduler",
+        "system:node:node-1", "ttl-after-finished-controller",
+    }  # fmt: skip
