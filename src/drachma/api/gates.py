@@ -48,9 +48,7 @@ class Gate(enum.StrEnum):
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, beside v1."""
 
 
-NOT_IMPLEMENTED: Final = frozenset(
-    {Gate.RESOURCE_POOL_STATUS, Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.GENERIC_WORKLOAD, Gate.NODE_DECLARED_FEATURES}
-)
+NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.GENERIC_WORKLOAD, Gate.NODE_DECLARED_FEATURES})
 """Gates whose names are accepted and which change nothing: what they are about is stored, or does not exist here."""
 
 OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.FIRST_ALPHA})

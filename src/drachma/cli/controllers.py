@@ -46,7 +46,8 @@ def controllers(
     By default they wait for the lease that kube-controller-manager holds, so that nothing is done twice.
     """
     logs.to_stderr("drachma.controllers", verbose=verbose)
-    enabled = gates.Gates.parse(feature_gates)
+    # Other API servers have these kinds only if they are told to, and who watches what is not served waits for ever.
+    enabled = gates.Gates.parse(f"{gates.Gate.RESOURCE_POOL_STATUS.value}=false,{feature_gates}")
     chosen = descriptors.chosen(which, gates=enabled)
     if not chosen:
         raise errors.InvalidValueError(f"controllers {which!r}: that is none")

@@ -23,6 +23,7 @@ from drachma.controllers import (
     nodelifecycle,
     nodettl,
     podgc,
+    poolstatus,
     replicaset,
     resourceclaim,
     resourcequota,
@@ -87,6 +88,11 @@ ALL: Final = (
         resourceclaim.ResourceClaimController,
         gate=features.Gate.CORE,
         account="resource-claim-controller",
+    ),
+    Descriptor(
+        "resourcepoolstatusrequest-controller",
+        poolstatus.ResourcePoolStatusController,
+        gate=features.Gate.RESOURCE_POOL_STATUS,
     ),
     Descriptor("resourcequota-controller", resourcequota.ResourceQuotaController),
     Descriptor(

@@ -35,6 +35,7 @@ def test_names_that_are_not_known() -> None:
     [
         pytest.param(gates.Gate.DEVICE_TAINTS, "device-taint-eviction-controller", id="taints"),
         pytest.param(gates.Gate.CORE, "resourceclaim-controller", id="claims"),
+        pytest.param(gates.Gate.RESOURCE_POOL_STATUS, "resourcepoolstatusrequest-controller", id="pools"),
     ],
 )
 def test_features_that_are_off(gate: gates.Gate, name: str) -> None:
