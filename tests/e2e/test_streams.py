@@ -113,6 +113,11 @@ def test_files_are_copied_there_and_back(kubectl: Kubectl, tmp_path: pathlib.Pat
     assert back.read_bytes() == source.read_bytes()
 
 
+def test_who_is_attached_speaks_with_the_container(kubectl: Kubectl) -> None:
+    _run(kubectl, "parrot", "read line; echo got $line; sleep 1", stdin=True, restartPolicy="Never")
+    assert "got word" in kubectl("attach", "-i", "parrot", stdin="word\n")
+
+
 def test_a_port_is_forwarded(
     kubectl: Kubectl, kubectl_binary: pathlib.Path, environment: dict[str, str], namespace: str
 ) -> None:
@@ -157,3 +162,49 @@ def test_what_a_node_serves(kubectl: Kubectl) -> None:
     assert kubectl("get", "--raw", "/api/v1/nodes/node-0/proxy/healthz") == "ok"
     summary = json.loads(kubectl("get", "--raw", "/api/v1/nodes/node-1/proxy/stats/summary"))
     assert summary["node"]["nodeName"] == "node-1"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts volumes for processes")
+def test_what_a_container_is_given(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+    """Variables, files and a token with which the API server is reached, once all of it is there."""
+    account = "/var/run/secrets/kubernetes.io/serviceaccount"
+    ask = f'curl -s --cacert {account}/ca.crt -H "Authorization: Bearer $(cat {account}/token)"'
+    script = f"""
+    echo greeting=$GREETING; echo file=$(cat {tmp_path}/settings/greeting); echo pod=$1
+    echo who=$({ask} -X POST -H 'Content-Type: application/json' -d '{{}}' \
+      https://$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT/apis/authentication.k8s.io/v1/selfsubjectreviews)
+    sleep 600
+    """
+    reference = {"configMapKeyRef": {"name": "settings", "key": "greeting"}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "given"},
+        "spec": {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "none",
+                    "command": ["sh", "-c", script, "sh"],
+                    "args": ["$(NAME)"],
+                    "env": [
+                        {"name": "GREETING", "valueFrom": reference},
+                        {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    ],
+                    "volumeMounts": [{"name": "settings", "mountPath": f"{tmp_path}/settings"}],
+                }
+            ],
+            "volumes": [{"name": "settings", "configMap": {"name": "settings", "optional": True}}],
+        },
+    }
+    kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    waiting = "jsonpath={.status.containerStatuses[0].state.waiting}"
+    told = _eventually(kubectl, "get", "pod", "given", "-o", waiting, want="CreateContainerConfigError")
+    assert 'configmap \\"settings\\" not found' in told
+    kubectl("create", "configmap", "settings", "--from-literal=greeting=hello")
+    kubectl("delete", "pod", "given")
+    kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    _eventually(kubectl, "get", "pod", "given", "-o", "jsonpath={.status.phase}", want="Running")
+    shown = _eventually(kubectl, "logs", "given", want="who=.*system:serviceaccount:.*:default")
+    assert "greeting=hello\nfile=hello\npod=given\n" in shown

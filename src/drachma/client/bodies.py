@@ -16,6 +16,12 @@ encode = msgspec.json.Encoder(enc_hook=hooks.encode).encode
 """Any document as JSON."""
 
 
+class _TokenAnswer(msgspec.Struct):
+    """A TokenRequest as it is answered."""
+
+    status: dict[str, Any]
+
+
 def check_create(wanted: target.Target[Any], namespace: str) -> None:
     """Refuses a namespace that does not suit the kind."""
     wanted.check_place("new", namespace)
@@ -104,6 +110,23 @@ def eviction(evicted: pod.Pod, grace_period_seconds: int | None) -> dict[str, An
         "metadata": metadata,
         "deleteOptions": {field: value for field, value in options.items() if field not in ("kind", "apiVersion")},
     }
+
+
+def token_request(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The wish for a token of a service account."""
+    return {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": dict(spec)}
+
+
+def token_status(data: bytes) -> Mapping[str, Any]:
+    """What the answer to it says.
+
+    Raises:
+        errors.DecodeError: it does not say it.
+    """
+    try:
+        return msgspec.json.decode(data, type=_TokenAnswer).status
+    except msgspec.DecodeError as error:
+        raise errors.DecodeError(f"the answer to a TokenRequest: {error}") from error
 
 
 def completed(patch: patches.Patch, wanted: target.Target[Any], version: str, *, name: str) -> patches.Patch:

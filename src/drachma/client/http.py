@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Self, TypeVar
 
 from drachma import errors
-from drachma.api import codec, meta, pod
+from drachma.api import codec, meta, pod, serviceaccount
 from drachma.client import (
     access,
     backoff,
@@ -244,6 +244,14 @@ class HttpClient:
 
     async def evict(self, evicted: pod.Pod, *, grace_period_seconds: int | None = None) -> None:
         await self._post_below(evicted, "eviction", body=bodies.eviction(evicted, grace_period_seconds))
+
+    async def request_token(self, namespace: str, account: str, *, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        path = _object_path(
+            target.of(serviceaccount.ServiceAccount), "v1", namespace, name=account, subresource="token"
+        )
+        body = bodies.encode(bodies.token_request(spec))
+        data = await self._transport.send(transport.Request(method="POST", path=path, body=body, is_idempotent=False))
+        return bodies.token_status(data)
 
     # Both
 

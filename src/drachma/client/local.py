@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeAlias, T
 import msgspec
 
 from drachma import errors
-from drachma.api import meta, pod
+from drachma.api import meta, pod, serviceaccount
 from drachma.client import bodies, patches, protocol, target, transactions, wire
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
@@ -264,6 +264,11 @@ class LocalClient:
     async def evict(self, evicted: pod.Pod, *, grace_period_seconds: int | None = None) -> None:
         body = bodies.encode(bodies.eviction(evicted, grace_period_seconds))
         await self._write(Write("create", self._below(evicted, "eviction"), body, self._managed))
+
+    async def request_token(self, namespace: str, account: str, *, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        place = self._object(target.of(serviceaccount.ServiceAccount), namespace, name=account, subresource="token")
+        stored = await self._write(Write("create", place, bodies.encode(bodies.token_request(spec)), {}))
+        return bodies.token_status(stored.data)
 
     async def commit(self, changes: Sequence[transactions.Change]) -> Sequence[Any]:
         """See ``transactions.Transactions``."""

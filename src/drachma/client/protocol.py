@@ -160,6 +160,9 @@ class Client(Protocol):
             errors.ThrottledError: a budget does not allow it now; it is not tried again here.
         """
 
+    async def request_token(self, namespace: str, account: str, *, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The status of a TokenRequest for a service account: ``token`` and ``expirationTimestamp``."""
+
     async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> Document:
         """One object with all its fields, in the newest version that both sides know; the caller may change it."""
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+import pathlib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from drachma import errors
 from drachma.api import codec, deviceclass, lease, meta, node, pod, resourceclaim
@@ -25,6 +26,7 @@ from drachma.node import (
     nodemetrics,
     plugins,
     podresourcesocket,
+    podsetup,
     preparation,
     simulateddrivers,
 )
@@ -51,6 +53,13 @@ _ADMIN: Final = "kubernetes-admin"
 """Who offers device classes: that is not for nodes to do."""
 
 
+class PodFiles(NamedTuple):
+    """Where pods have their volumes, and what all containers have in their environment."""
+
+    folder: pathlib.Path
+    environment: Mapping[str, str]
+
+
 class Agents:
     """All agents of a process, as one component of it."""
 
@@ -65,11 +74,12 @@ class Agents:
         selection: Selection = EVERYTHING,
         directories: Callable[[str], Directories | None] = lambda _: None,
         addresses: Addresses | None = None,
+        files: PodFiles | None = None,
     ) -> None:
         """``selection`` is which pods may be seen: one node sees its own only.
 
         ``directories`` are those of a node by its name; a node without any has simulated drivers. ``addresses`` say
-        where nodes are reached, if they are.
+        where nodes are reached, if they are; ``files`` are for containers that see any.
         """
         self._addresses = addresses
         self._around = around
@@ -85,6 +95,7 @@ class Agents:
                 runtime=runtime,
                 directories=directories(each.name),
                 address=None if addresses is None else addresses.of(each.name),
+                files=files,
                 metrics=metrics,
                 recorder=recorder,
                 pods=self._pods,
@@ -143,6 +154,7 @@ class Agent:
         runtime: runtimes.Runtime,
         directories: Directories | None,
         address: NodeAddress | None,
+        files: PodFiles | None,
         metrics: nodemetrics.NodeMetrics,
         recorder: events.Recorder,
         pods: informer.Informer[pod.Pod],
@@ -170,6 +182,15 @@ class Agent:
             time=around.clock,
             gates=around.gates,
         )
+        self._setups: podsetup.PodSetups | None = None
+        if files is not None and runtime.has_files:
+            self._setups = podsetup.PodSetups(
+                around.client,
+                files.folder,
+                base=files.environment,
+                allocatable=described.status.allocatable,
+                time=around.clock,
+            )
         self._workers: Final[dict[str, PodWorker]] = {}
         self._tasks: Final[dict[str, asyncio.Task[None]]] = {}
         self._is_running = False
@@ -234,7 +255,8 @@ class Agent:
         self._is_running = True
         for of in self._pods.cache.by(_INDEX, self.name):
             self.take(of)
-        parts = [
+        parts: list[Coroutine[Any, Any, None]] = [] if self._setups is None else [self._setups.run()]
+        parts += [
             controller.every(_RENEW_SECONDS, self._renew, time=self.clock, name=f"lease of {self.name}"),
             self._drivers.run(self._node),
         ]
@@ -373,12 +395,19 @@ class Agent:
     def devices(self, of: pod.Pod, container: pod.Container) -> Sequence[str]:
         return containerdevices.cdi_devices(self._preparation.claims, of, container)
 
+    async def mount(self, of: pod.Pod) -> None:
+        if self._setups is not None:
+            await self._setups.begin(of)
+
+    def clean_up(self, of: pod.Pod) -> None:
+        self.runtime.forget(of.metadata.uid)
+        if self._setups is not None:
+            self._setups.forget(of)
+
     async def setup(self, of: pod.Pod, container: pod.Container) -> runtimes.Setup:
-        return runtimes.Setup(
-            command=container.command,
-            args=container.args,
-            environment={each.name: each.value for each in container.env},
-        )
+        if self._setups is not None:
+            return await self._setups.setup(of, container)
+        return runtimes.Setup(command=container.command, args=container.args)
 
     def health(self, of: pod.Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         if not of.spec.resource_claims:

@@ -59,6 +59,12 @@ class Node(Protocol):
     def devices(self, of: pod.Pod, container: pod.Container) -> Sequence[str]:
         """The CDI ids of a container's devices."""
 
+    async def mount(self, of: pod.Pod) -> None:
+        """Makes the volumes of a pod; a NodeError where that is not done yet."""
+
+    def clean_up(self, of: pod.Pod) -> None:
+        """A pod is gone: what is left of it goes too."""
+
     async def setup(self, of: pod.Pod, container: pod.Container) -> protocol.Setup:
         """What a container is started with; a StartError where that cannot be had yet."""
 
@@ -148,6 +154,7 @@ class PodWorker:
         await self._until_done(lambda: self._node.unprepare(self._pod), reason="FailedUnprepareDynamicResources")
         await self._is_to_go.wait()
         await self._until_done(lambda: self._node.delete(self._pod), reason="FailedDelete")
+        self._node.clean_up(self._pod)
 
     async def _refuse(self, verdict: Verdict) -> None:
         self._node.record(self._pod, reason=verdict.reason, message=verdict.message, is_warning=True)
@@ -175,7 +182,14 @@ class PodWorker:
 
     async def _run_containers(self) -> None:
         self._is_dirty.set()
-        await self._prepare()
+        await self._attempt(self._node.mount, reason="FailedMount")
+        await self._attempt(
+            self._node.prepare,
+            reason="FailedPrepareDynamicResources",
+            prefix="Failed to prepare dynamic resources: ",
+        )
+        self._is_prepared = True
+        self._is_dirty.set()
         sidecars: list[asyncio.Task[None]] = []
         try:
             for container in self._pod.spec.init_containers:
@@ -196,20 +210,17 @@ class PodWorker:
                 sidecar.cancel()
             await asyncio.gather(*sidecars, return_exceptions=True)
 
-    async def _prepare(self) -> None:
+    async def _attempt(self, act: Callable[[pod.Pod], Awaitable[None]], *, reason: str, prefix: str = "") -> None:
+        """Does something for the pod, again and again until it succeeds; events say why it does not."""
         pause = _FIRST_RETRY
         while True:
             self._is_worth_a_try.clear()
             try:
-                await self._node.prepare(self._pod)
+                await act(self._pod)
+                return
             except errors.NodeError as error:
-                message = f"Failed to prepare dynamic resources: {error}"
-                self._node.record(self._pod, reason="FailedPrepareDynamicResources", message=message, is_warning=True)
+                self._node.record(self._pod, reason=reason, message=f"{prefix}{error}", is_warning=True)
                 pause = await self._pause(pause)
-            else:
-                break
-        self._is_prepared = True
-        self._is_dirty.set()
 
     async def _keep(self, container: pod.Container, *, policy: str) -> None:
         """Runs a container, and again as the policy says."""

@@ -81,7 +81,10 @@ async def beside(
                     machines=simulated,
                     plugin_directory=plugin_directory,
                     served=nodeagents.Served(
-                        client_authority=host.authority, root=host.folder / "nodes", runtime=runtime
+                        client_authority=host.authority,
+                        apiserver=host.url,
+                        root=host.folder / "nodes",
+                        runtime=runtime,
                     ),
                 ),
             )

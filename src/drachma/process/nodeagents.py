@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import pathlib
+import urllib.parse
 
 import msgspec
 
@@ -31,6 +32,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """How nodes are served: whose certificates clients may show, what runs containers, and where it keeps files."""
 
     client_authority: bytes
+    apiserver: str
+    """The URL at which pods reach the API server."""
     root: pathlib.Path
     runtime: Runtime = Runtime.SIMULATED
 
@@ -57,6 +60,7 @@ def simulated_machines(
         _runtime(surroundings, machines, served),
         directories=directories_of,
         addresses=places,
+        files=None if served is None else agent.PodFiles(served.root / "pods", _environment(served.apiserver)),
     )
     if served is None or places is None:
         return lambda: controller.run_all(surroundings, [built])
@@ -81,6 +85,12 @@ def _runtime(surroundings: Surroundings, machines: hardware.Hardware, served: Se
     folder = served.root / "cdi"
     simulatedcdi.write(machines.machines, folder)
     return process.ProcessRuntime(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, folder))
+
+
+def _environment(url: str) -> dict[str, str]:
+    """How clients in pods find the API server."""
+    parsed = urllib.parse.urlsplit(url)
+    return {"KUBERNETES_SERVICE_HOST": parsed.hostname or "", "KUBERNETES_SERVICE_PORT": str(parsed.port or 443)}
 
 
 def _endpoint(

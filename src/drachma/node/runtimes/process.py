@@ -43,6 +43,9 @@ _LOCALHOST: Final = "127.0.0.1"
 _CREATE: Final = "CreateContainerError"
 _RUN: Final = "RunContainerError"
 
+_ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where every pod gets the token of its account. Where nothing can be mounted, pods do without."""
+
 _MOUNTING: Final = """\
 while [ "$1" != -- ]; do
   mount --bind "$1" "$2" || exit 126
@@ -102,8 +105,9 @@ class ProcessRuntime:
             **setup.environment,
             **self._device_environment(work),
         }
-        if setup.mounts:
-            words = self._mounting(setup.mounts, directory, words)
+        mounts = setup.mounts if self._can_mount else [each for each in setup.mounts if each.target != _ACCOUNT]
+        if mounts:
+            words = self._mounting(mounts, directory, words)
         path = self._folder / "logs" / work.pod.metadata.uid / work.container.name / f"{work.attempt}.log"
         try:
             home.mkdir(parents=True, exist_ok=True)
@@ -130,8 +134,12 @@ class ProcessRuntime:
             self._orphans,
             environment=environment,
             directory=directory,
-            has_mounts=bool(setup.mounts),
+            has_mounts=bool(mounts),
         )
+
+    def forget(self, uid: str) -> None:
+        for folder in (self._folder / "pods" / uid / "containers", self._folder / "logs" / uid):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _device_environment(self, work: Work) -> dict[str, str]:
         if not work.devices:

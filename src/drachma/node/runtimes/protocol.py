@@ -157,6 +157,9 @@ class Runtime(Protocol):
             StartError: it cannot be started, or not yet.
         """
 
+    def forget(self, uid: str) -> None:
+        """The pod of a uid is gone for good, and so is what its containers left."""
+
 
 class StartError(Exception):
     """A container cannot be started now; ``reason`` is what its status says, as ``ErrImagePull``."""

@@ -56,6 +56,9 @@ class SimulatedRuntime:
             usage=_usage(work),
         )
 
+    def forget(self, uid: str) -> None:
+        """Nothing is kept of what is only imagined."""
+
 
 class Container:
     """A container that is only imagined."""

@@ -1,0 +1,115 @@
+"""What containers are started with, on nodes where they really run: variables, streams and volumes."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+from collections.abc import Mapping
+from typing import Final
+
+from drachma import errors
+from drachma.api import pod
+from drachma.client import Client, target
+from drachma.node import environment, expansion
+from drachma.node.runningpod import RunningPod
+from drachma.node.runtimes.protocol import Setup, StartError
+from drachma.node.sources import Sources
+from drachma.node.volumes.podvolumes import PodVolumes
+from drachma.runtime import clock
+from drachma.values import quantity
+
+_log = logging.getLogger(__name__)
+
+_RUNNING_PODS: Final = target.view_of(target.of(pod.Pod), RunningPod)
+_REFRESH_SECONDS: Final = 60.0
+_CONFIGURATION: Final = "CreateContainerConfigError"
+
+
+class PodSetups:
+    """The pods of one node, and what is kept for them in a folder."""
+
+    def __init__(
+        self,
+        client: Client,
+        folder: pathlib.Path,
+        *,
+        base: Mapping[str, str],
+        allocatable: Mapping[str, quantity.Quantity],
+        time: clock.Clock,
+    ) -> None:
+        """``base`` is what all containers have in their environment: where the API server is."""
+        self._client = client
+        self._folder = folder
+        self._base = base
+        self._allocatable = allocatable
+        self._clock = time
+        self._pods: dict[str, tuple[RunningPod, PodVolumes]] = {}
+
+    async def begin(self, of: pod.Pod) -> None:
+        """Makes the volumes of a pod, before any of its containers begins.
+
+        Raises:
+            errors.NodeError: that cannot be done now.
+        """
+        uid = of.metadata.uid
+        if uid not in self._pods:
+            read = await self._read(of)
+            folder = self._folder / uid / "volumes"
+            self._pods[uid] = read, PodVolumes(folder, allocatable=self._allocatable, time=self._clock)
+        running, volumes = self._pods[uid]
+        await volumes.make(running, self._sources(of))
+
+    async def setup(self, of: pod.Pod, container: pod.Container) -> Setup:
+        """What a container of a pod that has begun is started with.
+
+        Raises:
+            StartError: something that its environment is made of is not there.
+        """
+        running, volumes = self._pods[of.metadata.uid]
+        own = running.container(container.name)
+        try:
+            variables = await environment.resolve(
+                running, own, self._sources(of), base=self._base, allocatable=self._allocatable
+            )
+            mounts = volumes.mounts(running, own, variables)
+        except errors.NodeError as error:
+            raise StartError(_CONFIGURATION, str(error)) from error
+        return Setup(
+            command=[expansion.expand(word, variables) for word in own.command],
+            args=[expansion.expand(word, variables) for word in own.args],
+            environment=variables,
+            mounts=mounts,
+            has_terminal=own.tty,
+            has_input=own.stdin,
+        )
+
+    def view(self, of: pod.Pod) -> RunningPod | None:
+        """A pod as far as runtimes need it, once it has begun."""
+        kept = self._pods.get(of.metadata.uid)
+        return None if kept is None else kept[0]
+
+    def forget(self, of: pod.Pod) -> None:
+        """A pod is gone, and so are its volumes."""
+        kept = self._pods.pop(of.metadata.uid, None)
+        if kept is not None:
+            kept[1].remove()
+
+    async def run(self) -> None:
+        """Brings volumes up to date now and again, until cancelled."""
+        while True:
+            await self._clock.sleep(_REFRESH_SECONDS)
+            for running, volumes in list(self._pods.values()):
+                try:
+                    await volumes.make(running, Sources(self._client, running.metadata.namespace))
+                except errors.NodeError as error:
+                    # What containers have stays as it is.
+                    _log.info("pod %s/%s: %s", running.metadata.namespace, running.metadata.name, error)
+
+    def _sources(self, of: pod.Pod) -> Sources:
+        return Sources(self._client, of.metadata.namespace)
+
+    async def _read(self, of: pod.Pod) -> RunningPod:
+        try:
+            return await self._client.get(_RUNNING_PODS, of.metadata.name, namespace=of.metadata.namespace)
+        except (errors.RefusedError, errors.UnreachableError) as error:
+            raise errors.NodeError(f"pod {of.metadata.namespace}/{of.metadata.name}: {error}") from error

@@ -1,0 +1,116 @@
+"""What pods take from the API server when they begin and while they run: config maps, secrets, tokens.
+
+A source is what one pod needs at one time: each object is read once for it, however often the pod names it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from drachma import errors
+from drachma.api import configmap, meta, secret
+from drachma.api.struct import ABSENT_MAP
+from drachma.client import Client, target
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """The keys of a config map or secret."""
+
+    kind: str
+    namespace: str
+    name: str
+    data: Mapping[str, bytes]
+
+    def value(self, key: str) -> bytes:
+        """One of them.
+
+        Raises:
+            errors.NodeError: there is no such key.
+        """
+        if key not in self.data:
+            raise errors.NodeError(f"couldn't find key {key} in {self.kind} {self.namespace}/{self.name}")
+        return self.data[key]
+
+
+class _ConfigMap(configmap.ConfigMap, frozen=True, kw_only=True):
+    """A config map with all that it has."""
+
+    binary_data: Mapping[str, str] = ABSENT_MAP
+
+
+_CONFIG_MAPS: Final = target.view_of(target.of(configmap.ConfigMap), _ConfigMap)
+
+
+class Sources:
+    """What a pod of a namespace is given."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._kept: dict[tuple[str, str], Keys | None] = {}
+
+    async def config_map(self, name: str, *, optional: bool = False) -> Keys | None:
+        """A config map; None where there is none and none is needed.
+
+        Raises:
+            errors.NodeError: there is none, or it cannot be read now.
+        """
+        return await self._keys("ConfigMap", name, optional=optional)
+
+    async def secret(self, name: str, *, optional: bool = False) -> Keys | None:
+        """The same for a secret."""
+        return await self._keys("Secret", name, optional=optional)
+
+    async def _keys(self, kind: str, name: str, *, optional: bool) -> Keys | None:
+        key = (kind, name)
+        if key not in self._kept:
+            self._kept[key] = await self._read(kind, name)
+        kept = self._kept[key]
+        if kept is None and not optional:
+            raise errors.NodeError(f'{kind.lower()} "{name}" not found')
+        return kept
+
+    async def _read(self, kind: str, name: str) -> Keys | None:
+        data: dict[str, bytes]
+        try:
+            if kind == "Secret":
+                got = await self._client.get(secret.Secret, name, namespace=self._namespace)
+                data = {key: _decoded(value) for key, value in got.data.items()}
+            else:
+                read = await self._client.get(_CONFIG_MAPS, name, namespace=self._namespace)
+                data = {key: value.encode() for key, value in read.data.items()}
+                data |= {key: _decoded(value) for key, value in read.binary_data.items()}
+        except errors.ObjectNotFoundError:
+            return None
+        except (errors.RefusedError, errors.UnreachableError) as error:
+            raise errors.NodeError(str(error)) from error
+        return Keys(kind, self._namespace, name, data)
+
+    async def token(self, account: str, *, audience: str, seconds: int, pod: meta.ObjectMeta) -> tuple[str, str]:
+        """A token of a service account that is good as long as a pod, and until when.
+
+        Raises:
+            errors.NodeError: it cannot be had now.
+        """
+        spec: dict[str, Any] = {
+            "audiences": [audience] if audience else [],
+            "expirationSeconds": seconds,
+            "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid},
+        }
+        try:
+            status = await self._client.request_token(self._namespace, account, spec=spec)
+        except (errors.RefusedError, errors.UnreachableError) as error:
+            raise errors.NodeError(f"failed to fetch token: {error}") from error
+        return str(status["token"]), str(status["expirationTimestamp"])
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise errors.NodeError(f"a value is not base64: {error}") from error
