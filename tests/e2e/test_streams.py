@@ -50,8 +50,11 @@ def _run(kubectl: Kubectl, name: str, script: str, **spec: object) -> None:
     _eventually(kubectl, "get", "pod", name, "-o", "jsonpath={.status.phase}", want="Running|Succeeded|Failed")
 
 
+_OF_CONTAINER = ("stdin", "tty", "resources", "readinessProbe", "livenessProbe")
+
+
 def _of_container(spec: dict[str, object]) -> dict[str, object]:
-    return {name: spec.pop(name) for name in ("stdin", "tty", "resources") if name in spec}
+    return {name: spec.pop(name) for name in _OF_CONTAINER if name in spec}
 
 
 def _eventually(kubectl: Kubectl, *arguments: str, want: str) -> str:
@@ -208,3 +211,21 @@ def test_what_a_container_is_given(kubectl: Kubectl, tmp_path: pathlib.Path) -> 
     _eventually(kubectl, "get", "pod", "given", "-o", "jsonpath={.status.phase}", want="Running")
     shown = _eventually(kubectl, "logs", "given", want="who=.*system:serviceaccount:.*:default")
     assert "greeting=hello\nfile=hello\npod=given\n" in shown
+
+
+def test_probes_say_when_a_container_is_ready_and_when_it_is_not(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+    sign, often = tmp_path / "sign", {"periodSeconds": 1, "failureThreshold": 1}
+    _run(
+        kubectl,
+        "probed",
+        "sleep 600",
+        readinessProbe={"exec": {"command": ["cat", f"{sign}-ready"]}, **often},
+        livenessProbe={"exec": {"command": ["sh", "-c", f"! cat {sign}-dead"]}, **often},
+        terminationGracePeriodSeconds=1,
+    )
+    assert kubectl("get", "pod", "probed", "--no-headers").split()[1] == "0/1"
+    pathlib.Path(f"{sign}-ready").touch()
+    kubectl("wait", "pod/probed", "--for=condition=Ready", "--timeout=30s")
+    pathlib.Path(f"{sign}-dead").touch()
+    message = "Container c failed liveness probe, will be restarted"
+    _eventually(kubectl, "get", "events", "--field-selector=reason=Killing", want=message)

@@ -37,7 +37,7 @@ def up(
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 
     With --nodes there are simulated machines too: pods run on them as their annotations say, without any process. With
-    --runtime process their containers are processes of this machine, without any isolation.
+    --runtime process their containers are processes of this machine, without any isolation, with podman real ones.
     With --plugin-dir their drivers are real ones, which register in DIR/NODE/plugins_registry.
     Nodes that somebody else creates are objects only.
     """

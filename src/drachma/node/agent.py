@@ -33,6 +33,7 @@ from drachma.node import (
 from drachma.node.directories import Directories
 from drachma.node.endpoint.addresses import Addresses, NodeAddress
 from drachma.node.podworker import PodWorker
+from drachma.node.probes.watching import Probes
 from drachma.node.runtimes import protocol as runtimes
 from drachma.runtime import Surroundings, clock, controller, events, informer
 
@@ -403,6 +404,9 @@ class Agent:
         self.runtime.forget(of.metadata.uid)
         if self._setups is not None:
             self._setups.forget(of)
+
+    def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
+        return None if self._setups is None else self._setups.probes(of, container)
 
     async def setup(self, of: pod.Pod, container: pod.Container) -> runtimes.Setup:
         if self._setups is not None:

@@ -6,6 +6,7 @@ Pure: the worker of a pod (:mod:`drachma.node.podworker`) keeps the states, this
 from __future__ import annotations
 
 import datetime as dt
+import enum
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -32,11 +33,20 @@ class Waiting(msgspec.Struct, frozen=True):
     message: str = ""
 
 
+class Stage(enum.IntEnum):
+    """How far a container that runs is, as its probes say; without any it is ready."""
+
+    STARTING = 0
+    STARTED = 1
+    READY = 2
+
+
 class Running(msgspec.Struct, frozen=True):
     """Runs since a moment."""
 
     id: str
     since: dt.datetime
+    stage: Stage = Stage.READY
 
 
 class Terminated(msgspec.Struct, frozen=True):
@@ -57,6 +67,14 @@ class Record(msgspec.Struct, frozen=True):
     state: State = Waiting()
     last: Terminated | None = None
     restarts: int = 0
+
+    @property
+    def is_started(self) -> bool:
+        return isinstance(self.state, Running) and self.state.stage >= Stage.STARTED
+
+    @property
+    def is_ready(self) -> bool:
+        return isinstance(self.state, Running) and self.state.stage >= Stage.READY
 
     @property
     def has_succeeded(self) -> bool:
@@ -137,11 +155,10 @@ def _conditions(
 ) -> list[dict[str, Any]]:
     has_ended = current in (SUCCEEDED, FAILED)
     is_initialized = has_ended or all(
-        records[each.name].has_succeeded
-        or (aggregate.is_sidecar(each) and isinstance(records[each.name].state, Running))
+        records[each.name].has_succeeded or (aggregate.is_sidecar(each) and records[each.name].is_started)
         for each in of.spec.init_containers
     )
-    unready = [each.name for each in of.spec.containers if not isinstance(records[each.name].state, Running)]
+    unready = [each.name for each in of.spec.containers if not records[each.name].is_ready]
     done = {"reason": "PodCompleted"} if current == SUCCEEDED else {"reason": "PodFailed"} if has_ended else {}
     pending_init = {"reason": "ContainersNotInitialized", "message": "containers with incomplete status"}
     not_ready = done or {
@@ -161,10 +178,6 @@ def _conditions(
     ]
 
 
-def _is_initialized(container: pod.Container, record: Record) -> bool:
-    return isinstance(record.state, Running) if aggregate.is_sidecar(container) else record.has_succeeded
-
-
 def _condition(of: pod.Pod, kind: str, value: str, *, now: dt.datetime) -> dict[str, Any]:
     since = conditions.since(conditions.find(of.status.conditions, kind), value, now=now)
     return {
@@ -177,15 +190,14 @@ def _condition(of: pod.Pod, kind: str, value: str, *, now: dt.datetime) -> dict[
 def _container(
     container: pod.Container, record: Record, devices: Mapping[str, Sequence[Mapping[str, Any]]] | None
 ) -> dict[str, Any]:
-    is_running = isinstance(record.state, Running)
     content: dict[str, Any] = {
         "name": container.name,
         "image": container.image,
         "imageID": "",
         "state": _state(record.state),
         "lastState": {} if record.last is None else _state(record.last),
-        "ready": is_running or (record.has_succeeded and not aggregate.is_sidecar(container)),
-        "started": is_running,
+        "ready": record.is_ready or (record.has_succeeded and not aggregate.is_sidecar(container)),
+        "started": record.is_started,
         "restartCount": record.restarts,
     }
     if not isinstance(record.state, Waiting):
@@ -198,7 +210,7 @@ def _state(state: State) -> dict[str, Any]:
     match state:
         case Waiting(reason, message):
             return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
-        case Running(_, since):
+        case Running(since=since):
             return {"running": {"startedAt": _time(since)}}
         case Terminated(name, ended, since, until):
             return {

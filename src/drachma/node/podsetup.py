@@ -11,6 +11,7 @@ from drachma import errors
 from drachma.api import pod
 from drachma.client import Client, target
 from drachma.node import environment, expansion
+from drachma.node.probes.watching import Probes
 from drachma.node.runningpod import RunningPod
 from drachma.node.runtimes.protocol import Setup, StartError
 from drachma.node.sources import Sources
@@ -83,10 +84,14 @@ class PodSetups:
             has_input=own.stdin,
         )
 
-    def view(self, of: pod.Pod) -> RunningPod | None:
-        """A pod as far as runtimes need it, once it has begun."""
-        kept = self._pods.get(of.metadata.uid)
-        return None if kept is None else kept[0]
+    def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
+        """What is asked of a container of a pod that has begun; None where that is nothing."""
+        own = self._pods[of.metadata.uid][0].container(container.name)
+        if not any((own.startup_probe, own.readiness_probe, own.liveness_probe)):
+            return None
+        return Probes(
+            startup=own.startup_probe, readiness=own.readiness_probe, liveness=own.liveness_probe, ports=own.ports
+        )
 
     def forget(self, of: pod.Pod) -> None:
         """A pod is gone, and so are its volumes."""

@@ -23,8 +23,10 @@ from drachma.api import pod
 from drachma.claims import podstate
 from drachma.node import containerstate
 from drachma.node.admission import Verdict
-from drachma.node.containerstate import Record, Running, Terminated, Waiting
+from drachma.node.containerstate import Record, Running, Stage, Terminated, Waiting
+from drachma.node.probes.watching import Probes, Watch
 from drachma.node.runtimes import protocol
+from drachma.node.runtimes.protocol import Exit
 from drachma.runtime import clock
 
 _log = logging.getLogger(__name__)
@@ -70,6 +72,9 @@ class Node(Protocol):
 
     def health(self, of: pod.Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The health of devices by container."""
+
+    def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
+        """What is asked of a container while it runs, if anything."""
 
     async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> None:
         """Writes the node's part of a pod's status."""
@@ -262,15 +267,46 @@ class PodWorker:
             return None
         self._running[container.name] = self._runs[started.id] = started
         since = self._now()
-        self._put(container, msgspec.structs.replace(before, state=Running(started.id, since)))
+        probes = self._node.probes(self._pod, container)
+        stage = Stage.READY if probes is None else probes.stage
+        self._put(container, msgspec.structs.replace(before, state=Running(started.id, since, stage)))
         self._node.record(self._pod, reason="Started", message=f"Container started: {container.name}")
-        ended = Terminated(started.id, await started.wait(), since, self._now())
+        exited = await (started.wait() if probes is None else self._wait_probing(container, started, probes))
+        ended = Terminated(started.id, exited, since, self._now())
         del self._running[container.name]
         self._put(container, Record(ended, before.last, before.restarts))
         return ended
 
+    async def _wait_probing(self, container: pod.Container, started: protocol.Container, probes: Probes) -> Exit:
+        """Waits until a container has ended; it is ended where its probes say so."""
+
+        def changed(stage: Stage) -> None:
+            record = self._records[container.name]
+            if isinstance(record.state, Running):
+                state = msgspec.structs.replace(record.state, stage=stage)
+                self._put(container, msgspec.structs.replace(record, state=state))
+
+        def failed(kind: str, problem: str) -> None:
+            message = f"{kind.capitalize()} probe failed: {problem}"
+            self._node.record(self._pod, reason="Unhealthy", message=message, is_warning=True)
+
+        watch = Watch(probes, started, time=self._node.clock, changed=changed, failed=failed)
+        asking = asyncio.create_task(watch.run(), name=f"probes of {container.name}")
+        ending = asyncio.create_task(started.wait())
+        try:
+            await asyncio.wait((asking, ending), return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                message = f"Container {container.name} failed {asking.result()} probe, will be restarted"
+                self._node.record(self._pod, reason="Killing", message=message)
+                await started.stop(self._grace_seconds())
+            return await ending
+        finally:
+            asking.cancel()
+            ending.cancel()
+            await asyncio.gather(asking, ending, return_exceptions=True)
+
     async def _until_started(self, container: pod.Container) -> None:
-        while not isinstance(self._records[container.name].state, Running):
+        while not self._records[container.name].is_started:
             await self._node.clock.sleep(1)
 
     async def _stop(self) -> None:

@@ -108,13 +108,20 @@ class TcpSocketAction(Struct, frozen=True, kw_only=True):
     host: str = ""
 
 
+class GrpcAction(Struct, frozen=True, kw_only=True):
+    """A health check of the container."""
+
+    port: Int32 = 0
+    service: str = ""
+
+
 class Probe(Struct, frozen=True, kw_only=True):
     """A question to a container, how often it is asked, and how many answers count."""
 
     exec: ExecAction | None = None
     http_get: HttpGetAction | None = None
     tcp_socket: TcpSocketAction | None = None
-    grpc: msgspec.Raw | None = None
+    grpc: GrpcAction | None = None
     initial_delay_seconds: Int32 = 0
     timeout_seconds: Int32 = 1
     period_seconds: Int32 = 10

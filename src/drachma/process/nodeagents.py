@@ -15,7 +15,7 @@ from drachma.client import Selection
 from drachma.node import agent, hardware, simulatedcdi
 from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses, certificate, server
-from drachma.node.runtimes import process, protocol, simulated
+from drachma.node.runtimes import podman, process, protocol, simulated
 from drachma.nodewire.cdi import registry
 from drachma.process.components import Run
 from drachma.runtime import Surroundings, controller
@@ -26,6 +26,7 @@ class Runtime(enum.StrEnum):
 
     SIMULATED = "simulated"
     PROCESS = "process"
+    PODMAN = "podman"
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +85,8 @@ def _runtime(surroundings: Surroundings, machines: hardware.Hardware, served: Se
         return simulated.SimulatedRuntime(surroundings.clock)
     folder = served.root / "cdi"
     simulatedcdi.write(machines.machines, folder)
-    return process.ProcessRuntime(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, folder))
+    kind = process.ProcessRuntime if served.runtime is Runtime.PROCESS else podman.PodmanRuntime
+    return kind(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, folder))
 
 
 def _environment(url: str) -> dict[str, str]:

@@ -14,13 +14,15 @@ import struct
 import subprocess
 import termios
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from drachma.node.logs.entry import STDERR, STDOUT
 from drachma.node.runtimes import descriptors
 from drachma.node.runtimes.protocol import Exit
 
 _SIGNALLED: Final = 128
+_TIMED_OUT: Final = 124
+_MOST_KEPT: Final = 1 << 20
 _DRAIN_SECONDS: Final = 1.0
 """For how long to wait for output after the process has ended: somebody else may hold its streams open for ever."""
 
@@ -181,3 +183,40 @@ class Child:
             descriptors.close(descriptor)
         self._input = self._terminal = -1
         self._outputs = {}
+
+
+class Finished(NamedTuple):
+    """A command that has run to its end."""
+
+    code: int
+    output: bytes
+    errors: bytes
+
+    @property
+    def said(self) -> str:
+        """What it said last, for people."""
+        lines = (self.errors.strip() or self.output.strip()).decode(errors="replace").splitlines()
+        return lines[-1] if lines else f"exit code {self.code}"
+
+
+async def run(words: Sequence[str], *, environment: Mapping[str, str], seconds: float) -> Finished:
+    """Runs a command that has so many seconds; what it writes is kept up to a megabyte.
+
+    Raises:
+        OSError: there is no such command.
+    """
+    child = Child(words, environment=environment)
+    written = {STDOUT: b"", STDERR: b""}
+
+    async def read() -> Exit:
+        async for stream, data in child.output():
+            written[stream] = (written[stream] + data)[:_MOST_KEPT]
+        return await child.wait()
+
+    try:
+        async with asyncio.timeout(seconds):
+            ended = await read()
+    except TimeoutError:
+        await child.stop(0)
+        return Finished(_TIMED_OUT, b"", f"no end after {seconds:g} s".encode())
+    return Finished(ended.code, written[STDOUT], written[STDERR])

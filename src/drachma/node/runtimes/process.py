@@ -8,38 +8,27 @@ device files that are at the same path on the machine.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import pathlib
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.node.logs import filelog
-from drachma.node.logs.log import Log
 from drachma.node.runtimes import processusage
 from drachma.node.runtimes.child import Child
+from drachma.node.runtimes.childcontainer import ChildContainer
+from drachma.node.runtimes.logfolder import LogFolder
 from drachma.node.runtimes.orphans import Orphans
 from drachma.node.runtimes.output import Output
-from drachma.node.runtimes.protocol import (
-    Command,
-    Connection,
-    Exit,
-    Mount,
-    StartError,
-    StreamError,
-    Usage,
-    Work,
-)
+from drachma.node.runtimes.protocol import Command, Mount, StartError, Usage, Work
 from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
 
 _log = logging.getLogger(__name__)
 
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_LOCALHOST: Final = "127.0.0.1"
 _CREATE: Final = "CreateContainerError"
 _RUN: Final = "RunContainerError"
 
@@ -83,11 +72,12 @@ class ProcessRuntime:
         self._clock = time
         self._cdi = cdi
         self._can_mount = os.geteuid() == 0 and shutil.which("unshare") is not None if mounts is None else mounts
+        self._logs = LogFolder(folder / "logs")
         self._orphans = Orphans(folder / "processes")
         if count := self._orphans.end():
             _log.warning("process runtime: ended %d containers that an agent before this one had left", count)
 
-    async def start(self, work: Work) -> Container:
+    async def start(self, work: Work) -> ChildContainer:
         """Refused are a container without a command, devices that take a container, and mounts where there are none."""
         setup = work.setup
         words = [*setup.command, *setup.args]
@@ -108,11 +98,9 @@ class ProcessRuntime:
         mounts = setup.mounts if self._can_mount else [each for each in setup.mounts if each.target != _ACCOUNT]
         if mounts:
             words = self._mounting(mounts, directory, words)
-        path = self._folder / "logs" / work.pod.metadata.uid / work.container.name / f"{work.attempt}.log"
         try:
             home.mkdir(parents=True, exist_ok=True)
-            _forget_logs(path.parent, work.attempt)
-            sink = filelog.FileLog(path)
+            sink = self._logs.open(work)
             try:
                 child = Child(
                     words,
@@ -127,19 +115,13 @@ class ProcessRuntime:
         except OSError as error:
             raise StartError(_RUN, f"container {work.container.name}: {error.strerror}: {error.filename}") from error
         self._orphans.note(child.pid)
-        return Container(
-            child,
-            Output(sink, self._clock.utc),
-            sink,
-            self._orphans,
-            environment=environment,
-            directory=directory,
-            has_mounts=bool(mounts),
-        )
+        handle = _Handle(child, self._orphans, environment=environment, directory=directory, has_mounts=bool(mounts))
+        name = f"process://{child.pid}"
+        return ChildContainer(name, child, sink, output=Output(sink, self._clock.utc), handle=handle)
 
     def forget(self, uid: str) -> None:
-        for folder in (self._folder / "pods" / uid / "containers", self._folder / "logs" / uid):
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self._folder / "pods" / uid / "containers", ignore_errors=True)
+        self._logs.forget(uid)
 
     def _device_environment(self, work: Work) -> dict[str, str]:
         if not work.devices:
@@ -183,134 +165,44 @@ class ProcessRuntime:
         return [*namespace, "sh", "-c", _MOUNTING, "sh", *told, "--", directory, *words]
 
 
-class Container:
+class _Handle:
     """A group of processes."""
 
     def __init__(
         self,
         child: Child,
-        output: Output,
-        log: filelog.FileLog,
         orphans: Orphans,
         *,
         environment: Mapping[str, str],
         directory: str,
         has_mounts: bool,
     ) -> None:
-        self.id: Final = f"process://{child.pid}"
-        self.log: Final[Log] = log
         self._child = child
-        self._output = output
         self._orphans = orphans
         self._environment = environment
         self._directory = directory
         self._has_mounts = has_mounts
-        self._life = asyncio.create_task(self._live(), name=self.id)
-
-    async def _live(self) -> Exit:
-        async for stream, data in self._child.output():
-            self._output.feed(stream, data)
-        ended = await self._child.wait()
-        self._output.end()
-        self._orphans.forget(self._child.pid)
-        return ended
-
-    async def wait(self) -> Exit:
-        return await asyncio.shield(self._life)
 
     async def stop(self, grace_seconds: float) -> None:
         await self._child.stop(grace_seconds)
-        await self.wait()
 
-    async def execute(self, command: Command) -> CommandSession:
+    def execute(self, command: Command) -> Child:
         words = list(command.words)
         if self._has_mounts:
             words = ["nsenter", f"--mount=/proc/{self._child.pid}/ns/mnt", f"--wd={self._directory}", "--", *words]
-        try:
-            return CommandSession(
-                Child(
-                    words,
-                    environment=self._environment,
-                    directory=self._directory,
-                    has_terminal=command.has_terminal,
-                    has_input=command.has_input,
-                )
-            )
-        except OSError as error:
-            raise StreamError(f"cannot run {command.words[0]!r}: {error.strerror}") from error
+        return Child(
+            words,
+            environment=self._environment,
+            directory=self._directory,
+            has_terminal=command.has_terminal,
+            has_input=command.has_input,
+        )
 
-    async def attach(self) -> AttachedSession:
-        return AttachedSession(self)
-
-    async def connect(self, port: int) -> Connection:
-        try:
-            return Connection(*await asyncio.open_connection(_LOCALHOST, port))
-        except OSError as error:
-            raise StreamError(f"dial tcp {_LOCALHOST}:{port}: {error.strerror or error}") from error
+    async def ended(self) -> None:
+        self._orphans.forget(self._child.pid)
 
     def usage(self) -> Usage:
         return processusage.of_group(self._child.pid)
-
-    # For those who are attached
-
-    @property
-    def child(self) -> Child:
-        return self._child
-
-    @property
-    def output(self) -> Output:
-        return self._output
-
-
-class CommandSession:
-    """A command beside the container's own processes; it ends with the session."""
-
-    def __init__(self, child: Child) -> None:
-        self._child = child
-
-    def output(self) -> AsyncIterator[tuple[str, bytes]]:
-        return self._child.output()
-
-    async def feed(self, data: bytes) -> None:
-        await self._child.feed(data)
-
-    async def end_input(self) -> None:
-        await self._child.end_input()
-
-    def resize(self, width: int, height: int) -> None:
-        self._child.resize(width, height)
-
-    async def wait(self) -> Exit:
-        return await self._child.wait()
-
-    async def close(self) -> None:
-        await self._child.stop(0)
-        self._child.close()
-
-
-class AttachedSession:
-    """The container's own streams; the container goes on when the session ends."""
-
-    def __init__(self, container: Container) -> None:
-        self._container = container
-
-    def output(self) -> AsyncIterator[tuple[str, bytes]]:
-        return self._container.output.listen()
-
-    async def feed(self, data: bytes) -> None:
-        await self._container.child.feed(data)
-
-    async def end_input(self) -> None:
-        """Leaves the container's input open: who attaches next may type too."""
-
-    def resize(self, width: int, height: int) -> None:
-        self._container.child.resize(width, height)
-
-    async def wait(self) -> Exit:
-        return await self._container.wait()
-
-    async def close(self) -> None:
-        pass
 
 
 def _needs(edited: Mapping[str, Any]) -> set[str]:
@@ -329,11 +221,3 @@ def _is_there(device: Mapping[str, Any]) -> bool:
     except OSError:
         return False
     return (there.major, there.minor) == (device.get("major"), device.get("minor"))
-
-
-def _forget_logs(folder: pathlib.Path, attempt: int) -> None:
-    """Of earlier runs only the log of the last one is kept."""
-    for file in folder.glob("*.log*") if folder.is_dir() else ():
-        number = file.name.partition(".")[0]
-        if number.isdigit() and int(number) < attempt - 1:
-            file.unlink(missing_ok=True)

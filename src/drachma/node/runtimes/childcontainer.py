@@ -1,0 +1,134 @@
+"""A container that a process of this machine stands for: the container itself, or whoever holds its streams.
+
+What differs between runtimes is how it is stopped, how a command gets into it, and what is cleared away in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final, Protocol
+
+from drachma.node.logs import filelog
+from drachma.node.logs.log import Log
+from drachma.node.runtimes.child import Child
+from drachma.node.runtimes.output import Output
+from drachma.node.runtimes.protocol import Command, Connection, Exit, StreamError, Usage
+
+_LOCALHOST: Final = "127.0.0.1"
+
+
+class Handle(Protocol):
+    """What a runtime does with a container that it started."""
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Asks it to end, and ends it after so many seconds."""
+
+    def execute(self, command: Command) -> Child:
+        """Starts a command in it; OSError where there is none such."""
+
+    async def ended(self) -> None:
+        """It has ended: what it left is cleared away."""
+
+    def usage(self) -> Usage:
+        """What it uses now."""
+
+
+class ChildContainer:
+    """A container; ``child`` is the process whose streams and end are its own."""
+
+    def __init__(self, name: str, child: Child, log: filelog.FileLog, *, output: Output, handle: Handle) -> None:
+        self.id: Final = name
+        self.log: Final[Log] = log
+        self._child = child
+        self._output = output
+        self._handle = handle
+        self._life = asyncio.create_task(self._live(), name=name)
+
+    async def _live(self) -> Exit:
+        async for stream, data in self._child.output():
+            self._output.feed(stream, data)
+        ended = await self._child.wait()
+        self._output.end()
+        await self._handle.ended()
+        return ended
+
+    async def wait(self) -> Exit:
+        return await asyncio.shield(self._life)
+
+    async def stop(self, grace_seconds: float) -> None:
+        if not self._life.done():
+            await self._handle.stop(grace_seconds)
+        await self.wait()
+
+    async def execute(self, command: Command) -> CommandSession:
+        try:
+            return CommandSession(self._handle.execute(command))
+        except OSError as error:
+            raise StreamError(f"cannot run {command.words[0]!r}: {error.strerror}") from error
+
+    async def attach(self) -> AttachedSession:
+        return AttachedSession(self, self._child, self._output)
+
+    async def connect(self, port: int) -> Connection:
+        """Containers share the network of the machine."""
+        try:
+            return Connection(*await asyncio.open_connection(_LOCALHOST, port))
+        except OSError as error:
+            raise StreamError(f"dial tcp {_LOCALHOST}:{port}: {error.strerror or error}") from error
+
+    def usage(self) -> Usage:
+        return self._handle.usage()
+
+
+class CommandSession:
+    """A command beside the container's own processes; it ends with the session."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+
+    def output(self) -> AsyncIterator[tuple[str, bytes]]:
+        return self._child.output()
+
+    async def feed(self, data: bytes) -> None:
+        await self._child.feed(data)
+
+    async def end_input(self) -> None:
+        await self._child.end_input()
+
+    def resize(self, width: int, height: int) -> None:
+        self._child.resize(width, height)
+
+    async def wait(self) -> Exit:
+        return await self._child.wait()
+
+    async def close(self) -> None:
+        await self._child.stop(0)
+        self._child.close()
+
+
+class AttachedSession:
+    """The container's own streams; the container goes on when the session ends."""
+
+    def __init__(self, container: ChildContainer, child: Child, output: Output) -> None:
+        self._container = container
+        self._child = child
+        self._output = output
+
+    def output(self) -> AsyncIterator[tuple[str, bytes]]:
+        return self._output.listen()
+
+    async def feed(self, data: bytes) -> None:
+        await self._child.feed(data)
+
+    async def end_input(self) -> None:
+        """Leaves the container's input open: who attaches next may type too."""
+
+    def resize(self, width: int, height: int) -> None:
+        self._child.resize(width, height)
+
+    async def wait(self) -> Exit:
+        return await self._container.wait()
+
+    async def close(self) -> None:
+        pass
