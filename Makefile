@@ -6,7 +6,7 @@ RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check soak bench format clean
+.PHONY: help run test check peers soak bench format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ check: $(DEV) ## ruff, mypy strict and the layer contracts
 
 test: check ## everything CI runs: check, then the test suite
 	$(BIN)/pytest -n auto -q
+
+peers: $(DEV) ## try agents with a real kubelet and a Go driver; both are built first, which takes minutes once
+	$(BIN)/python -m tests.peers.programs
+	$(BIN)/pytest -q tests/peers
 
 soak: $(DEV) ## churn a control plane under schedulers that are killed, 10,000 operations
 	$(BIN)/python -m tests.scenarios.churn --operations 10000

@@ -30,7 +30,10 @@ class ClusterView:
 
     async def apply(self, *manifests: str) -> None:
         """Creates what manifests say, in the namespace "default" where they name none, with its status."""
-        resources = {each.kind: each for each in await self.client.resources()}
+        resources: dict[str, target.Target[meta.Object]] = {}
+        for each in await self.client.resources():
+            # The preferred version of a group comes first; another one may have a kind of that name too.
+            resources.setdefault(each.kind, each)
         for document in [each.content for text in manifests for each in manifest.read(text)]:
             kind = resources[document["kind"]]
             metadata = {"namespace": "default", **document["metadata"]} if kind.namespaced else document["metadata"]

@@ -93,6 +93,7 @@ class NodeCluster(clusterview.ClusterView):
         self.folder = folder
         self.cdi = folder / "cdi"
         self._talkers: list[Talker] = []
+        self._endings: list[Callable[[], None]] = []
 
     def root(self, name: str) -> pathlib.Path:
         """The directory of a node."""
@@ -127,7 +128,7 @@ class NodeCluster(clusterview.ClusterView):
             *options,
             kubeconfig=self.identity(name),
         )
-        await self.until(lambda: _is_ready(self, name))
+        await self.node_is_ready(name)
         return started
 
     def identity(self, name: str) -> pathlib.Path:
@@ -151,9 +152,15 @@ class NodeCluster(clusterview.ClusterView):
         await started.says("registered", times=len(nodes))
         return started
 
+    def at_end(self, act: Callable[[], None]) -> None:
+        """Has something done when all processes have ended."""
+        self._endings.append(act)
+
     async def close(self) -> None:
         for talker in self._talkers:
             await talker.kill()
+        for act in self._endings:
+            act()
 
     # What a test waits for
 
@@ -161,6 +168,17 @@ class NodeCluster(clusterview.ClusterView):
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not await holds():
                 await asyncio.sleep(_POLL_SECONDS)
+
+    async def node_is_ready(self, name: str) -> None:
+        """Waits until a node is ready, and drivers can register there."""
+
+        async def holds() -> bool:
+            registered = await self.find(node.Node, name)
+            conditions = registered.status.conditions if registered is not None else ()
+            is_ready = any((each.type, each.status) == ("Ready", "True") for each in conditions)
+            return is_ready and (self.root(name) / "plugins_registry").exists()
+
+        await self.until(holds)
 
     async def pod_is(self, name: str, phase: str, *, namespace: str = "default") -> dict[str, Any]:
         """Waits until a pod is in a phase; its status."""
@@ -200,15 +218,6 @@ class NodeCluster(clusterview.ClusterView):
 
         await self.until(holds)
         return messages[-1]
-
-
-async def _is_ready(cluster: NodeCluster, name: str) -> bool:
-    try:
-        found = await cluster.client.get(node.Node, name)
-    except errors.ObjectNotFoundError:
-        return False
-    is_ready = any((each.type, each.status) == ("Ready", "True") for each in found.status.conditions)
-    return is_ready and (cluster.root(name) / "plugins_registry").exists()
 
 
 @contextlib.contextmanager

@@ -291,6 +291,18 @@ async def test_every_service_has_an_address_of_its_own(server: Client) -> None:
     assert all(address.startswith("10.") for address in addresses)
 
 
+async def test_services_are_selected_by_address_and_type(server: Client) -> None:
+    headless = {**made("Service"), "metadata": {"name": "headless"}}
+    headless["spec"] = {**headless["spec"], "clusterIP": "None"}
+    await server.call("POST", PATHS["Service"], headless)
+    await server.call("POST", PATHS["Service"], made("Service"))
+    for selector, names in (("spec.clusterIP!=None", ["o"]), ("spec.type=ClusterIP", ["headless", "o"])):
+        listed = await server.call("GET", f"{PATHS['Service']}?fieldSelector={selector}")
+        assert [each["metadata"]["name"] for each in listed.body["items"] if "selector" in each["spec"]] == names
+    refused = await server.call("GET", f"{PATHS['Service']}?fieldSelector=spec.ports=1")
+    assert (refused.code, refused.body["message"]) == (400, "field label not supported: spec.ports")
+
+
 async def test_a_service_keeps_its_address(server: Client) -> None:
     stored = (await server.call("POST", PATHS["Service"], made("Service"))).body
     replaced = await server.call("PUT", f"{PATHS['Service']}/o", made("Service"))

@@ -11,7 +11,7 @@ from drachma.server import objectmeta
 from drachma.server.kinds.core import clusterips
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.schema import metatypes, notation
-from drachma.server.surface import cells, layout, resources
+from drachma.server.surface import cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.validation import service
@@ -175,6 +175,10 @@ KIND: Final = Kind(
             layout.wide("Selector", "Which pods it stands for."),
         ),
         _cells,
+    ),
+    selectable=selectable.Selectable(
+        fields=frozenset({selectable.NAME, selectable.NAMESPACE, "spec.clusterIP", "spec.type"}),
+        unknown=selectable.unknown_in_core,
     ),
     strategy=ServiceStrategy,
 )

@@ -1,0 +1,87 @@
+"""Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet.
+
+``python -m tests.peers.programs`` builds them all. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
+``~/.cache/drachma/peers``, by a hash of what they are made of. The kubelet takes minutes the first time.
+"""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).parent / "go"
+CACHE = pathlib.Path(os.environ.get("DRACHMA_PEERS_CACHE") or "~/.cache/drachma/peers").expanduser()
+NAMES = ("driver", "runtime", "kubelet")
+
+_LONGEST_SECONDS = 2400.0
+_REPORT_SECONDS = 30.0
+_OFFLINE = ("dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout")
+
+
+class MissingError(Exception):
+    """A program cannot be built on this machine; the text says what is missing."""
+
+
+def build(name: str) -> pathlib.Path:
+    """The program of a name, built where it is not there yet.
+
+    Raises:
+        MissingError: there is no Go, or its modules cannot be fetched.
+        RuntimeError: it does not build, or not in time.
+    """
+    go = shutil.which("go")
+    if go is None:
+        raise MissingError(f"{name}: Go is not installed")
+    parts = [SOURCE / "go.mod", SOURCE / "go.sum", *sorted((SOURCE / name).iterdir())]
+    key = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:16]
+    binary = CACHE / f"{name}-{key}"
+    if binary.exists():
+        return binary
+    CACHE.mkdir(parents=True, exist_ok=True)
+    unfinished = CACHE / f".{name}-{os.getpid()}"
+    problems = _run([go, "build", "-o", str(unfinished), f"./{name}"], title=name)
+    if any(sign in problems for sign in _OFFLINE):
+        raise MissingError(f"{name}: its modules cannot be fetched: {problems.strip().splitlines()[-1]}")
+    if not unfinished.exists():
+        raise RuntimeError(f"{name} does not build: {problems}")
+    unfinished.replace(binary)
+    return binary
+
+
+def _run(command: list[str], *, title: str) -> str:
+    """Runs a command, and says now and then that it still runs; its errors."""
+    begun = time.monotonic()
+    _report(f"building {title} (once; the kubelet takes minutes)")
+    with subprocess.Popen(command, cwd=SOURCE, stderr=subprocess.PIPE, text=True) as process:
+        while True:
+            try:
+                _, problems = process.communicate(timeout=_REPORT_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                seconds = time.monotonic() - begun
+                if seconds > _LONGEST_SECONDS:
+                    process.kill()
+                    raise RuntimeError(f"{title} was not built in {seconds:.0f} s") from None
+                _report(f"still building {title}, for {seconds:.0f} s")
+    _report(f"{title}: {time.monotonic() - begun:.0f} s")
+    return "" if process.returncode == 0 else problems
+
+
+def _report(text: str) -> None:
+    # Past what pytest captures: whoever waits for minutes wants to see that something happens.
+    print(f"peers: {text}", file=sys.__stderr__, flush=True)
+
+
+def main() -> None:
+    for name in NAMES:
+        try:
+            build(name)
+        except MissingError as missing:
+            _report(f"left out: {missing}")
+
+
+if __name__ == "__main__":
+    main()
