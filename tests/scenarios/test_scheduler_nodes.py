@@ -291,15 +291,6 @@ async def test_waits_after_failures_grow() -> None:
         assert attempts == [1, 2, 2, 3, 3, 4, 4, 4]
 
 
-async def test_what_is_not_applied_is_said() -> None:
-    async with schedulers.cluster() as world:
-        apart = pod.Affinity(pod_anti_affinity=pod.PodAffinity())
-        await world.create(node("n1"), small("p", affinity=apart))
-        assert await world.events("UnsupportedSchedulingFields") == [
-            "Warning UnsupportedSchedulingFields: affinity and anti-affinity between pods are not applied"
-        ]
-
-
 async def test_extension_points_are_timed() -> None:
     async with schedulers.cluster() as world:
         await world.create(node("n1"), small("p"), small("q", cpu="9"))

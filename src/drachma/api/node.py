@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int64, Struct
 from drachma.values import quantity
 
 
@@ -34,12 +34,20 @@ class NodeCondition(Struct, frozen=True, kw_only=True):
     message: str = ABSENT_TEXT
 
 
+class ContainerImage(Struct, frozen=True, kw_only=True):
+    """An image that the node has, by all its names."""
+
+    names: tuple[str, ...] = ABSENT_TUPLE
+    size_bytes: Int64 = ABSENT_INT
+
+
 class NodeStatus(Struct, frozen=True, kw_only=True):
     """What the node has and how it is."""
 
     capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
     allocatable: Mapping[str, quantity.Quantity] = ABSENT_MAP
     conditions: tuple[NodeCondition, ...] = ABSENT_TUPLE
+    images: tuple[ContainerImage, ...] = ABSENT_TUPLE
     declared_features: tuple[str, ...] = ABSENT_TUPLE
 
 

@@ -126,9 +126,45 @@ class PodSchedulingGate(Struct, frozen=True, kw_only=True):
     name: str = ZERO_TEXT
 
 
+class TopologySpreadConstraint(Struct, frozen=True, kw_only=True):
+    """How unevenly pods that are alike may be spread over a topology."""
+
+    max_skew: Int32 = ABSENT_INT
+    topology_key: str = ABSENT_TEXT
+    when_unsatisfiable: str = ABSENT_TEXT
+    label_selector: meta.LabelSelector | None = None
+    min_domains: Int32 | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ABSENT_TUPLE
+
+
+class PersistentVolumeClaimVolume(Struct, frozen=True, kw_only=True):
+    """A volume that a claim stands for."""
+
+    claim_name: str = ABSENT_TEXT
+
+
+class ImageVolume(Struct, frozen=True, kw_only=True):
+    """A volume that is an image."""
+
+    reference: str = ABSENT_TEXT
+
+
+class Volume(Struct, frozen=True, kw_only=True):
+    """Storage of a pod, as far as it decides where the pod can go."""
+
+    name: str = ZERO_TEXT
+    persistent_volume_claim: PersistentVolumeClaimVolume | None = None
+    ephemeral: meta.Opaque = None
+    """A template; the claim that is made of it is named after the pod and the volume."""
+    image: ImageVolume | None = None
+
+
 class PodSpec(Struct, frozen=True, kw_only=True):
     """What the pod asks for."""
 
+    volumes: tuple[Volume, ...] = ABSENT_TUPLE
     init_containers: tuple[Container, ...] = ABSENT_TUPLE
     containers: tuple[Container, ...] = ABSENT_TUPLE
     restart_policy: str = ABSENT_TEXT
@@ -146,6 +182,7 @@ class PodSpec(Struct, frozen=True, kw_only=True):
     priority: Int32 | None = None
     preemption_policy: str | None = None
     overhead: ResourceList = ABSENT_MAP
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ABSENT_TUPLE
     scheduling_gates: tuple[PodSchedulingGate, ...] = ABSENT_TUPLE
     resource_claims: tuple[PodResourceClaim, ...] = ABSENT_TUPLE
     resources: ResourceRequirements | None = None

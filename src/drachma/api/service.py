@@ -1,7 +1,9 @@
-"""Service: what quotas count of it. A partial view."""
+"""Service: what quotas count of it, and which pods it is about. A partial view."""
+
+from collections.abc import Mapping
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 
 
 class ServicePort(Struct, frozen=True, kw_only=True):
@@ -17,6 +19,7 @@ class ServiceSpec(Struct, frozen=True, kw_only=True):
 
     type: str = ABSENT_TEXT
     ports: tuple[ServicePort, ...] = ABSENT_TUPLE
+    selector: Mapping[str, str] = ABSENT_MAP
     allocate_load_balancer_node_ports: bool | None = None
 
 

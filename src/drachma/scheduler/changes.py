@@ -32,12 +32,16 @@ def of_waiting_pod(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
         or old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
     ):
         yield Change(Resource.TARGET_POD, Action.UPDATE_POD_GENERATED_CLAIM, old, new)
+    if old.metadata.labels != new.metadata.labels:
+        yield Change(Resource.TARGET_POD, Action.UPDATE_POD_LABEL, old, new)
     if _is_smaller(old, new):
         yield Change(Resource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN, old, new)
 
 
 def of_assigned_pod(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
     """The changes of a pod on a node that can help others."""
+    if old.metadata.labels != new.metadata.labels:
+        yield Change(Resource.ASSIGNED_POD, Action.UPDATE_POD_LABEL, old, new)
     if _is_smaller(old, new):
         yield Change(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN, old, new)
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from drachma.api import deviceclass, devicetaintrule, pod, resourceclaim, resourceslice
+from drachma.api import (
+    deviceclass,
+    devicetaintrule,
+    namespace,
+    pod,
+    replicaset,
+    resourceclaim,
+    resourceslice,
+    service,
+    statefulset,
+)
 from drachma.api import node as nodes
 from drachma.claims import podstate
 from drachma.runtime import cache, informer, informers
@@ -33,6 +43,12 @@ class Handlers:
 
     def register(self, shared: informers.Informers) -> None:
         """Hear of everything that matters; nodes and devices before claims, and those before pods."""
+        shared.of(namespace.Namespace).add_handler(
+            informer.Handler(
+                added=self._namespace_put, updated=self._namespace_updated, deleted=self._namespace_deleted
+            )
+        )
+        self._register_workloads(shared)
         shared.of(nodes.Node).add_handler(
             informer.Handler(added=self._node_added, updated=self._node_updated, deleted=self._node_deleted)
         )
@@ -56,6 +72,41 @@ class Handlers:
         )
         if self._peers is not None:
             self._peers.register(self._assign)
+
+    def _register_workloads(self, shared: informers.Informers) -> None:
+        workloads = self._snapshot.workloads
+        shared.of(service.Service).add_handler(
+            informer.Handler(
+                added=workloads.put_service,
+                updated=lambda _, new: workloads.put_service(new),
+                deleted=workloads.remove_service,
+            )
+        )
+        shared.of(replicaset.ReplicaSet).add_handler(
+            informer.Handler(
+                added=workloads.put_owner,
+                updated=lambda _, new: workloads.put_owner(new),
+                deleted=workloads.remove_owner,
+            )
+        )
+        shared.of(statefulset.StatefulSet).add_handler(
+            informer.Handler(
+                added=workloads.put_owner,
+                updated=lambda _, new: workloads.put_owner(new),
+                deleted=workloads.remove_owner,
+            )
+        )
+
+    # Namespaces
+
+    def _namespace_put(self, new: namespace.Namespace) -> None:
+        self._snapshot.namespaces[new.metadata.name] = new.metadata.labels
+
+    def _namespace_updated(self, _old: namespace.Namespace, new: namespace.Namespace) -> None:
+        self._namespace_put(new)
+
+    def _namespace_deleted(self, gone: namespace.Namespace) -> None:
+        self._snapshot.namespaces.pop(gone.metadata.name, None)
 
     # Nodes
 
@@ -129,6 +180,7 @@ class Handlers:
     def _pod_added(self, new: pod.Pod) -> None:
         if new.spec.node_name:
             self._snapshot.add_pod(new)
+            self._queue.wake(Change(Resource.ASSIGNED_POD, Action.ADD, None, new))
         elif self._is_ours(new):
             if self._is_responsible(new):
                 self._queue.add(new)
@@ -163,6 +215,8 @@ class Handlers:
         elif old.spec.node_name:
             for change in changes.of_assigned_pod(old, new):
                 self._queue.wake(change)
+        else:
+            self._queue.wake(Change(Resource.ASSIGNED_POD, Action.ADD, None, new))
 
     def _pod_deleted(self, gone: pod.Pod) -> None:
         uid = gone.metadata.uid

@@ -15,6 +15,8 @@ from drachma.scheduler.framework.profile import Entry, Profile
 from drachma.scheduler.plugins import (
     balancedallocation,
     defaultpreemption,
+    imagelocality,
+    interpodaffinity,
     nodeaffinity,
     nodename,
     nodeports,
@@ -25,6 +27,7 @@ from drachma.scheduler.plugins import (
 )
 from drachma.scheduler.plugins.dynamicresources import options
 from drachma.scheduler.plugins.dynamicresources.plugin import DynamicResources
+from drachma.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 
 
 def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Random) -> Profile:
@@ -48,8 +51,11 @@ def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Rand
             Entry(nodeaffinity.NodeAffinity(), weight=2),
             Entry(nodeports.NodePorts()),
             Entry(noderesourcesfit.NodeResourcesFit(enabled), weight=1),
+            Entry(PodTopologySpread(), weight=2),
+            Entry(interpodaffinity.InterPodAffinity(), weight=2),
             Entry(DynamicResources(devices), weight=2),
             Entry(defaultpreemption.DefaultPreemption(chance)),
             Entry(balancedallocation.NodeResourcesBalancedAllocation(), weight=1),
+            Entry(imagelocality.ImageLocality(), weight=1),
         )
     )

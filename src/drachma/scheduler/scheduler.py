@@ -201,9 +201,6 @@ class Scheduler:
         if self._peers is not None and self._peers.is_elsewhere(info.uid):
             self.queue.put_back(entry, rejectors=frozenset(), current=info.pod)
             return
-        if entry.attempts == 1 and _is_unsupported(info.pod):
-            text = "affinity and anti-affinity between pods are not applied"
-            self._recorder.record(info.pod, type=events.WARNING, reason="UnsupportedSchedulingFields", message=text)
         began = self._clock.monotonic()
         decided = self._cycle.decide(info, self.snapshot)
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
@@ -356,8 +353,3 @@ class Scheduler:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("%s failed", task.get_name(), exc_info=error)
-
-
-def _is_unsupported(waiting: pod.Pod) -> bool:
-    affinity = waiting.spec.affinity
-    return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)

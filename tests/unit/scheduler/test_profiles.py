@@ -43,9 +43,6 @@ LATER = {
     "NodeVolumeLimits",
     "VolumeBinding",
     "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "ImageLocality",
 }
 
 PROFILE = profiles.default(Settings(), time=ManualClock(), chance=random.Random(1))

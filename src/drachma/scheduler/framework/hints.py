@@ -35,6 +35,7 @@ class Action(enum.Flag):
     UPDATE_NODE_TAINT = enum.auto()
     UPDATE_POD_GATES = enum.auto()
     UPDATE_POD_GENERATED_CLAIM = enum.auto()
+    UPDATE_POD_LABEL = enum.auto()
     UPDATE_POD_SCALE_DOWN = enum.auto()
     UPDATE_POD_TOLERATION = enum.auto()
 
@@ -48,6 +49,7 @@ _LABELS = {
     Action.UPDATE_NODE_TAINT: "UpdateNodeTaint",
     Action.UPDATE_POD_GATES: "UpdatePodSchedulingGatesEliminated",
     Action.UPDATE_POD_GENERATED_CLAIM: "UpdatePodGeneratedResourceClaim",
+    Action.UPDATE_POD_LABEL: "UpdatePodLabel",
     Action.UPDATE_POD_SCALE_DOWN: "UpdatePodScaleDown",
     Action.UPDATE_POD_TOLERATION: "UpdatePodToleration",
 }

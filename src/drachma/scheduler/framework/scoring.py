@@ -37,6 +37,14 @@ def split(classes: list[tuple[int, int]], scores: Scores, *, weight: int = 1) ->
     ]
 
 
+def merged(classes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same classes, where those with the same total are one."""
+    totals: dict[int, int] = {}
+    for total, nodes in classes:
+        totals[total] = totals.get(total, 0) | nodes
+    return list(totals.items())
+
+
 def best(classes: list[tuple[int, int]]) -> int:
     """The nodes with the highest total."""
     highest = max(total for total, _ in classes)

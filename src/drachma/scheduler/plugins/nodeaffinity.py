@@ -9,7 +9,7 @@ from drachma import errors
 from drachma.api import node as nodes
 from drachma.api import nodeselector, pod
 from drachma.claims import nodeaffinity
-from drachma.scheduler.framework import cyclestate, hints, plugin, scoring, verdict
+from drachma.scheduler.framework import cyclestate, hints, plugin, requiredaffinity, scoring, verdict
 from drachma.scheduler.framework.plugin import Filtered, PreFilterResult, Scores
 from drachma.scheduler.snapshot import Snapshot, nodeinfo
 from drachma.values import nodes as matching
@@ -18,9 +18,6 @@ _NAME: Final = "NodeAffinity"
 _REJECTION: Final = verdict.Rejection(_NAME, ("node(s) didn't match Pod's node affinity/selector",))
 _CONFLICT: Final = verdict.Rejection(_NAME, ("pod affinity terms conflict",))
 
-_Labels = tuple[tuple[str, str], ...]
-_Required = tuple[_Labels, nodeselector.NodeSelector | None]
-"""What a pod requires of nodes: labels, and terms."""
 _Preferred = tuple[pod.PreferredSchedulingTerm, ...]
 
 
@@ -32,7 +29,7 @@ class NodeAffinity:
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult | verdict.Rejection:
         """Which nodes the pod requires by name; nothing is to be filtered where it requires nothing."""
         spec = cycle.pod.pod.spec
-        selector = _required_terms(cycle.pod.pod)
+        selector = nodeaffinity.required(spec)
         if selector is None:
             return plugin.ALL_NODES if spec.node_selector else plugin.SKIP
         names = _names(selector)
@@ -42,11 +39,9 @@ class NodeAffinity:
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
         """The nodes that are as required."""
-        required = _required(cycle.pod.pod)
-        classes = cycle.snapshot.nodes.properties.classes(
-            (_NAME, required), functools.partial(_matches_info, required), among=alive
-        )
-        return plugin.split(alive, classes.get(True, 0), rejection=_REJECTION)
+        required = requiredaffinity.of(cycle.pod.pod)
+        passing = requiredaffinity.matching_nodes(required, cycle.snapshot.nodes, among=alive)
+        return plugin.split(alive, passing, rejection=_REJECTION)
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
         """The weights of the preferred terms that a node matches, added up: the more the better."""
@@ -86,33 +81,6 @@ def _names(selector: nodeselector.NodeSelector) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def _required(waiting: pod.Pod) -> _Required:
-    return tuple(sorted(waiting.spec.node_selector.items())), _required_terms(waiting)
-
-
-def _required_terms(waiting: pod.Pod) -> nodeselector.NodeSelector | None:
-    return nodeaffinity.required(waiting.spec)
-
-
-@functools.lru_cache(maxsize=1024)
-def _matcher(required: _Required) -> matching.RequiredAffinity:
-    labels, selector = required
-    terms = None if selector is None else nodeaffinity.terms(selector.node_selector_terms)
-    return matching.RequiredAffinity(dict(labels), terms)
-
-
-def _matches(required: _Required, node: nodes.Node) -> bool:
-    try:
-        return _matcher(required).matches(node.metadata.labels, node.metadata.name)
-    except errors.InvalidValueError:
-        # The API server does not check these terms, and upstream takes bad ones for terms that match nothing.
-        return False
-
-
-def _matches_info(required: _Required, info: nodeinfo.NodeInfo) -> bool:
-    return _matches(required, info.node)
-
-
 _Weighted = tuple[tuple[int, matching.NodeSelectorMatcher], ...]
 
 
@@ -130,8 +98,8 @@ def _preference(weighted: _Weighted, info: nodeinfo.NodeInfo) -> int:
 
 
 def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
-    required = _required(waiting)
-    return _matches(required, new) and (old is None or not _matches(required, old))
+    required = requiredaffinity.of(waiting)
+    return requiredaffinity.matches(required, new) and (old is None or not requiredaffinity.matches(required, old))
 
 
 _HINTS: Final = (hints.Hint(hints.Resource.NODE, hints.Action.ADD | hints.Action.UPDATE_NODE_LABEL, _node_helps),)

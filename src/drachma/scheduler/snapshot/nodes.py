@@ -10,16 +10,20 @@ answers that were worked out for nodes are kept up to date.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from drachma import errors
 from drachma.accounting import ledger
 from drachma.allocator import placement
+from drachma.api import meta, pod
 from drachma.api import node as nodes
-from drachma.api import pod
 from drachma.claims import podstate
-from drachma.scheduler.snapshot import nodeclass, nodeinfo
+from drachma.scheduler.snapshot import nodeclass, nodeinfo, podaffinity
 from drachma.values import forkmap
+
+_log = logging.getLogger(__name__)
 
 DemandOf = Callable[[pod.Pod], ledger.Demand]
 """What a pod on a node takes of it."""
@@ -52,10 +56,14 @@ class Nodes:
             """The nodes that have any taint."""
             self.with_ports = 0
             """The nodes on which any host port is in use."""
+            self.with_affinity = 0
+            """The nodes with any pod that has rules about other pods."""
+            self.with_images = 0
+            """The nodes that say which images they have."""
             self.properties = nodeclass.ClassMemory[nodeinfo.NodeInfo](self.at)
-            """Answers about what nodes are: names, labels, taints, features."""
+            """Answers about what nodes are: names, labels, taints, features, images."""
             self.resources = nodeclass.ClassMemory[nodeinfo.NodeInfo](self.at)
-            """Answers about what nodes have and what is taken of it, ports included."""
+            """Answers about what nodes have, what is taken of it, ports included, and about the pods on them."""
         else:
             self._infos = parent._infos.fork()
             self.at = self._infos.__getitem__
@@ -68,6 +76,8 @@ class Nodes:
             self.cordoned = parent.cordoned
             self.tainted = parent.tainted
             self.with_ports = parent.with_ports
+            self.with_affinity = parent.with_affinity
+            self.with_images = parent.with_images
             self.properties = nodeclass.ClassMemory(self.at, parent=parent.properties)
             self.resources = nodeclass.ClassMemory(self.at, parent=parent.resources)
 
@@ -116,7 +126,10 @@ class Nodes:
         is_moved = info.place != place
         if is_moved:
             info.place = place
-        if is_moved or before.spec != node.spec or not self.everyone & info.bit:
+        has_other_images = before.status.images != node.status.images
+        if has_other_images:
+            self.with_images = self.with_images | info.bit if node.status.images else self.with_images & ~info.bit
+        if is_moved or has_other_images or before.spec != node.spec or not self.everyone & info.bit:
             self.everyone |= info.bit
             self.cordoned = self.cordoned | info.bit if node.spec.unschedulable else self.cordoned & ~info.bit
             self.tainted = self.tainted | info.bit if node.spec.taints else self.tainted & ~info.bit
@@ -134,6 +147,8 @@ class Nodes:
         self.cordoned &= ~info.bit
         self.tainted &= ~info.bit
         self.with_ports &= ~info.bit
+        self.with_affinity &= ~info.bit
+        self.with_images &= ~info.bit
         if info.ledger.bookings:
             self._homeless[name] = info.ledger
         self._vacant.append(slot)
@@ -152,6 +167,8 @@ class Nodes:
         self._slots[name] = slot
         if account.used_ports:
             self.with_ports |= info.bit
+        for booking in account.bookings.values():
+            self._note_affinity(info, booking.pod)
         self.resources.changes.append(info.bit)
         return info
 
@@ -207,6 +224,8 @@ class Nodes:
             return
         info = self._infos.mutable(slot)
         info.ledger.cancel(uid)
+        if info.affine.pop(uid, None) is not None and not info.affine:
+            self.with_affinity &= ~info.bit
         self._note(info)
 
     def node_of(self, uid: str) -> str | None:
@@ -214,7 +233,7 @@ class Nodes:
         home = self._homes.get(uid)
         return None if home is None else home.node
 
-    def pod(self, uid: str) -> pod.Pod | None:
+    def resident(self, uid: str) -> pod.Pod | None:
         """A pod that is counted on a node which exists."""
         home = self._homes.get(uid)
         slot = None if home is None else self._slots.get(home.node)
@@ -236,10 +255,23 @@ class Nodes:
         info = self._infos.mutable(slot)
         if before is not None and info.ledger.bookings[uid].demand == booking.demand:
             # Most changes of a pod are of no account.
+            metadata = info.ledger.bookings[uid].pod.metadata
             info.ledger.bookings[uid] = booking
+            if _looks_different(metadata, booking.pod.metadata):
+                self.resources.changes.append(info.bit)
             return
         info.ledger.book(booking)
+        self._note_affinity(info, booking.pod)
         self._note(info)
+
+    def _note_affinity(self, info: nodeinfo.NodeInfo, resident: pod.Pod) -> None:
+        if podaffinity.is_stated(resident):
+            try:
+                info.affine[resident.metadata.uid] = podaffinity.of(resident)
+            except errors.InvalidValueError as error:
+                _log.warning("pod %s/%s: %s", resident.metadata.namespace, resident.metadata.name, error)
+                return
+            self.with_affinity |= info.bit
 
     def _note(self, info: nodeinfo.NodeInfo) -> None:
         self.resources.changes.append(info.bit)
@@ -247,6 +279,11 @@ class Nodes:
             self.with_ports |= info.bit
         else:
             self.with_ports &= ~info.bit
+
+
+def _looks_different(old: meta.ObjectMeta, new: meta.ObjectMeta) -> bool:
+    """Whether other pods may see a pod with other eyes: by its labels, or because it is about to go."""
+    return old.labels != new.labels or (old.deletion_timestamp is None) is not (new.deletion_timestamp is None)
 
 
 def _asks_the_same(old: pod.Pod, new: pod.Pod) -> bool:

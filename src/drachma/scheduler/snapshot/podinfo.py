@@ -5,12 +5,13 @@ from __future__ import annotations
 from drachma.accounting import ledger, resourcenames
 from drachma.api import pod
 from drachma.runtime import cache
+from drachma.scheduler.snapshot import podaffinity
 
 
 class PodInfo:
     """A pod that wants a node."""
 
-    __slots__ = ("_demand", "_extended", "key", "pod", "priority", "uid")
+    __slots__ = ("_affinity", "_demand", "_extended", "key", "pod", "priority", "uid")
 
     def __init__(self, waiting: pod.Pod) -> None:
         self.pod = waiting
@@ -19,6 +20,7 @@ class PodInfo:
         self.priority = waiting.spec.priority or 0
         self._demand: ledger.Demand | None = None
         self._extended: tuple[str, ...] | None = None
+        self._affinity: podaffinity.PodAffinity | None = None if podaffinity.is_stated(waiting) else podaffinity.NONE
 
     @property
     def demand(self) -> ledger.Demand:
@@ -26,6 +28,13 @@ class PodInfo:
         if self._demand is None:
             self._demand = ledger.demand(self.pod)
         return self._demand
+
+    @property
+    def affinity(self) -> podaffinity.PodAffinity:
+        """Its rules about other pods; raises InvalidValueError for a selector that is not well-formed."""
+        if self._affinity is None:
+            self._affinity = podaffinity.of(self.pod)
+        return self._affinity
 
     @property
     def extended_resources(self) -> tuple[str, ...]:

@@ -7,16 +7,19 @@ microseconds, however large the cluster: from then on neither of the two sees wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from drachma.accounting import accountant, ledger
 from drachma.api import gates, pod
 from drachma.api import node as nodes
-from drachma.scheduler.snapshot import assignment, nominations
+from drachma.scheduler.snapshot import assignment, nominations, workloads
 from drachma.scheduler.snapshot import devices as snapshotdevices
 from drachma.scheduler.snapshot import nodes as snapshotnodes
+from drachma.values import forkmap
 
 
 class Snapshot:
-    """Nodes, pods on them, devices, claims and nominations."""
+    """Nodes, pods on them, devices, claims, nominations, and what else decisions look at."""
 
     def __init__(self, enabled: gates.Gates, *, origin: Snapshot | None = None) -> None:
         """With an ``origin`` this is a fork of it."""
@@ -28,6 +31,9 @@ class Snapshot:
             self.claims = self.devices.claims
             """The claims, with those that are being allocated."""
             self.nominations = nominations.Nominations()
+            self.namespaces = forkmap.ForkMap[str, Mapping[str, str]]()
+            """The labels of namespaces, by name."""
+            self.workloads = workloads.Workloads()
             self.accountant = accountant.Accountant(self.devices, enabled)
         else:
             self._take_over(origin)
@@ -50,6 +56,8 @@ class Snapshot:
         self.devices = origin.devices.fork(self.nodes)
         self.claims = self.devices.claims
         self.nominations = origin.nominations.fork()
+        self.namespaces = origin.namespaces.fork()
+        self.workloads = origin.workloads.fork()
         self.accountant = accountant.Accountant(self.devices, self._gates)
 
     # Nodes

@@ -59,7 +59,7 @@ def is_unshareable(
 def _is_mapped_for_users(claim: resourceclaim.ResourceClaim, nodes: snapshotnodes.Nodes) -> bool:
     """Whether some pod that uses a claim says that its devices are resources of the pod's node."""
     for consumer in claim.status.reserved_for:
-        booked = nodes.pod(consumer.uid)
+        booked = nodes.resident(consumer.uid)
         if booked is not None:
             statuses = booked.status.node_allocatable_resource_claim_statuses
             if any(entry.mapped() and entry.resource_claim_name == claim.metadata.name for entry in statuses):

@@ -1,0 +1,48 @@
+"""Required node affinity: the nodes that a pod asks for by labels or names, also by ``nodeSelector``."""
+
+from __future__ import annotations
+
+import functools
+
+from drachma import errors
+from drachma.api import node as nodes
+from drachma.api import nodeselector, pod
+from drachma.claims import nodeaffinity
+from drachma.scheduler.snapshot import nodeinfo
+from drachma.scheduler.snapshot import nodes as snapshotnodes
+from drachma.values import nodes as matching
+
+_Labels = tuple[tuple[str, str], ...]
+Required = tuple[_Labels, nodeselector.NodeSelector | None]
+"""What a pod requires of nodes: labels, and terms."""
+
+
+def of(waiting: pod.Pod) -> Required:
+    """What a pod requires of nodes."""
+    return tuple(sorted(waiting.spec.node_selector.items())), nodeaffinity.required(waiting.spec)
+
+
+def matches(required: Required, node: nodes.Node) -> bool:
+    """Whether a node is as required."""
+    try:
+        return _matcher(required).matches(node.metadata.labels, node.metadata.name)
+    except errors.InvalidValueError:
+        # The API server does not check these terms, and upstream takes bad ones for terms that match nothing.
+        return False
+
+
+def matching_nodes(required: Required, of_all: snapshotnodes.Nodes, *, among: int) -> int:
+    """Those of a set of nodes that are as required."""
+    ask = functools.partial(_matches_info, required)
+    return among & of_all.properties.classes(("required", required), ask, among=among).get(True, 0)
+
+
+def _matches_info(required: Required, info: nodeinfo.NodeInfo) -> bool:
+    return matches(required, info.node)
+
+
+@functools.lru_cache(maxsize=1024)
+def _matcher(required: Required) -> matching.RequiredAffinity:
+    labels, selector = required
+    stated = None if selector is None else nodeaffinity.terms(selector.node_selector_terms)
+    return matching.RequiredAffinity(dict(labels), stated)
