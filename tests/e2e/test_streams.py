@@ -6,6 +6,7 @@ import pathlib
 import re
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -229,3 +230,29 @@ def test_probes_say_when_a_container_is_ready_and_when_it_is_not(kubectl: Kubect
     pathlib.Path(f"{sign}-dead").touch()
     message = "Container c failed liveness probe, will be restarted"
     _eventually(kubectl, "get", "events", "--field-selector=reason=Killing", want=message)
+
+
+def test_what_pods_and_nodes_use(kubectl: Kubectl, environment: dict[str, str], namespace: str) -> None:
+    _run(kubectl, "busy", "while :; do :; done", terminationGracePeriodSeconds=1)
+    _eventually(kubectl, "top", "pods", want=r"busy +[1-9][0-9]*m")
+    assert {line.split()[0] for line in kubectl("top", "nodes", "--no-headers").splitlines()} == {"node-0", "node-1"}
+    assert "busy" not in kubectl("top", "pods", "-l", "app=other")
+    assert "c " in kubectl("top", "pod", "busy", "--containers")
+    shown = _drachma(environment, "top", "pods", "-n", namespace).splitlines()
+    assert [line.split()[:2] for line in shown] == [["NAMESPACE", "NAME"], [namespace, "busy"]]
+
+
+def test_drachmas_own_logs(kubectl: Kubectl, environment: dict[str, str], namespace: str) -> None:
+    _run(kubectl, "count", "for n in 1 2 3; do echo $n; sleep 0.2; done", restartPolicy="Never")
+    assert _drachma(environment, "logs", "count", "-n", namespace, "-f") == "1\n2\n3\n"
+    assert _drachma(environment, "logs", "count", "-n", namespace, "--tail", "1") == "3\n"
+
+
+def _drachma(environment: dict[str, str], *arguments: str) -> str:
+    command = [sys.executable, "-c", "from drachma.cli import main; main()", *arguments]
+    paths = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    outcome = subprocess.run(
+        command, capture_output=True, text=True, env={**environment, **paths}, timeout=120, check=False
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    return outcome.stdout

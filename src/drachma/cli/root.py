@@ -25,10 +25,12 @@ COMMANDS: Final[dict[str, str]] = {
     "driver": "Tools for drivers.",
     "dump": "Write all that decisions depend on into a folder, so that they can be repeated elsewhere.",
     "explain": "Say why pods and claims get nothing, and what would help.",
+    "logs": "Show what a container of a pod writes.",
     "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
     "plan": "Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.",
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
+    "top": "Show what nodes and pods use.",
     "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",
     "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",
 }

@@ -8,6 +8,8 @@ from drachma.api import gates
 from drachma.cli import options
 from drachma.node import hardware
 from drachma.process import accessfiles, auditfiles, embedded, hosting, logs, nodeagents
+from drachma.server.kinds.metrics import nodemetrics
+from drachma.server.wire import app as asgi
 from drachma.server.wire import serving
 
 
@@ -62,6 +64,7 @@ def up(
         event_ttl=options.seconds(event_ttl, name="--event-ttl"),
         disabled_plugins=options.plugins(disable_admission_plugins),
         audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
+        additions=asgi.Additions(kinds=nodemetrics.KINDS),
         announce=typer.echo,
     )
     hosting.run(

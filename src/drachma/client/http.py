@@ -33,6 +33,9 @@ ObjectT = TypeVar("ObjectT", bound=meta.Object)
 WATCH_SECONDS: Final = (300, 600)
 """Between which times a watch is ended by the server unless told; spread, so that not all come back at once."""
 
+_LOG_SECONDS: Final = 4 * 3600.0
+"""How long a container may be silent to whom follows its log, as with a kubelet."""
+
 _GRACE_SECONDS: Final = 30
 """How long after its end a silent watch is taken for dead."""
 
@@ -140,6 +143,14 @@ class HttpClient:
         path = _object_path(resource, version, namespace, name=name)
         data = await self._transport.send(transport.Request(method="GET", path=path, is_idempotent=True))
         return wire.document(data, resource)
+
+    async def read_log(self, namespace: str, name: str, *, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+        """The log of a pod's container as it comes; the query is PodLogOptions'."""
+        path = _object_path(target.of(pod.Pod), "v1", namespace, name=name, subresource="log")
+        request = transport.Request(method="GET", path=path, query=query, accept="*/*", is_idempotent=True)
+        async with self._transport.stream(request, idle_seconds=_LOG_SECONDS) as body:
+            async for piece in body.iter_any():
+                yield piece
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return await self._discovery.resources()

@@ -50,6 +50,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """For how many seconds events are kept that nobody writes any more."""
     disabled_plugins: tuple[str, ...] = ()
     audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
+    additions: asgi.Additions | None = None
+    """What is served beside what every API server has."""
     announce: Callable[[str], object] = lambda _: None
     """Tells people where it serves, once it does."""
 
@@ -105,6 +107,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 disabled_plugins=options.disabled_plugins,
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
                 audit=auditfiles.load(options.audit, utc=utc),
+                additions=options.additions,
                 nodes=nodeproxy.NodeProxy(nodeproxy.unverified(certificates.kubelet_client(files, now=utc()))),
             )
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:

@@ -6,11 +6,14 @@ import datetime as dt
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from drachma.api import meta
 from drachma.node.containerstate import Running
 from drachma.node.podworker import PodWorker
 from drachma.node.runtimes.protocol import Usage
 
 _NANOS: Final = 10**9
+_SHORTEST_LOOK: Final = 1.0
+"""Seconds between two looks at a container that tell how much it uses."""
 
 
 class _Figure(NamedTuple):
@@ -24,18 +27,47 @@ class _Figure(NamedTuple):
     usage: Usage
 
 
-def summary(node: str, workers: Iterable[PodWorker], *, now: dt.datetime) -> dict[str, Any]:
+class Rates:
+    """How much of the processor containers use, from what they had used when they were last looked at."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str, dt.datetime], tuple[dt.datetime, float, float]] = {}
+
+    def of(self, figures: Iterable[_Figure], *, now: dt.datetime) -> dict[tuple[str, str], float]:
+        """The processors that each container uses, by uid and name; those of a first look are since it began."""
+        rates: dict[tuple[str, str], float] = {}
+        seen: dict[tuple[str, str, dt.datetime], tuple[dt.datetime, float, float]] = {}
+        for each in figures:
+            key = each.uid, each.container, each.since
+            then, used, rate = self._seen.get(key, (each.since, 0.0, 0.0))
+            seconds = (now - then).total_seconds()
+            if seconds >= _SHORTEST_LOOK:
+                then, used, rate = now, each.usage.cpu_seconds, (each.usage.cpu_seconds - used) / seconds
+            seen[key] = then, used, rate
+            rates[each.uid, each.container] = max(rate, 0.0)
+        self._seen = seen
+        return rates
+
+
+def summary(node: str, workers: Iterable[PodWorker], rates: Rates, *, now: dt.datetime) -> dict[str, Any]:
     """The figures of a node and its pods."""
     figures = list(_figures(workers))
+    used = rates.of(figures, now=now)
     pods: dict[str, dict[str, Any]] = {}
     for each in figures:
         reference = {"name": each.pod, "namespace": each.namespace, "uid": each.uid}
         pods.setdefault(each.uid, {"podRef": reference, "containers": []})["containers"].append(
-            {"name": each.container, "startTime": _time(each.since), **_usage(each.usage, now)}
+            {
+                "name": each.container,
+                "startTime": meta.time_text(each.since),
+                **_usage(each.usage, used[each.uid, each.container], now=now),
+            }
         )
     for uid, content in pods.items():
-        content.update(_usage(_sum(each for each in figures if each.uid == uid), now))
-    return {"node": {"nodeName": node, **_usage(_sum(figures), now)}, "pods": list(pods.values())}
+        own = [each for each in figures if each.uid == uid]
+        content.update(_usage(_sum(own), sum(used[uid, each.container] for each in own), now=now))
+    whole = _usage(_sum(figures), sum(used.values()), now=now)
+    return {"node": {"nodeName": node, **whole}, "pods": list(pods.values())}
 
 
 def resource_metrics(workers: Iterable[PodWorker], *, now: dt.datetime) -> str:
@@ -101,12 +133,13 @@ def _sum(figures: Iterable[_Figure]) -> Usage:
     return Usage(sum(each.cpu_seconds for each in usages), sum(each.memory_bytes for each in usages))
 
 
-def _usage(usage: Usage, now: dt.datetime) -> dict[str, Any]:
+def _usage(usage: Usage, rate: float, *, now: dt.datetime) -> dict[str, Any]:
+    moment = meta.time_text(now)
     return {
-        "cpu": {"time": _time(now), "usageCoreNanoSeconds": int(usage.cpu_seconds * _NANOS)},
-        "memory": {"time": _time(now), "workingSetBytes": usage.memory_bytes},
+        "cpu": {
+            "time": moment,
+            "usageNanoCores": int(rate * _NANOS),
+            "usageCoreNanoSeconds": int(usage.cpu_seconds * _NANOS),
+        },
+        "memory": {"time": moment, "workingSetBytes": usage.memory_bytes},
     }
-
-
-def _time(moment: dt.datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,6 +5,7 @@ Simulated nodes have addresses of the loopback network of their own; whoever ask
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import logging
 import socket
@@ -65,6 +66,7 @@ class Endpoint:
         self._context = context
         self._clock = time
         self._access = access.Access(time)
+        self._rates: dict[str, figures.Rates] = collections.defaultdict(figures.Rates)
 
     async def run(self) -> None:
         """Serves until cancelled."""
@@ -145,7 +147,7 @@ class Endpoint:
 
     async def _summary(self, request: web.Request) -> web.StreamResponse:
         node = self._node(request)
-        content = figures.summary(node.name, node.workers(), now=self._clock.utc())
+        content = figures.summary(node.name, node.workers(), self._rates[node.name], now=self._clock.utc())
         return web.Response(body=msgspec.json.encode(content), content_type="application/json")
 
     async def _resource_metrics(self, request: web.Request) -> web.StreamResponse:

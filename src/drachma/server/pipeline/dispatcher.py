@@ -21,6 +21,7 @@ from drachma.server.pipeline import (
     deletion,
     eviction,
     group,
+    measurement,
     nodelocation,
     patches,
     reading,
@@ -83,6 +84,9 @@ BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
 """What else is done through subresources that have a kind of their own."""
 
 _READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
+
+MEASURED: Final[Mapping[str, Operation]] = {verbs.GET: measurement.get, verbs.LIST: measurement.list_}
+"""What is done with kinds that nodes are asked about."""
 
 QUESTIONS: Final[Mapping[str, Operation]] = {
     "authentication.k8s.io/selfsubjectreviews": selfsubjectreview.answer,
@@ -248,6 +252,8 @@ def _operation(call: Call) -> Operation:
     resource, subresource = call.target.resource, call.target.subresource
     if resource.traits.is_question:
         return QUESTIONS[resource.key]
+    if resource.traits.is_measured:
+        return MEASURED[call.verb]
     if subresource is not None and (subresource.kind or subresource.connects):
         return BELOW[subresource.name][call.verb]
     return OBJECT[call.verb]

@@ -34,7 +34,7 @@ async def log(services: Services, call: Call) -> Answer:
         return Answer(200, Text(""))
     metadata = pod["metadata"]
     path = f"/containerLogs/{metadata['namespace']}/{metadata['name']}/{container}"
-    return Answer(200, _at(services, _node_of(pod), path, query=wanted.query))
+    return Answer(200, place(services, _node_of(pod), path, query=wanted.query))
 
 
 async def execute(services: Services, call: Call) -> Answer:
@@ -55,14 +55,14 @@ async def forward_ports(services: Services, call: Call) -> Answer:
     ports = [port for text in call.query.get("ports", ()) for port in text.split(",")]
     query = [("port", ",".join(ports))] if ports else []
     path = f"/portForward/{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-    return Answer(200, _at(services, _assigned(pod), path, query=query, is_upgrade=True))
+    return Answer(200, place(services, _assigned(pod), path, query=query, is_upgrade=True))
 
 
 async def proxy(services: Services, call: Call) -> Answer:
     """Whatever a node serves under a path; ``https:NAME:PORT`` is a port of it other than the agent's."""
     scheme, name, port = _parts(call.target.name)
     query = [(key, value) for key, values in call.query.items() for value in values]
-    found = _at(services, name, f"/{call.target.path}", query=query)
+    found = place(services, name, f"/{call.target.path}", query=query)
     if port and port != found.port:
         found = msgspec.structs.replace(found, port=port, is_secure=scheme == "https", is_foreign=True)
     return Answer(200, found)
@@ -74,7 +74,7 @@ def _stream(services: Services, call: Call, path: str, *, query: Sequence[tuple[
     container = _container(pod, (call.query.get("container") or ("",))[0])
     metadata = pod["metadata"]
     where = f"/{path}/{metadata['namespace']}/{metadata['name']}/{container}"
-    return Answer(200, _at(services, _assigned(pod), where, query=query, is_upgrade=True))
+    return Answer(200, place(services, _assigned(pod), where, query=query, is_upgrade=True))
 
 
 def _require_create(services: Services, call: Call) -> None:
@@ -117,7 +117,7 @@ def _assigned(pod: Mapping[str, Any]) -> str:
     return _node_of(pod)
 
 
-def _at(
+def place(
     services: Services,
     node: str,
     path: str,
@@ -125,7 +125,11 @@ def _at(
     query: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     is_upgrade: bool = False,
 ) -> Elsewhere:
-    """A path of a node's agent."""
+    """A path of a node's agent.
+
+    Raises:
+        status.StatusError: there is no such node, or nobody knows where it is.
+    """
     stored = services.store.get(record.Key("nodes", "", node))
     if stored is None:
         raise status.failure(404, "NotFound", f'nodes "{node}" not found', details={"name": node, "kind": "nodes"})

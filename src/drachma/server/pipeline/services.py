@@ -1,8 +1,9 @@
 """What the operations work with: objects to read, a committer to write, and the phases in between."""
 
 import random
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -15,7 +16,7 @@ from drachma.server.admission import hooks, webhookreview
 from drachma.server.calls.call import Call, Target
 from drachma.server.kinds.apiextensions import conversion
 from drachma.server.pipeline import commit, phases
-from drachma.server.pipeline.answer import Answer, Unstored
+from drachma.server.pipeline.answer import Answer, Elsewhere, Unstored
 from drachma.server.pipeline.intent import Outcome
 from drachma.server.reads import listing, watching
 from drachma.server.reads.reader import Reader
@@ -23,6 +24,14 @@ from drachma.server.surface.strategy import Write
 from drachma.store import protocol, record
 from drachma.validation import metadata
 from drachma.values import quotation
+
+AskNodes: TypeAlias = Callable[[Mapping[str, Elsewhere]], Awaitable[Mapping[str, Mapping[str, Any]]]]
+"""Asks nodes, by their names, for the documents at some places; those that do not answer are missing."""
+
+
+async def ask_nobody(places: Mapping[str, Elsewhere]) -> Mapping[str, Mapping[str, Any]]:
+    """Where nodes cannot be reached."""
+    return {}
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +45,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     watches: watching.Watches
     clock: Callable[[], datetime]
     chance: random.Random
+    ask_nodes: AskNodes = ask_nobody
 
     @property
     def authoriser(self) -> Authoriser:
@@ -72,6 +82,7 @@ def standard(
     disabled_plugins: Collection[str] = phases.PLUGINS,
     audit: tuple[phases.Auditor, ...] = (),
     functions: Sequence[hooks.Hook] = (),
+    ask_nodes: AskNodes = ask_nobody,
 ) -> Services:
     """The services of drachma's API server on a store, by default without plugins that need controllers."""
     steps = phases.standard(
@@ -92,6 +103,7 @@ def standard(
         watches=watching.Watches(),
         clock=clock,
         chance=chance,
+        ask_nodes=ask_nodes,
     )
 
 

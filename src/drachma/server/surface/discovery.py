@@ -106,7 +106,11 @@ def _resource(each: resources.Resource) -> Document:
         "verbs": list(each.verbs),
     }
     entry |= _names(each)
-    return entry if each.traits.is_question else {**entry, "storageVersionHash": _storage_hash(each)}
+    return (
+        entry
+        if each.traits.is_question or each.traits.is_measured
+        else {**entry, "storageVersionHash": _storage_hash(each)}
+    )
 
 
 def _subresources(each: resources.Resource) -> Iterable[Document]:

@@ -80,9 +80,10 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
     a time to end by. ``has_dependents``: the garbage collector looks after what the object owns, and, where it
     ``orphans_dependents``, leaves it alone unless a delete says otherwise. ``is_question``: a create is answered and
-    nothing is stored. ``finalizer`` is one that every object gets when it is deleted, for whoever has to clean up after
-    it. ``is_custom``: users have defined it, and upstream serves it by other code: items of lists say of which
-    kind they are, and a path below it that leads nowhere is one that nobody knows.
+    nothing is stored. ``is_measured``: nodes are asked for what a read answers, and nothing is stored. ``finalizer`` is
+    one that every object gets when it is deleted, for whoever has to clean up after it. ``is_custom``: users have
+    defined it, and upstream serves it by other code: items of lists say of which kind they are, and a path below it
+    that leads nowhere is one that nobody knows.
     """
 
     returns_deleted: bool = False
@@ -93,6 +94,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     finalizer: str = ""
     is_custom: bool = False
     is_question: bool = False
+    is_measured: bool = False
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):

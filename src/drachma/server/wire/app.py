@@ -106,6 +106,7 @@ class Application:
             disabled_plugins=disabled_plugins,
             audit=audit,
             functions=added.functions,
+            ask_nodes=self._nodes.ask,
         )
         self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
         self.definitions: Final = definitions.Definitions(self.dispatcher)

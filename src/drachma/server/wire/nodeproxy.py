@@ -10,10 +10,11 @@ import contextlib
 import os
 import pathlib
 import ssl
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
 
 import httptools
+import msgspec
 
 from drachma.server import status
 from drachma.server.pipeline.answer import Elsewhere
@@ -25,6 +26,11 @@ _HEAD_BYTES: Final = 64 * 1024
 _CHUNK: Final = 64 * 1024
 _REFUSAL_BYTES: Final = 50_000
 """How much of what a node says about a refusal is passed on, as upstream."""
+
+_ASKED_TOGETHER: Final = 32
+_ANSWER_SECONDS: Final = 5.0
+_DOCUMENT_BYTES: Final = 32 * 1024 * 1024
+"""How many nodes are asked at once for documents, how long each has, and how much it may say."""
 
 _SWITCHING: Final = 101
 _HOP_BY_HOP: Final = frozenset(
@@ -74,6 +80,30 @@ class NodeProxy:
                 raise await _refusal(code, answer, reader)
             await _send(code, answer, reader, send)
             return code
+
+    async def ask(self, places: Mapping[str, Elsewhere]) -> Mapping[str, Mapping[str, Any]]:
+        """The documents at some places, each under the name of its place; those that cannot be had are missing."""
+        together = asyncio.Semaphore(_ASKED_TOGETHER)
+
+        async def ask_one(where: Elsewhere) -> Any:
+            async with together, asyncio.timeout(_ANSWER_SECONDS):
+                return msgspec.json.decode(await self._fetch(where))
+
+        answers = await asyncio.gather(*map(ask_one, places.values()), return_exceptions=True)
+        return {name: answer for name, answer in zip(places, answers, strict=True) if isinstance(answer, dict)}
+
+    async def _fetch(self, where: Elsewhere) -> bytes:
+        async with self._connected(where) as (reader, writer):
+            host = f"host: {where.host}:{where.port}"
+            writer.write(f"GET {where.path} HTTP/1.1\r\n{host}\r\nconnection: close\r\n\r\n".encode())
+            await writer.drain()
+            head = await reader.readuntil(b"\r\n\r\n")
+            data = bytearray()
+            async for chunk in _Answer(head).chunks(reader):
+                data += chunk
+                if len(data) > _DOCUMENT_BYTES:
+                    raise ValueError(f"an answer of more than {_DOCUMENT_BYTES} bytes")
+            return bytes(data)
 
     @contextlib.asynccontextmanager
     async def _connected(self, where: Elsewhere) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:

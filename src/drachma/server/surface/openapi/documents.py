@@ -96,6 +96,9 @@ def _add(resource: resources.Resource, version: str, definitions: schemas.Defini
     definitions.add_kind(schema, group=resource.group, version=version, kind=resource.kind)
     if resource.traits.is_question:
         return paths.Paths(resource, version, definitions=definitions).question(schema)
+    if resource.traits.is_measured:
+        # What is read here is described with its types alone.
+        return {}
     listing = definitions.add_list(schema, group=resource.group, version=version, kind=resource.list_kind)
     for below in resource.subresources:
         if below.schema is not None:

@@ -1,0 +1,1 @@
+"""``metrics.k8s.io``: what nodes and pods use."""
