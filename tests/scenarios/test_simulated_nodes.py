@@ -114,16 +114,18 @@ async def test_a_container_that_fails_is_restarted_after_pauses_that_grow() -> N
     async with _cluster() as cluster:
         crash = {"simulation.drachma.dev/run-seconds": "1", "simulation.drachma.dev/exit-code": "3"}
         await cluster.client.create_document(pod.Pod, _pod("crash", annotations=crash))
-        await cluster.advance(2)
+        await cluster.advance(3)
         (container,) = (await _status(cluster, "crash"))["containerStatuses"]
+        assert container["restartCount"] == 1, "the first time it is started again at once"
         assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert container["state"]["waiting"]["message"].startswith(
+            "back-off 10s restarting failed container=c pod=crash_default("
+        )
         assert container["lastState"]["terminated"]["exitCode"] == 3
-        await cluster.advance(10)
-        (container,) = (await _status(cluster, "crash"))["containerStatuses"]
-        assert container["restartCount"] == 1
         assert (await _status(cluster, "crash"))["phase"] == "Running"
-        await cluster.advance(15)
+        await cluster.advance(12)
         (container,) = (await _status(cluster, "crash"))["containerStatuses"]
+        assert container["restartCount"] == 2
         assert container["state"]["waiting"]["message"].startswith("back-off 20s")
 
 

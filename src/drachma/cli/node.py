@@ -3,6 +3,7 @@
 import functools
 import pathlib
 import socket
+import urllib.parse
 from typing import Annotated
 
 import typer
@@ -12,7 +13,9 @@ from drachma.cli import options
 from drachma.client import http
 from drachma.node import localmachine
 from drachma.node.directories import Directories
+from drachma.node.endpoint import addresses
 from drachma.process import logs, nodeagents, standalone
+from drachma.server.wire import serving
 
 
 def node(
@@ -31,6 +34,13 @@ def node(
     boot_id_file: Annotated[
         pathlib.Path, typer.Option(help="The file that says which boot of the machine this is.")
     ] = localmachine.BOOT_ID,
+    runtime: options.ContainerRuntime = nodeagents.Runtime.SIMULATED,
+    listen: Annotated[
+        str, typer.Option(help="host:port where the API server finds logs and commands; port 0 takes any.")
+    ] = "0.0.0.0:0",
+    client_ca_file: Annotated[
+        pathlib.Path | None, typer.Option(help="Authorities of clients' certificates; the kubeconfig's by default.")
+    ] = None,
     feature_gates: options.FeatureGates = "",
     metrics_port: options.MetricsPort = 0,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")] = False,
@@ -38,17 +48,29 @@ def node(
     """Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.
 
     The kubeconfig's user is to be system:node:NAME of the group system:nodes, by certificate or token. Drivers are real
-    ones, on unix sockets, as a kubelet has them.
+    ones, on unix sockets, as a kubelet has them. Containers are simulated, unless --runtime says otherwise.
     """
     logs.to_stderr("drachma.node", verbose=verbose)
     own = name or socket.gethostname().lower()
     directories = Directories.below(root.absolute(), registry=registry_dir, plugins=plugins_dir)
     directories.make()
     machine = localmachine.describe(own, root=directories.root, boot_id_file=boot_id_file)
+    access = http.find_access(kubeconfig, context=context)
+    host, port = serving.Address.parse(listen)
+    towards = urllib.parse.urlsplit(access.server).hostname or ""
+    authority = client_ca_file.read_bytes() if client_ca_file is not None else access.certificate_authority or b""
     standalone.run(
-        functools.partial(nodeagents.machine, described=machine, directories=directories),
+        functools.partial(
+            nodeagents.machine,
+            described=machine,
+            directories=directories,
+            places=addresses.of_machine(own, host, port, towards=towards),
+            served=nodeagents.Served(
+                client_authority=authority, apiserver=access.server, root=directories.root, runtime=runtime
+            ),
+        ),
         standalone.Options(
-            access=http.find_access(kubeconfig, context=context),
+            access=access,
             manager="kubelet",
             gates=gates.Gates.parse(feature_gates),
             metrics_port=metrics_port,

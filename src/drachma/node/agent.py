@@ -310,6 +310,15 @@ class Agent:
         }
 
     @property
+    def addresses(self) -> Mapping[str, Any]:
+        if self._address is None:
+            return {}
+        host = self._address.host
+        found: dict[str, Any] = {"hostIP": host, "hostIPs": [{"ip": host}]}
+        # Containers that really run have the network of their machine.
+        return {**found, "podIP": host, "podIPs": [{"ip": host}]} if self.runtime.has_files else found
+
+    @property
     def client(self) -> Client:
         return self._client
 

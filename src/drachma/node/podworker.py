@@ -48,6 +48,9 @@ class Node(Protocol):
     def clock(self) -> clock.Clock: ...
     @property
     def runtime(self) -> protocol.Runtime: ...
+    @property
+    def addresses(self) -> Mapping[str, Any]:
+        """Where the node and its pods are reached, as a pod's status says it."""
 
     def judge(self, of: pod.Pod) -> Verdict:
         """Whether there is room for a pod."""
@@ -230,18 +233,24 @@ class PodWorker:
     async def _keep(self, container: pod.Container, *, policy: str) -> None:
         """Runs a container, and again as the policy says."""
         pause = 0.0
+        is_first = True
         while True:
             ended = await self._run_once(container)
             if ended is not None and (policy == "Never" or (policy == "OnFailure" and ended.exit.code == 0)):
                 return
-            if ended is not None and (ended.until - ended.since).total_seconds() >= _CALM_SECONDS:
-                pause = 0.0
-            pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
             before = self._records[container.name]
-            if ended is not None:
-                self._put(container, Record(_crash_loop(container, pause), ended, before.restarts))
-                message = f"Back-off restarting failed container {container.name}"
+            if ended is not None and (is_first or (ended.until - ended.since).total_seconds() >= _CALM_SECONDS):
+                # As the kubelet: only who fails again, or soon, has to wait.
+                pause = 0.0
+            else:
+                pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+            is_first = is_first and ended is None
+            if ended is not None and pause:
+                self._put(container, Record(self._crash_loop(container, pause), ended, before.restarts))
+                message = f"Back-off restarting failed container {container.name} in pod {self._full_name()}"
                 self._node.record(self._pod, reason="BackOff", message=message, is_warning=True)
+            elif ended is not None:
+                self._put(container, Record(ended, ended, before.restarts))
             await self._node.clock.sleep(pause)
             if ended is not None:
                 self._put(
@@ -326,6 +335,17 @@ class PodWorker:
         self._records[name] = Record(ended, before.last, before.restarts)
         self._is_dirty.set()
 
+    def _crash_loop(self, container: pod.Container, pause: float) -> Waiting:
+        minutes, seconds = divmod(round(pause), 60)
+        shown = f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
+        about = f"container={container.name} pod={self._full_name()}"
+        return Waiting("CrashLoopBackOff", f"back-off {shown} restarting failed {about}")
+
+    def _full_name(self) -> str:
+        """The pod as the kubelet names it to people."""
+        metadata = self._pod.metadata
+        return f"{metadata.name}_{metadata.namespace}({metadata.uid})"
+
     def _grace_seconds(self) -> float:
         metadata, spec = self._pod.metadata, self._pod.spec
         if metadata.deletion_grace_period_seconds is not None:
@@ -358,6 +378,7 @@ class PodWorker:
             is_ready_to_start=self._is_prepared,
             devices=self._node.health(self._pod),
         )
+        content.update(self._node.addresses)
         if self._pod.status.start_time is None:
             content["startTime"] = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
         await self._until_done(lambda: self._node.write_status(self._pod, content), reason="FailedStatus")
@@ -391,8 +412,3 @@ class PodWorker:
 def _all(of: pod.Pod) -> Iterator[pod.Container]:
     yield from of.spec.init_containers
     yield from of.spec.containers
-
-
-def _crash_loop(container: pod.Container, pause: float) -> Waiting:
-    message = f"back-off {pause:g}s restarting failed container={container.name}"
-    return Waiting("CrashLoopBackOff", message)

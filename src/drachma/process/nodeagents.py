@@ -68,16 +68,25 @@ def simulated_machines(
     return lambda: controller.run_all(surroundings, [_endpoint(surroundings, built, places, served), built])
 
 
-def machine(surroundings: Surroundings, described: hardware.Machine, directories: Directories) -> Run:
+def machine(
+    surroundings: Surroundings,
+    described: hardware.Machine,
+    directories: Directories,
+    places: addresses.Addresses,
+    served: Served,
+) -> Run:
     """The agent of one machine, which sees no pods but its own."""
+    machines = hardware.Hardware((described,), ())
     built = agent.Agents(
         surroundings,
-        hardware.Hardware((described,), ()),
-        simulated.SimulatedRuntime(surroundings.clock),
+        machines,
+        _runtime(surroundings, machines, served),
         selection=Selection(fields=f"spec.nodeName={described.name}"),
         directories=lambda _: directories,
+        addresses=places,
+        files=agent.PodFiles(served.root / "pods", _environment(served.apiserver)),
     )
-    return lambda: controller.run_all(surroundings, [built])
+    return lambda: controller.run_all(surroundings, [_endpoint(surroundings, built, places, served), built])
 
 
 def _runtime(surroundings: Surroundings, machines: hardware.Hardware, served: Served | None) -> protocol.Runtime:

@@ -7,8 +7,12 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from drachma import errors
+
 _FIRST: Final = int(ipaddress.IPv4Address("127.1.0.1"))
 _BACKLOG: Final = 128
+_ALL: Final = "0.0.0.0"
+_LOCALHOST: Final = "127.0.0.1"
 
 
 class NodeAddress(NamedTuple):
@@ -21,9 +25,10 @@ class NodeAddress(NamedTuple):
 class Addresses:
     """An open socket, and who is meant at which address of it."""
 
-    def __init__(self, opened: socket.socket, hosts: Mapping[str, str]) -> None:
-        """``hosts`` are the addresses of nodes by their names."""
+    def __init__(self, opened: socket.socket, hosts: Mapping[str, str], *, otherwise: str | None = None) -> None:
+        """``hosts`` are the addresses of nodes by their names; at any other address it is ``otherwise``, if anybody."""
         self.socket: Final = opened
+        self._otherwise = otherwise
         self._hosts = hosts
         self._names = {host: name for name, host in hosts.items()}
 
@@ -31,10 +36,37 @@ class Addresses:
         return NodeAddress(self._hosts[node], int(self.socket.getsockname()[1]))
 
     def node_at(self, address: str) -> str | None:
-        return self._names.get(address)
+        return self._names.get(address, self._otherwise)
+
+
+def of_machine(name: str, host: str, port: int, *, towards: str) -> Addresses:
+    """The addresses of this machine: it listens at a host and port, 0 for any that is free.
+
+    What the node says of itself is that host, or, where that is all addresses, the one by which the machine reaches
+    ``towards``.
+
+    Raises:
+        errors.InvalidValueError: nothing can listen there.
+    """
+    try:
+        opened = socket.create_server((host, port), backlog=_BACKLOG)
+    except OSError as error:
+        raise errors.InvalidValueError(f"address {host}:{port}: cannot listen: {error.strerror}") from error
+    own = _own_address(towards) if host == _ALL else host
+    return Addresses(opened, {name: own}, otherwise=name)
+
+
+def _own_address(towards: str) -> str:
+    """The address of this machine that others see who are where a host is; nothing is sent to find out."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((towards, 9))
+        except OSError:
+            return _LOCALHOST
+        return str(probe.getsockname()[0])
 
 
 def of_simulated(names: Sequence[str]) -> Addresses:
     """Addresses of the loopback network, which nobody from outside reaches."""
-    opened = socket.create_server(("0.0.0.0", 0), backlog=_BACKLOG)
+    opened = socket.create_server((_ALL, 0), backlog=_BACKLOG)
     return Addresses(opened, {name: str(ipaddress.IPv4Address(_FIRST + number)) for number, name in enumerate(names)})

@@ -6,6 +6,8 @@ annotation                           meaning                                   w
 simulation.drachma.dev/run-seconds   how long a container runs before it ends  ever, if the pod always restarts it, or 1
 simulation.drachma.dev/exit-code     with which code                           0
 simulation.drachma.dev/stop-seconds  how long it takes to stop when asked to   0
+simulation.drachma.dev/cpu           how much of the processor it uses         what it requests
+simulation.drachma.dev/memory        how much memory it uses                   what it requests
 ===================================  ========================================  =====================================
 
 With ``.NAME`` behind it an annotation is about the container of that name. What such a container writes to its log is
@@ -19,15 +21,18 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from drachma import errors
 from drachma.node.logs.entry import STDOUT, Entry
 from drachma.node.logs.log import MemoryLog
 from drachma.node.runtimes.protocol import Command, Connection, Exit, Session, StartError, StreamError, Usage, Work
 from drachma.runtime import clock
+from drachma.values import quantity
 
 _PREFIX: Final = "simulation.drachma.dev/"
 _SHORT_SECONDS: Final = 1.0
 _TERMINATED: Final = 143
 _KILLED: Final = 137
+_NOTHING: Final = quantity.Quantity.from_int(0)
 
 
 class SimulatedRuntime:
@@ -135,17 +140,22 @@ def _greeting(work: Work) -> list[str]:
 
 
 def _usage(work: Work) -> Usage:
-    """What a container asks for is what it uses."""
-    requests = work.container.resources.requests
-    return Usage(
-        requests["cpu"].as_approximate_float() if "cpu" in requests else 0.0,
-        requests["memory"].as_int64() if "memory" in requests else 0,
-    )
+    return Usage(_amount(work, "cpu").as_approximate_float(), _amount(work, "memory").as_int64())
+
+
+def _amount(work: Work, resource: str) -> quantity.Quantity:
+    text = _annotation(work, resource)
+    if text is None:
+        return work.container.resources.requests.get(resource) or _NOTHING
+    try:
+        return quantity.Quantity.parse(text)
+    except errors.InvalidValueError as error:
+        raise StartError("CreateContainerConfigError", f"annotation {_PREFIX}{resource}: {error}") from error
 
 
 def _number(work: Work, what: str, default: float) -> float:
     name = f"{_PREFIX}{what}"
-    text = work.annotations.get(f"{name}.{work.container.name}", work.annotations.get(name))
+    text = _annotation(work, what)
     if text is None:
         return default
     try:
@@ -155,3 +165,9 @@ def _number(work: Work, what: str, default: float) -> float:
     if not 0 <= number < math.inf:
         raise StartError("CreateContainerConfigError", f"annotation {name}: {text!r}: must be a number, not below zero")
     return number
+
+
+def _annotation(work: Work, what: str) -> str | None:
+    """What the pod says about a container, or about all of them."""
+    name = f"{_PREFIX}{what}"
+    return work.annotations.get(f"{name}.{work.container.name}", work.annotations.get(name))

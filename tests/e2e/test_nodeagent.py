@@ -1,0 +1,67 @@
+"""kubectl with the agent of a node that is a process of its own, and whose containers are processes."""
+
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from drachma.api import manifest
+from tests.e2e.conftest import Kubectl
+from tests.scenarios import processes
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: box}
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 1
+  containers: [{name: c, image: none, command: [sh, -c, "echo began; exec sleep 600"]}]
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
+    """A control plane that knows a node by its token."""
+    folder = tmp_path_factory.mktemp("agent")
+    (folder / "tokens.csv").write_text('sesame,system:node:n1,u1,"system:nodes"\n')
+    options = ("--token-auth-file", str(folder / "tokens.csv"))
+    with processes.running(folder / "data", command_name="up", options=options) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(server.kubeconfig), "TZ": "UTC"}
+
+
+@pytest.fixture(scope="module")
+def agent(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("node")
+    (document,) = manifest.read(pathlib.Path(server.kubeconfig).read_bytes())
+    content = document.content
+    content["users"][0]["user"] = {"token": "sesame"}
+    (folder / "kubeconfig").write_text(manifest.write_yaml([content]))
+    options = ["--name", "n1", "--kubeconfig", str(folder / "kubeconfig"), "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-c", "from drachma.cli import main; main()", "node", "--root", str(folder / "root")]
+    started = subprocess.Popen([*command, *options, "--runtime", "process"], env=dict(os.environ))
+    try:
+        yield
+    finally:
+        started.terminate()
+        started.wait(timeout=60)
+
+
+@pytest.mark.usefixtures("agent")
+def test_what_runs_on_a_node_of_its_own(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=POD)
+    kubectl("wait", "pod/box", "--for=condition=Ready", "--timeout=90s")
+    assert kubectl("get", "pod", "box", "-o", "jsonpath={.spec.nodeName} {.status.podIP}") == "n1 127.0.0.1"
+    assert kubectl("logs", "box") == "began\n"
+    assert kubectl("exec", "box", "--", "echo", "hello") == "hello\n"
+    assert kubectl("get", "--raw", "/api/v1/nodes/n1/proxy/healthz") == "ok"
+    kubectl("delete", "pod", "box", "--timeout=60s")
