@@ -14,6 +14,7 @@ from drachma.client import http
 from drachma.node import localmachine
 from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses
+from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.process import logs, nodeagents, standalone
 from drachma.server.wire import serving
 
@@ -34,7 +35,7 @@ def node(
     boot_id_file: Annotated[
         pathlib.Path, typer.Option(help="The file that says which boot of the machine this is.")
     ] = localmachine.BOOT_ID,
-    runtime: options.ContainerRuntime = nodeagents.Runtime.SIMULATED,
+    runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
     listen: Annotated[
         str, typer.Option(help="host:port where the API server finds logs and commands; port 0 takes any.")
     ] = "0.0.0.0:0",

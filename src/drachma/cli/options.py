@@ -8,7 +8,7 @@ import typer
 
 from drachma import errors
 from drachma.cel.runtime import instants
-from drachma.process import nodeagents
+from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.server.pipeline import phases
 
 FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
@@ -84,7 +84,7 @@ PluginDirectory: TypeAlias = Annotated[
     pathlib.Path | None, typer.Option(help="Where drivers register, a folder a machine; without it they are simulated.")
 ]
 ContainerRuntime: TypeAlias = Annotated[
-    nodeagents.Runtime, typer.Option("--runtime", help="What runs the containers of these machines.")
+    RuntimeName, typer.Option("--runtime", help="What runs the containers of these machines.")
 ]
 DisableAdmissionPlugins: TypeAlias = Annotated[
     str, typer.Option(help="Plugins of admission to leave out, comma between: ServiceAccount, TaintNodesByCondition.")

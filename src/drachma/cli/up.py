@@ -7,7 +7,8 @@ import typer
 from drachma.api import gates
 from drachma.cli import options
 from drachma.node import hardware
-from drachma.process import accessfiles, auditfiles, embedded, hosting, logs, nodeagents
+from drachma.node.runtimes.runtimename import RuntimeName
+from drachma.process import accessfiles, auditfiles, embedded, hosting, logs
 from drachma.server.kinds.metrics import nodemetrics
 from drachma.server.wire import app as asgi
 from drachma.server.wire import serving
@@ -34,7 +35,7 @@ def up(
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
     plugin_dir: options.PluginDirectory = None,
-    runtime: options.ContainerRuntime = nodeagents.Runtime.SIMULATED,
+    runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
 ) -> None:
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 

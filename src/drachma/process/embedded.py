@@ -19,6 +19,7 @@ import prometheus_client
 from drachma.api import gates as features
 from drachma.client import Client, local
 from drachma.node import hardware
+from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.process import accountcredentials, apiserver, components, hosting, mergedmetrics, nodeagents
 from drachma.runtime import Credentials, Surroundings, clock
 from drachma.server import inprocess
@@ -53,7 +54,7 @@ async def beside(
     gates: features.Gates = features.ALL,
     simulated: hardware.Hardware | None = None,
     plugin_directory: pathlib.Path | None = None,
-    runtime: nodeagents.Runtime = nodeagents.Runtime.SIMULATED,
+    runtime: RuntimeName = RuntimeName.SIMULATED,
 ) -> None:
     """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it."""
     dispatcher = host.application.dispatcher

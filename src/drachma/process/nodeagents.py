@@ -5,7 +5,6 @@ Here is chosen what runs their containers, and where API servers find them.
 
 from __future__ import annotations
 
-import enum
 import pathlib
 import urllib.parse
 
@@ -16,17 +15,10 @@ from drachma.node import agent, hardware, simulatedcdi
 from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses, certificate, server
 from drachma.node.runtimes import podman, process, protocol, simulated
+from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.nodewire.cdi import registry
 from drachma.process.components import Run
 from drachma.runtime import Surroundings, controller
-
-
-class Runtime(enum.StrEnum):
-    """What runs containers."""
-
-    SIMULATED = "simulated"
-    PROCESS = "process"
-    PODMAN = "podman"
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +28,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     apiserver: str
     """The URL at which pods reach the API server."""
     root: pathlib.Path
-    runtime: Runtime = Runtime.SIMULATED
+    runtime: RuntimeName = RuntimeName.SIMULATED
 
 
 def simulated_machines(
@@ -90,11 +82,11 @@ def machine(
 
 
 def _runtime(surroundings: Surroundings, machines: hardware.Hardware, served: Served | None) -> protocol.Runtime:
-    if served is None or served.runtime is Runtime.SIMULATED:
+    if served is None or served.runtime is RuntimeName.SIMULATED:
         return simulated.SimulatedRuntime(surroundings.clock)
     folder = served.root / "cdi"
     simulatedcdi.write(machines.machines, folder)
-    kind = process.ProcessRuntime if served.runtime is Runtime.PROCESS else podman.PodmanRuntime
+    kind = process.ProcessRuntime if served.runtime is RuntimeName.PROCESS else podman.PodmanRuntime
     return kind(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, folder))
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from drachma.server.access import authentication
 from drachma.server.calls import podlogoptions
+from drachma.server.calls.call import Call, Target
+from drachma.server.pipeline.answer import Elsewhere
 from tests.unit.server import client, people
 from tests.unit.server.client import PODS, Client
 
@@ -135,3 +138,21 @@ async def test_a_node_that_cannot_be_reached(server: Client) -> None:
     answer = await server.call("GET", f"/api/v1/nodes/http:n1:{port}/proxy/")
     assert answer.code == 500
     assert answer.body["message"] == f"error dialing backend: dial tcp 127.0.0.1:{port}: connect: connection refused"
+
+
+async def test_nodes_have_names_of_their_own_for_streams(server: Client) -> None:
+    await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
+    await _pod(server, node="n1")
+    surface = server.app.dispatcher.surface
+    found = surface.route("POST", f"{PODS}/p/exec")
+    assert found is not None
+    call = Call(
+        user=authentication.ADMIN,
+        verb="create",
+        surface=surface,
+        target=Target(found.resource, "v1", "default", "p", found.subresource),
+        query={"command": ["ls", "-l"], "stdin": ["true"], "stdout": ["1"], "tty": ["false"]},
+    )
+    where = (await server.app.dispatcher.dispatch(call)).content
+    assert isinstance(where, Elsewhere)
+    assert (where.path, where.query) == ("/exec/default/p/c", "input=1&output=1&command=ls&command=-l")

@@ -257,10 +257,10 @@ def _streams(request: web.Request) -> commands.Streams:
         return request.query.get(name, "0").lower() not in ("", "0", "false")
 
     return commands.Streams(
-        has_input=has("stdin"),
-        has_output=has("stdout"),
+        has_input=has("input"),
+        has_output=has("output"),
         # A terminal has one stream for both.
-        has_errors=has("stderr") and not has("tty"),
+        has_errors=has("error") and not has("tty"),
         has_terminal=has("tty"),
     )
 

@@ -22,7 +22,8 @@ _ADDRESS_TYPES: Final = ("InternalIP", "ExternalIP", "InternalDNS", "Hostname", 
 """Which address of a node is taken first; kubeadm's order, since names of nodes need not resolve."""
 
 _PORT: Final = 10250
-_STREAMS: Final = ("stdin", "stdout", "stderr", "tty")
+_STREAMS: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+"""The streams that a client asks for, and what nodes call them."""
 
 
 async def log(services: Services, call: Call) -> Answer:
@@ -85,7 +86,7 @@ def _require_create(services: Services, call: Call) -> None:
 
 
 def _streams(call: Call) -> list[tuple[str, str]]:
-    return [(name, "1") for name in _STREAMS if options.boolean(call.query, name)]
+    return [(named, "1") for name, named in _STREAMS.items() if options.boolean(call.query, name)]
 
 
 def _container(pod: Mapping[str, Any], name: str) -> str:
