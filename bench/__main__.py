@@ -10,6 +10,7 @@ BENCHMARKS = (
     "allocator",
     "scheduler",
     "queueing",
+    "simulate",
     "store",
     "server",
     "policies",

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import enum
 import heapq
-import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -25,9 +24,12 @@ from drachma.simulate import nodegroup, simulation
 _MOST_DECISIONS: Final = 20_000
 """How many pods may be placed in looking for something cheaper."""
 
+_FEWEST_TRIALS: Final = 50
+"""With fewer trials than that, looking is not worth it."""
+
 _FEW_PODS: Final = 200
 _TURNS_OF_FEW: Final = 6
-_TURNS_OF_MANY: Final = 2
+_TURNS_OF_MANY: Final = 1
 """How often a trial is repeated at most: in large clusters chance matters less, and turns take longer."""
 
 Counts: TypeAlias = tuple[int, ...]
@@ -87,7 +89,8 @@ class Planner:
             for group, have in zip(self._groups, members, strict=True)
         )
         self._fits: Final[dict[tuple[int, Hashable], str]] = {}
-        self._made: Final[dict[tuple[int, int], str]] = {}
+        self._taken: Final = frozenset(each.name for each in self._base.snapshot.nodes)
+        self._names: Final[list[list[str]]] = [[] for _ in self._groups]
         self._left = _MOST_DECISIONS
 
     def plan(self) -> Plan:
@@ -150,9 +153,15 @@ class Planner:
         if not pods:
             return self._try(self._floor, pods)
         estimates = {self._estimate(pods, preference) for preference in self._preferences()}
-        trials = [self._try(counts, pods) for counts in sorted(estimates)]
-        best = min(trials, key=lambda trial: (-len(trial.schedule.placements), *self._cost(trial.counts)))
-        best = self._without_excess(best, pods)
+        best: _Trial | None = None
+        for counts in sorted(estimates, key=self._cost):
+            trial = self._try(counts, pods)
+            if best is None or len(trial.promised) > len(best.promised):
+                best = trial
+            if not trial.schedule.waiting:
+                break
+        assert best is not None, "there is at least one way to choose"
+        best = self._without_excess(self._completed(best, pods), pods)
         return self._cheapest(best, pods)
 
     def _preferences(self) -> Iterator[Callable[[list[int]], list[int]]]:
@@ -183,6 +192,18 @@ class Planner:
                 trial.remove_node(name, self._slices_of(number, name))
         return tuple(counts)
 
+    def _completed(self, best: _Trial, pods: list[pod.Pod]) -> _Trial:
+        """With more nodes for pods that still wait, as long as these help."""
+        while best.schedule.waiting:
+            counts = list(best.counts)
+            for number in {self._groups_for(each.pod)[0] for each in best.schedule.waiting}:
+                counts[number] = min(counts[number] + 1, self._room[number])
+            richer = self._try(tuple(counts), pods)
+            if len(richer.promised) <= len(best.promised):
+                break
+            best = richer
+        return best
+
     def _without_excess(self, best: _Trial, pods: list[pod.Pod]) -> _Trial:
         """The same promise with as few nodes of every group as it takes, the dearest groups first."""
         promised = best.promised
@@ -197,6 +218,8 @@ class Planner:
 
     def _cheapest(self, best: _Trial, pods: list[pod.Pod]) -> _Trial:
         """The cheapest way to keep the promise, as far as trials are worth it; else what is known."""
+        if len(pods) * _FEWEST_TRIALS > _MOST_DECISIONS:
+            return best
         promised, limit = best.promised, self._cost(best.counts)
         frontier = [(self._cost(self._floor), self._floor)]
         seen = {self._floor}
@@ -242,13 +265,10 @@ class Planner:
         return name
 
     def _name(self, number: int, index: int) -> str:
-        if (number, index) not in self._made:
-            taken = itertools.chain(
-                (each.name for each in self._base.snapshot.nodes),
-                (made for (group, _), made in self._made.items() if group == number),
-            )
-            self._made[number, index] = self._groups[number].new_names(1, taken)[0]
-        return self._made[number, index]
+        made = self._names[number]
+        if index >= len(made):
+            made += self._groups[number].new_names(index + 1 - len(made), self._taken.union(made))
+        return made[index]
 
     def _slices_of(self, number: int, name: str) -> list[str]:
         return [str(each.metadata.name) for each in self._groups[number].make(name)[1:]]

@@ -7,7 +7,8 @@ between nodes is made different for every node: its name, its hostname label, th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Container, Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -66,17 +67,10 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
         """A node of the group under this name, and its slices."""
         return (self._node(name), *(self._slice(each, name) for each in self.slices))
 
-    def new_names(self, count: int, taken: Iterable[str]) -> list[str]:
-        """Names for more nodes; they say what they are for, and nobody has them."""
-        used = frozenset(taken)
-        made: list[str] = []
-        number = 1
-        while len(made) < count:
-            name = f"{self.name}-new-{number}"
-            if name not in used:
-                made.append(name)
-            number += 1
-        return made
+    def new_names(self, count: int, taken: Container[str]) -> list[str]:
+        """Names for more nodes that nobody has."""
+        free = (name for number in itertools.count(1) if (name := f"{self.name}-new-{number}") not in taken)
+        return list(itertools.islice(free, count))
 
     def _node(self, name: str) -> nodes.Node:
         labels = {**self.node.metadata.labels, **self.labels, HOSTNAME: name, LABEL: self.name}

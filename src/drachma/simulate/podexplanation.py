@@ -183,7 +183,7 @@ def _groups(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     helpful: list[str] = []
     useless: dict[str, str] = {}
-    taken = [each.name for each in cluster.snapshot.nodes]
+    taken = frozenset(each.name for each in cluster.snapshot.nodes)
     for group in groups:
         trial = cluster.fork()
         trial.add(group.make(group.new_names(1, taken)[0]))
