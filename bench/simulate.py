@@ -1,7 +1,7 @@
 """What if, on a large cluster: a plan for all pods that wait, a fork, an explanation.
 
-``python -m bench simulate`` runs it alone: 5,000 nodes with ten GPUs each, all in use, and 2,000 pods of four sorts that
-wait for one or two of them or for processors alone, with three node groups to choose from. Times are the process's own,
+``python -m bench simulate`` runs it alone: 5,000 nodes with ten GPUs each, all in use, and 2,000 pods of four sorts
+that wait for one or two of them or for processors alone, with three node groups to choose from. Times are CPU times,
 after the cluster has been read; memory is all that the process ever had.
 """
 
@@ -32,17 +32,22 @@ def _slice(node: str, count: int) -> meta.Object:
 def _objects() -> Iterator[meta.Object]:
     yield testing.device_class(DRIVER, f'device.driver == "{DRIVER}"').build()
     for count in (1, 2):
-        yield testing.claim_template(f"gpus-{count}").request(
-            "r", device_class=DRIVER, count=count, mode="ExactCount"
-        ).build()
+        yield (
+            testing.claim_template(f"gpus-{count}")
+            .request("r", device_class=DRIVER, count=count, mode="ExactCount")
+            .build()
+        )
     for number in range(NODES):
         name = f"node-{number}"
         yield _node(name)
         yield _slice(name, DEVICES)
         results = [("r", DRIVER, name, f"gpu-{device}") for device in range(DEVICES)]
-        yield testing.claim(f"held-{number}").request(
-            "r", device_class=DRIVER, count=DEVICES, mode="ExactCount"
-        ).allocated(*results).build()
+        yield (
+            testing.claim(f"held-{number}")
+            .request("r", device_class=DRIVER, count=DEVICES, mode="ExactCount")
+            .allocated(*results)
+            .build()
+        )
         yield testing.pod(f"busy-{number}").on_node(name).container("c", requests={"cpu": "63"}).build()
     for number in range(PODS):
         sort = number % 4

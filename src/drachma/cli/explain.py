@@ -16,9 +16,7 @@ from drachma.scheduler import Settings
 from drachma.simulate import NodeGroup, Simulation, podexplanation
 from drachma.simulate.podexplanation import PodExplanation
 
-app = typer.Typer(
-    pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True, help="Say why, and what would help."
-)
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True)
 
 _MOST_NAMES: Final = 8
 

@@ -18,6 +18,7 @@ from drachma import errors
 COMMANDS: Final[dict[str, str]] = {
     "allocate": "Find devices for claims as kube-scheduler would, from manifests or from a dump of a cluster.",
     "apiserver": "Serve the Kubernetes API.",
+    "autoscaler": "Grow and shrink node groups as pods need.",
     "bench": "Measure drachma on this machine.",
     "cel": "Check selector expressions and try them on devices.",
     "controllers": "Run controllers: claims from templates, garbage collection, namespaces, nodes, taints, jobs.",

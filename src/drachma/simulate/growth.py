@@ -53,6 +53,8 @@ class Plan(NamedTuple):
     """What keeps the others waiting."""
     price: float = 0.0
     """Of all new nodes together."""
+    nodes: Mapping[str, tuple[str, ...]] = {}
+    """The names of the new nodes, by group."""
 
 
 class _Trial(NamedTuple):
@@ -107,11 +109,17 @@ class Planner:
         for each in best.schedule.waiting:
             pending[simulation.title(each.pod)] = self._short(each, best.counts)
         placements = (*at_once.placements, *best.schedule.placements)
+        nodes = {
+            group.name: tuple(self._name(number, index) for index in range(best.counts[number]))
+            for number, group in enumerate(self._groups)
+            if best.counts[number]
+        }
         return Plan(
-            {group.name: count for group, count in zip(self._groups, best.counts, strict=True) if count},
+            {name: len(new) for name, new in nodes.items()},
             {simulation.title(each.pod): each.node for each in placements},
             pending,
             self._price(best.counts),
+            nodes,
         )
 
     # Which groups would do

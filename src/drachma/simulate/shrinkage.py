@@ -7,7 +7,7 @@ without a controller keeps its node: nobody would make it again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from drachma.api import pod, resourceclaim
@@ -40,15 +40,24 @@ class Shrinkage(NamedTuple):
     kept: tuple[Kept, ...]
 
 
-def shrink(cluster: simulation.Simulation, *, groups: Sequence[nodegroup.NodeGroup] = ()) -> Shrinkage:
+def shrink(
+    cluster: simulation.Simulation,
+    *,
+    groups: Sequence[nodegroup.NodeGroup] = (),
+    among: Container[str] | None = None,
+) -> Shrinkage:
     """The nodes that could go, and the others. Groups keep their minimum; the cluster stays as it is.
 
-    Pending pods that fit get their nodes first: nothing is taken from them.
+    Pending pods that fit get their nodes first: nothing is taken from them. Only nodes ``among`` these are tried.
     """
     current = cluster.fork()
     current.schedule()
     spare = {group.name: sum(group.has(each.node) for each in current.snapshot.nodes) - group.min for group in groups}
-    infos = [(nodeusage.of(current.snapshot, info), info.name) for info in current.snapshot.nodes]
+    infos = [
+        (nodeusage.of(current.snapshot, info), info.name)
+        for info in current.snapshot.nodes
+        if among is None or info.name in among
+    ]
     removals: list[Removal] = []
     kept: list[Kept] = []
     for usage, name in sorted(infos, key=lambda entry: (entry[0].share, entry[1])):
@@ -72,7 +81,7 @@ def shrink(cluster: simulation.Simulation, *, groups: Sequence[nodegroup.NodeGro
 
 def _remove(trial: simulation.Simulation, info: nodeinfo.NodeInfo) -> dict[str, str] | str:
     """Where the pods of a node go once it is gone, or what keeps it."""
-    moving = [booking.pod for booking in info.ledger.bookings.values() if not _belongs_to_node(booking.pod)]
+    moving = [booking.pod for booking in info.ledger.bookings.values() if not belongs_to_node(booking.pod)]
     for each in moving:
         if ownership.controller_of(each) is None:
             return f"pod {simulation.title(each)} has no controller that would make it again"
@@ -92,7 +101,8 @@ def _remove(trial: simulation.Simulation, info: nodeinfo.NodeInfo) -> dict[str, 
     return {simulation.title(each.pod): each.node for each in schedule.placements}
 
 
-def _belongs_to_node(of: pod.Pod) -> bool:
+def belongs_to_node(of: pod.Pod) -> bool:
+    """Whether a pod goes with its node."""
     controller = ownership.controller_of(of)
     return _MIRROR in of.metadata.annotations or (controller is not None and controller.kind in {"DaemonSet", "Node"})
 

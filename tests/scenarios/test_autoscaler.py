@@ -1,0 +1,201 @@
+"""The autoscaler beside a real scheduler: nodes come for pods that wait, and go when nobody needs them."""
+
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from drachma import testing
+from drachma.api import configmap, meta, pod
+from drachma.api import node as nodes
+from drachma.simulate import NodeGroup
+from drachma.simulate.autoscaler import Autoscaler, Provider, ProviderError, Settings
+from drachma.simulate.autoscaler.commandprovider import CommandProvider
+from drachma.simulate.autoscaler.simulatedprovider import SimulatedProvider
+from tests.scenarios import schedulers
+
+DRIVER = "gpu.example.com"
+
+
+def group(name: str = "gpu", *, gpus: int = 2, most: int = 5, least: int = 0) -> NodeGroup:
+    names = [f"gpu-{number}" for number in range(gpus)]
+    slices = testing.resource_slice("t-gpus", driver=DRIVER, pool="t").on_node("t").devices(*names).build()
+    return NodeGroup(name=name, node=testing.node("t").build(), slices=(slices,), max=most, min=least)
+
+
+def gpu_pod(name: str) -> pod.Pod:
+    return testing.pod(name).claim("gpu", template="gpu").container("c", claims=("gpu",)).build()
+
+
+class Refusing:
+    """A provider that has nothing to give until told otherwise."""
+
+    keeps_names = True
+
+    def __init__(self, inner: Provider) -> None:
+        self.inner = inner
+        self.is_open = False
+        self.asked: list[tuple[str, int]] = []
+
+    async def grow(self, group: NodeGroup, names: Sequence[str]) -> None:
+        self.asked.append((group.name, len(names)))
+        if not self.is_open:
+            raise ProviderError("sold out")
+        await self.inner.grow(group, names)
+
+    async def remove(self, group: NodeGroup, node: str) -> None:
+        await self.inner.remove(group, node)
+
+
+class Losing(SimulatedProvider):
+    """A provider whose nodes never come."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__(client)
+        self.asked: list[int] = []
+
+    async def grow(self, group: NodeGroup, names: Sequence[str]) -> None:
+        self.asked.append(len(names))
+
+
+class World:
+    def __init__(self, running: schedulers.SchedulerWorld, provider: Any) -> None:
+        self.running = running
+        self.provider = provider
+
+    async def nodes(self) -> list[str]:
+        listed = await self.running.client.list(nodes.Node)
+        return sorted(str(each.metadata.name) for each in listed.items)
+
+    async def rounds(self, count: int = 1, *, seconds: float = 10.0) -> None:
+        for _ in range(count):
+            await self.running.advance(seconds)
+            await self.running.settle()
+
+
+@contextlib.asynccontextmanager
+async def world(
+    groups: list[NodeGroup], *, provider: Any = SimulatedProvider, chosen: Settings | None = None
+) -> AsyncIterator[World]:
+    async with schedulers.cluster() as running:
+        common = testing.device_class(DRIVER, f'device.driver == "{DRIVER}"')
+        template = testing.claim_template("gpu").request("r", device_class=DRIVER, count=1)
+        await running.create(common, template)
+        made = provider(running.client)
+        await running.world.start(lambda around: Autoscaler(around, groups, made, chosen=chosen))
+        yield World(running, made)
+
+
+async def test_from_zero_and_back() -> None:
+    async with world([group()]) as made:
+        await made.running.create(gpu_pod("a"), gpu_pod("b"), gpu_pod("c"))
+        await made.rounds(2)
+        assert await made.nodes() == ["gpu-new-1", "gpu-new-2"]
+        placed = [await made.running.node_of(name) for name in "abc"]
+        assert sorted(set(placed)) == ["gpu-new-1", "gpu-new-2"]
+        for name in "abc":
+            await made.running.client.delete(pod.Pod, name, namespace="default", grace_period_seconds=0)
+        await made.running.settle()
+        await made.rounds(140)
+        assert await made.nodes() == []
+
+
+async def test_nothing_is_asked_for_twice() -> None:
+    async with world([group()], provider=Losing) as made:
+        await made.running.create(gpu_pod("a"))
+        await made.rounds(5)
+        assert made.provider.asked == [1]
+
+
+async def test_a_node_that_does_not_come_is_asked_for_again_after_a_pause() -> None:
+    async with world([group()], provider=Losing) as made:
+        await made.running.create(gpu_pod("a"))
+        await made.rounds(1)
+        await made.rounds(1, seconds=900)
+        await made.rounds(1, seconds=299)
+        assert made.provider.asked == [1]
+        await made.rounds(2)
+        assert made.provider.asked == [1, 1]
+
+
+async def test_a_group_that_fails_is_left_alone_and_another_one_grows() -> None:
+    def refusing(client: Any) -> Refusing:
+        return Refusing(SimulatedProvider(client))
+
+    async with world([group("first"), group("second")], provider=refusing) as made:
+        await made.running.create(gpu_pod("a"))
+        await made.rounds(1)
+        assert made.provider.asked == [("first", 1)]
+        made.provider.is_open = True
+        await made.rounds(2)
+        assert made.provider.asked == [("first", 1), ("second", 1)]
+        assert await made.running.node_of("a") == "second-new-1"
+
+
+async def test_what_no_group_helps_is_said_once() -> None:
+    async with world([group(most=0)]) as made:
+        await made.running.create(gpu_pod("a"))
+        await made.rounds(3)
+        said = await made.running.events("NotTriggerScaleUp")
+        assert len(said) == 1
+        assert "Node group gpu cannot grow." in said[0]
+
+
+async def test_a_node_whose_pods_fit_elsewhere_is_emptied_and_given_back() -> None:
+    async with world([group(gpus=1)], chosen=Settings(unneeded=60, cooldown=0)) as made:
+        mover = testing.pod("m").container("c", requests={"cpu": "1"}).build()
+        await made.running.create(gpu_pod("a"))
+        await made.rounds(2)
+        stays = testing.node("stays").build()
+        owner = await made.running.client.create(
+            configmap.ConfigMap(metadata=meta.ObjectMeta(name="owner", namespace="default"))
+        )
+        await made.running.create(stays, owned(mover, owner))
+        assert await made.running.node_of("a") == "gpu-new-1"
+        await made.running.client.delete(pod.Pod, "a", namespace="default", grace_period_seconds=0)
+        await made.rounds(12)
+        assert await made.nodes() == ["stays"]
+
+
+async def test_minimum_is_kept() -> None:
+    async with world([group(least=2)], chosen=Settings(unneeded=0, cooldown=0)) as made:
+        await made.rounds(5)
+        assert await made.nodes() == ["gpu-new-1", "gpu-new-2"]
+
+
+def owned(made: pod.Pod, owner: meta.Object) -> pod.Pod:
+    name, uid = owner.metadata.name, owner.metadata.uid
+    reference = meta.OwnerReference(api_version="v1", kind="ConfigMap", name=name, uid=uid, controller=True)
+    return structs.replace(made, metadata=structs.replace(made.metadata, owner_references=(reference,)))
+
+
+SCRIPT = "import sys; open(sys.argv[1], 'a').write(' '.join(sys.argv[2:]) + chr(10))"
+
+
+async def test_a_command_brings_nodes(tmp_path: Any) -> None:
+    calls = tmp_path / "calls"
+    provider = CommandProvider([sys.executable, "-c", SCRIPT, str(calls)])
+    await provider.grow(group(), ["x", "y"])
+    await provider.remove(group(), "node-1")
+    assert calls.read_text(encoding="utf-8") == "grow gpu 2\nremove gpu node-1\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        pytest.param(["/nonexistent/tool"], "No such file or directory", id="no-command"),
+        pytest.param([sys.executable, "-c", "raise SystemExit('sold out')"], "ended with 1: sold out", id="failure"),
+    ],
+)
+async def test_a_command_that_fails_is_said(command: list[str], problem: str) -> None:
+    with pytest.raises(ProviderError, match=problem):
+        await CommandProvider(command).grow(group(), ["x"])
+
+
+async def test_a_command_that_hangs_is_ended() -> None:
+    hanging = CommandProvider([sys.executable, "-c", "import time; time.sleep(600)"], seconds=0.2)
+    with pytest.raises(ProviderError, match=r"has not ended after 0\.2 seconds"):
+        await hanging.grow(group(), ["x"])
