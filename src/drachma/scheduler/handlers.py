@@ -9,6 +9,7 @@ from drachma.api import (
     devicetaintrule,
     namespace,
     pod,
+    poddisruptionbudget,
     replicaset,
     resourceclaim,
     resourceslice,
@@ -49,6 +50,13 @@ class Handlers:
             )
         )
         self._register_workloads(shared)
+        shared.of(poddisruptionbudget.PodDisruptionBudget).add_handler(
+            informer.Handler(
+                added=self._snapshot.budgets.put,
+                updated=lambda _, new: self._snapshot.budgets.put(new),
+                deleted=self._snapshot.budgets.remove,
+            )
+        )
         shared.of(nodes.Node).add_handler(
             informer.Handler(added=self._node_added, updated=self._node_updated, deleted=self._node_deleted)
         )

@@ -12,6 +12,8 @@ class Eviction(NamedTuple):
 
     node: str
     victims: tuple[pod.Pod, ...]
+    violations: int = 0
+    """How many of them go beyond what a disruption budget allows."""
 
 
 class Deallocation(NamedTuple):

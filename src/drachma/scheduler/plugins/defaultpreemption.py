@@ -1,8 +1,8 @@
 """DefaultPreemption: which less important pods to evict so that a pod fits, and from which node.
 
 It only decides, in forks of the snapshot; evicting is up to the scheduler. Devices are not freed by evicting pods here,
-as upstream: what a claim holds, it holds until it is deallocated. Differs from upstream: disruption budgets are not
-looked at.
+as upstream: what a claim holds, it holds until it is deallocated. Disruption budgets are kept where that is possible,
+and overdrawn where it is not.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class DefaultPreemption:
         potential = list(nodeclass.slots(unfit.resolvable))
         rejections: list[tuple[verdict.Rejection, int]] = []
         candidates: list[remedy.Eviction] = []
+        is_harmless = False
         start = self._chance.randrange(len(potential)) if potential else 0
         enough = min(max(len(potential) * _CANDIDATES_PERCENT // 100, _LEAST_CANDIDATES), len(potential))
         trial = cycle.on(cycle.snapshot.fork()) if potential else cycle
@@ -54,7 +55,8 @@ class DefaultPreemption:
                 rejections.append((outcome, 1 << slot))
                 continue
             candidates.append(outcome)
-            if len(candidates) >= enough:
+            is_harmless = is_harmless or not outcome.violations
+            if is_harmless and len(candidates) >= enough:
                 break
         if not candidates:
             absent = unfit.node_count - len(rejections)
@@ -97,24 +99,32 @@ def _dry_run(
     passing, rejections = filters.filter_with_nominated_pods(trial, node.bit)
     if not passing:
         return rejections[0][0]
-    # As many as possible may stay, the most important first.
-    victims: list[pod.Pod] = []
-    for booking in sorted(lesser, key=_importance):
+    lesser.sort(key=_importance)
+    beyond = fork.budgets.violating(booking.pod for booking in lesser)
+    # As many as possible may stay: first those that budgets are about, and of both kinds the most important first.
+    victims: list[ledger.Booking] = []
+    for booking in sorted(lesser, key=lambda each: each.pod.metadata.uid not in beyond):
         fork.bind(assignment.Assignment(booking.pod, node.name, booking.demand))
         if not filters.filter_with_nominated_pods(trial, node.bit)[0]:
             fork.remove_pod(booking.pod.metadata.uid)
-            victims.append(booking.pod)
+            victims.append(booking)
     if not victims:
         raise verdict.AbortError(f'expected at least one victim pod on node "{node.name}"')
-    return remedy.Eviction(node.name, tuple(victims))
+    victims.sort(key=_importance)
+    pods = tuple(booking.pod for booking in victims)
+    return remedy.Eviction(node.name, pods, sum(victim.metadata.uid in beyond for victim in pods))
 
 
-def _rank(candidate: remedy.Eviction) -> tuple[int, int, int, float]:
-    """Candidates in order, best first: by the highest priority that has to go, their sum, their number, their age."""
+def _rank(candidate: remedy.Eviction) -> tuple[int, int, int, int, float]:
+    """Candidates in order, best first: by the budgets that are overdrawn, then as upstream by who has to go.
+
+    That is by the highest priority, the sum of priorities, their number, and the age of the most important.
+    """
     priorities = [_priority(victim) for victim in candidate.victims]
     highest = max(priorities)
     earliest = min(_started(victim) for victim in candidate.victims if _priority(victim) == highest)
     return (
+        candidate.violations,
         priorities[0],
         sum(priority + _PRIORITY_OFFSET for priority in priorities),
         len(priorities),

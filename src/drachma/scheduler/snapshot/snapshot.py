@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from drachma.accounting import accountant, ledger
 from drachma.api import gates, pod
 from drachma.api import node as nodes
-from drachma.scheduler.snapshot import assignment, nominations, workloads
+from drachma.scheduler.snapshot import assignment, disruptionbudgets, nominations, workloads
 from drachma.scheduler.snapshot import devices as snapshotdevices
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import forkmap
@@ -34,6 +34,7 @@ class Snapshot:
             self.namespaces = forkmap.ForkMap[str, Mapping[str, str]]()
             """The labels of namespaces, by name."""
             self.workloads = workloads.Workloads()
+            self.budgets = disruptionbudgets.DisruptionBudgets()
             self.accountant = accountant.Accountant(self.devices, enabled)
         else:
             self._take_over(origin)
@@ -58,6 +59,7 @@ class Snapshot:
         self.nominations = origin.nominations.fork()
         self.namespaces = origin.namespaces.fork()
         self.workloads = origin.workloads.fork()
+        self.budgets = origin.budgets.fork()
         self.accountant = accountant.Accountant(self.devices, self._gates)
 
     # Nodes
