@@ -1,10 +1,10 @@
-"""PersistentVolumeClaim: what quotas count of it. A partial view."""
+"""PersistentVolumeClaim: what quotas count of it, and what decides about its volume. A partial view."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, Struct
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
 from drachma.values import quantity
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
@@ -21,7 +21,11 @@ class VolumeResourceRequirements(Struct, frozen=True, kw_only=True):
 class PersistentVolumeClaimSpec(Struct, frozen=True, kw_only=True):
     """What storage is wanted."""
 
+    access_modes: tuple[str, ...] = ABSENT_TUPLE
+    selector: meta.LabelSelector | None = None
     resources: VolumeResourceRequirements = VolumeResourceRequirements()
+    volume_name: str = ABSENT_TEXT
+    volume_mode: str | None = None
     storage_class_name: str | None = None
     volume_attributes_class_name: str | None = None
 
@@ -35,6 +39,7 @@ class ModifyVolumeStatus(Struct, frozen=True, kw_only=True):
 class PersistentVolumeClaimStatus(Struct, frozen=True, kw_only=True):
     """What storage there is."""
 
+    phase: str = ABSENT_TEXT
     allocated_resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
     current_volume_attributes_class_name: str | None = None
     modify_volume_status: ModifyVolumeStatus | None = None

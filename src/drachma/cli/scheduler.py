@@ -28,6 +28,9 @@ def scheduler(
     ] = False,
     filter_timeout: Annotated[float, typer.Option(help="Seconds that allocating on one node may take.")] = 10.0,
     binding_timeout: Annotated[float, typer.Option(help="Seconds that devices may take to become ready.")] = 600.0,
+    volume_controllers: Annotated[
+        bool, typer.Option(help="Somebody binds volumes to claims; without, no pod waits for that.")
+    ] = True,
     metrics_port: options.MetricsPort = 0,
     show_profile: Annotated[
         bool, typer.Option("--show-profile", help="Print the plugins in their order, and do nothing else.")
@@ -41,6 +44,7 @@ def scheduler(
         gates=gates.Gates.parse(feature_gates),
         filter_seconds=filter_timeout,
         binding_seconds=binding_timeout,
+        has_volume_controllers=volume_controllers,
         has_peers=peers,
     )
     if show_profile:

@@ -54,8 +54,12 @@ def _by_surroundings(
 
 
 def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> Run:
-    """A scheduler, for the pods that name none unless settings say otherwise."""
-    return Scheduler(surroundings.acting_as(SCHEDULER), chosen=settings).run
+    """A scheduler, for the pods that name none unless settings say otherwise.
+
+    Without settings it is one of drachma's own control plane, in which nobody provides volumes.
+    """
+    chosen = settings or Settings(gates=surroundings.gates, has_volume_controllers=False)
+    return Scheduler(surroundings.acting_as(SCHEDULER), chosen=chosen).run
 
 
 def queueing(surroundings: Surroundings, configured: ActiveConfiguration) -> Run:

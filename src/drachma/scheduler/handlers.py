@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from drachma.api import (
     deviceclass,
     devicetaintrule,
+    meta,
     namespace,
+    persistentvolume,
+    persistentvolumeclaim,
     pod,
     poddisruptionbudget,
     replicaset,
@@ -15,6 +19,7 @@ from drachma.api import (
     resourceslice,
     service,
     statefulset,
+    storageclass,
 )
 from drachma.api import node as nodes
 from drachma.claims import podstate
@@ -23,6 +28,8 @@ from drachma.scheduler import changes, peers, queue, settings
 from drachma.scheduler.framework.hints import Action, Change, Resource
 from drachma.scheduler.plugins.dynamicresources import queueinghints
 from drachma.scheduler.snapshot import Snapshot, podinfo
+
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
 class Handlers:
@@ -50,6 +57,7 @@ class Handlers:
             )
         )
         self._register_workloads(shared)
+        self._register_volumes(shared)
         shared.of(poddisruptionbudget.PodDisruptionBudget).add_handler(
             informer.Handler(
                 added=self._snapshot.budgets.put,
@@ -104,6 +112,45 @@ class Handlers:
                 deleted=workloads.remove_owner,
             )
         )
+
+    def _register_volumes(self, shared: informers.Informers) -> None:
+        volumes = self._snapshot.volumes
+        self._register_storage(
+            shared.of(storageclass.StorageClass),
+            Resource.STORAGE_CLASS,
+            put=volumes.put_class,
+            drop=volumes.remove_class,
+        )
+        self._register_storage(
+            shared.of(persistentvolume.PersistentVolume),
+            Resource.PERSISTENT_VOLUME,
+            put=volumes.put_volume,
+            drop=volumes.remove_volume,
+        )
+        self._register_storage(
+            shared.of(persistentvolumeclaim.PersistentVolumeClaim),
+            Resource.PERSISTENT_VOLUME_CLAIM,
+            put=volumes.put_claim,
+            drop=volumes.remove_claim,
+        )
+
+    def _register_storage(
+        self,
+        source: informer.Informer[ObjectT],
+        resource: Resource,
+        *,
+        put: Callable[[ObjectT], None],
+        drop: Callable[[ObjectT], None],
+    ) -> None:
+        def added(new: ObjectT) -> None:
+            put(new)
+            self._queue.wake(Change(resource, Action.ADD, None, new))
+
+        def updated(old: ObjectT, new: ObjectT) -> None:
+            put(new)
+            self._queue.wake(Change(resource, Action.UPDATE, old, new))
+
+        source.add_handler(informer.Handler(added=added, updated=updated, deleted=drop))
 
     # Namespaces
 

@@ -28,6 +28,7 @@ from drachma.scheduler.plugins import (
 from drachma.scheduler.plugins.dynamicresources import options
 from drachma.scheduler.plugins.dynamicresources.plugin import DynamicResources
 from drachma.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
+from drachma.scheduler.plugins.volumebinding.plugin import VolumeBinding
 
 
 def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Random) -> Profile:
@@ -51,6 +52,7 @@ def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Rand
             Entry(nodeaffinity.NodeAffinity(), weight=2),
             Entry(nodeports.NodePorts()),
             Entry(noderesourcesfit.NodeResourcesFit(enabled), weight=1),
+            Entry(VolumeBinding(binding_seconds=chosen.binding_seconds, has_controllers=chosen.has_volume_controllers)),
             Entry(PodTopologySpread(), weight=2),
             Entry(interpodaffinity.InterPodAffinity(), weight=2),
             Entry(DynamicResources(devices), weight=2),

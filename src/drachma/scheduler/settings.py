@@ -26,5 +26,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     binders: int = 64
     """Pods that are written at the same time: enough to keep a server busy, few enough for the first not to wait."""
     pauses: queue.Pauses = queue.Pauses()
+    has_volume_controllers: bool = True
+    """Whether somebody binds volumes to claims; where nobody does, pods do not wait for it."""
     has_peers: bool = False
     """Whether other schedulers work at the same time: then each announces what it does, and checks what others do."""

@@ -41,7 +41,6 @@ ELSEWHERE = {
 LATER = {
     "VolumeRestrictions",
     "NodeVolumeLimits",
-    "VolumeBinding",
     "VolumeZone",
 }
 

@@ -22,6 +22,9 @@ class Resource(enum.StrEnum):
     RESOURCE_CLAIM = "ResourceClaim"
     DEVICE_CLASS = "DeviceClass"
     RESOURCE_SLICE = "ResourceSlice"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    STORAGE_CLASS = "StorageClass"
 
 
 class Action(enum.Flag):

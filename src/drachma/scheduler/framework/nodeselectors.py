@@ -6,6 +6,8 @@ import functools
 
 from drachma.api import nodeselector
 from drachma.claims import nodeaffinity
+from drachma.scheduler.snapshot import nodeinfo
+from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import nodes
 
 _REMEMBERED = 4096
@@ -15,6 +17,20 @@ _REMEMBERED = 4096
 def strict(selector: nodeselector.NodeSelector) -> nodes.NodeSelectorMatcher:
     """The matcher of a selector; InvalidValueError for one that is not well-formed."""
     return nodes.NodeSelectorMatcher.compile(nodeaffinity.terms(selector.node_selector_terms))
+
+
+def matching_nodes(selector: nodeselector.NodeSelector, of_all: snapshotnodes.Nodes, *, among: int) -> int:
+    """Those of a set of nodes that a selector means; InvalidValueError for one that is not well-formed."""
+    name = only_name(selector)
+    if name is not None:
+        info = of_all.find(name)
+        return 0 if info is None else among & info.bit
+    ask = functools.partial(_matches, strict(selector))
+    return among & of_all.properties.classes(("selector", selector), ask, among=among).get(True, 0)
+
+
+def _matches(matcher: nodes.NodeSelectorMatcher, info: nodeinfo.NodeInfo) -> bool:
+    return matcher.matches(info.node.metadata.labels, info.name)
 
 
 def only_name(selector: nodeselector.NodeSelector) -> str | None:

@@ -23,5 +23,7 @@ class Assignment(NamedTuple):
     demand: ledger.Demand
     allocations: tuple[Allocation, ...] = ()
     """What is allocated for it, and not written yet."""
+    volumes: tuple[tuple[str, str], ...] = ()
+    """Persistent volumes by name, each with the uid of the claim that gets it."""
     delegated: frozenset[str] = frozenset()
     """Resources among its requests that devices stand for on this node."""

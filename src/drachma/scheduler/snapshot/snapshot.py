@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from drachma.accounting import accountant, ledger
 from drachma.api import gates, pod
 from drachma.api import node as nodes
-from drachma.scheduler.snapshot import assignment, disruptionbudgets, nominations, workloads
+from drachma.scheduler.snapshot import assignment, disruptionbudgets, nominations, volumes, workloads
 from drachma.scheduler.snapshot import devices as snapshotdevices
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import forkmap
@@ -35,6 +35,7 @@ class Snapshot:
             """The labels of namespaces, by name."""
             self.workloads = workloads.Workloads()
             self.budgets = disruptionbudgets.DisruptionBudgets()
+            self.volumes = volumes.Volumes()
             self.accountant = accountant.Accountant(self.devices, enabled)
         else:
             self._take_over(origin)
@@ -60,6 +61,7 @@ class Snapshot:
         self.namespaces = origin.namespaces.fork()
         self.workloads = origin.workloads.fork()
         self.budgets = origin.budgets.fork()
+        self.volumes = origin.volumes.fork()
         self.accountant = accountant.Accountant(self.devices, self._gates)
 
     # Nodes
@@ -98,9 +100,13 @@ class Snapshot:
         self.nodes.assume(ledger.Booking(assigned.pod, assigned.demand), assigned.node)
         for allocation in assigned.allocations:
             self.claims.reserve(allocation.claim.metadata, allocation.result)
+        for volume, claim in assigned.volumes:
+            self.volumes.promise(volume, claim)
 
     def unbind(self, assigned: assignment.Assignment) -> bool:
         """Undo :meth:`bind`; False if the pod turned out to be bound, or is gone. What was written of claims stays."""
         for allocation in assigned.allocations:
             self.claims.settle(allocation.claim.metadata.uid)
+        for volume, _ in assigned.volumes:
+            self.volumes.take_back(volume)
         return self.nodes.forget(assigned.pod.metadata.uid)

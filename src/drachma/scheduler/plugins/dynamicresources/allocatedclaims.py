@@ -11,7 +11,6 @@ from drachma.scheduler.framework import nodeselectors
 from drachma.scheduler.plugins.dynamicresources import bindingconditions, options, verdicts
 from drachma.scheduler.snapshot import Snapshot, nodeinfo
 from drachma.scheduler.snapshot import nodes as snapshotnodes
-from drachma.values import nodes as matching
 
 _Allocation = resourceclaim.AllocationResult
 
@@ -69,18 +68,7 @@ def _is_mapped_for_users(claim: resourceclaim.ResourceClaim, nodes: snapshotnode
 
 def _available_on(allocation: _Allocation, nodes: snapshotnodes.Nodes, *, among: int) -> int:
     selector = allocation.node_selector
-    if selector is None:
-        return among
-    name = nodeselectors.only_name(selector)
-    if name is not None:
-        info = nodes.find(name)
-        return 0 if info is None else info.bit
-    ask = functools.partial(_matches, nodeselectors.strict(selector))
-    return nodes.properties.classes(("selector", selector), ask, among=among).get(True, 0)
-
-
-def _matches(matcher: matching.NodeSelectorMatcher, info: nodeinfo.NodeInfo) -> bool:
-    return matcher.matches(info.node.metadata.labels, info.name)
+    return among if selector is None else nodeselectors.matching_nodes(selector, nodes, among=among)
 
 
 def _declares(feature: str, info: nodeinfo.NodeInfo) -> bool:

@@ -1,0 +1,42 @@
+"""PersistentVolume: what decides which claim it can be bound to, and on which nodes it can be used. A partial view."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from drachma.api import event, meta, nodeselector
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.values import quantity
+
+AVAILABLE: Final = "Available"
+"""The phase of a volume that no claim has."""
+
+
+class VolumeNodeAffinity(Struct, frozen=True, kw_only=True):
+    """On which nodes a volume can be used."""
+
+    required: nodeselector.NodeSelector | None = None
+
+
+class PersistentVolumeSpec(Struct, frozen=True, kw_only=True):
+    """What a volume offers, and to whom."""
+
+    capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    access_modes: tuple[str, ...] = ABSENT_TUPLE
+    claim_ref: event.ObjectReference | None = None
+    storage_class_name: str = ABSENT_TEXT
+    volume_mode: str | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeStatus(Struct, frozen=True, kw_only=True):
+    """What became of a volume."""
+
+    phase: str = ABSENT_TEXT
+
+
+class PersistentVolume(meta.Object, frozen=True, kw_only=True):
+    """Core PersistentVolume, cluster-scoped; a partial view."""
+
+    spec: PersistentVolumeSpec = PersistentVolumeSpec()
+    status: PersistentVolumeStatus = PersistentVolumeStatus()

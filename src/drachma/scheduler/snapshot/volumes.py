@@ -1,0 +1,86 @@
+"""Volumes: volume claims, volumes and their classes, and which volumes are promised to claims.
+
+A volume that a decision gave to a claim is promised until that is written, or given up; meanwhile nobody else gets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from drachma.api import persistentvolume, persistentvolumeclaim, storageclass
+from drachma.runtime import cache
+from drachma.values import forkmap
+
+Claim = persistentvolumeclaim.PersistentVolumeClaim
+Volume = persistentvolume.PersistentVolume
+
+
+class Volumes:
+    """All that is known about persistent volumes."""
+
+    def __init__(self, parent: Volumes | None = None) -> None:
+        """``parent`` is what this is a fork of."""
+        if parent is None:
+            self.claims = forkmap.ForkMap[cache.Key, Claim]()
+            self.volumes = forkmap.ForkMap[str, Volume]()
+            self.classes = forkmap.ForkMap[str, storageclass.StorageClass]()
+            self._promised = forkmap.ForkMap[str, str]()
+        else:
+            self.claims = parent.claims.fork()
+            self.volumes = parent.volumes.fork()
+            self.classes = parent.classes.fork()
+            self._promised = parent._promised.fork()
+
+    def fork(self) -> Volumes:
+        """The same, to be changed apart."""
+        return Volumes(self)
+
+    def put_claim(self, new: Claim) -> None:
+        """Take in a volume claim, new or changed."""
+        self.claims[cache.key_of(new)] = new
+
+    def remove_claim(self, gone: Claim) -> None:
+        """Forget a volume claim."""
+        self.claims.pop(cache.key_of(gone), None)
+
+    def put_volume(self, new: Volume) -> None:
+        """Take in a volume, new or changed."""
+        self.volumes[new.metadata.name] = new
+
+    def remove_volume(self, gone: Volume) -> None:
+        """Forget a volume."""
+        self.volumes.pop(gone.metadata.name, None)
+
+    def put_class(self, new: storageclass.StorageClass) -> None:
+        """Take in a class, new or changed."""
+        self.classes[new.metadata.name] = new
+
+    def remove_class(self, gone: storageclass.StorageClass) -> None:
+        """Forget a class."""
+        self.classes.pop(gone.metadata.name, None)
+
+    def promise(self, volume: str, claim: str) -> None:
+        """Keep a volume for a claim, by its uid."""
+        self._promised[volume] = claim
+
+    def take_back(self, volume: str) -> None:
+        """Keep a volume for nobody any more."""
+        self._promised.pop(volume, None)
+
+    def available_to(self, claim: Claim) -> Iterator[Volume]:
+        """The volumes, by name, that are not another claim's."""
+        for name in sorted(self.volumes):
+            volume = self.volumes[name]
+            holder = self._promised.get(name)
+            if (holder is None or holder == claim.metadata.uid) and (
+                volume.spec.claim_ref is None or is_bound_to(volume, claim)
+            ):
+                yield volume
+
+
+def is_bound_to(volume: Volume, claim: Claim) -> bool:
+    """Whether a volume says that it is a claim's; one without a uid is meant for any claim of the name."""
+    reference = volume.spec.claim_ref
+    if reference is None or (reference.namespace, reference.name) != (claim.metadata.namespace, claim.metadata.name):
+        return False
+    return not reference.uid or reference.uid == claim.metadata.uid
