@@ -19,17 +19,27 @@ Get: TypeAlias = Callable[[record.Key], record.Record | None]
 _UNNAMED: Final = "Unknown"
 
 
+class Companion(NamedTuple):
+    """Another object that is written in the same commit, or nothing is: a new one, or in place of a stored one."""
+
+    key: record.Key
+    document: dict[str, Any]
+    stored: record.Record | None = None
+
+
 class Proposal:
     """An object that is to be stored.
 
     Steps replace or change ``subject``; its content may be shared, so they replace that as a whole. ``stored`` is the
     version that it changes and ``old`` the same as the kind's strategy has it, once that is known; both are None for a
     new object. ``name`` is the one that the client gave, empty where the server makes one.
-    ``get`` reads other objects as they will be when this one is stored. ``charges`` is what is booked with it.
+    ``get`` reads other objects as they will be when this one is stored. ``charges`` is what is booked with it,
+    and ``companions`` are other objects that are written with it.
     """
 
     __slots__ = (
-        "_content", "_document", "charges", "get", "name", "old", "options", "stored", "strategy", "subject", "write",
+        "_content", "_document", "charges", "companions", "get", "name", "old", "options", "stored", "strategy",
+        "subject", "write",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +60,7 @@ class Proposal:
         self.get = get
         self.stored = stored
         self.charges: tuple[QuotaCharge, ...] = ()
+        self.companions: tuple[Companion, ...] = ()
         self.old = old
         self._content: Any = None
         self._document: dict[str, Any] = {}

@@ -37,7 +37,7 @@ from drachma.server.kinds.core import (
 from drachma.server.kinds.discovery import endpointslice
 from drachma.server.kinds.events import event as newer_event
 from drachma.server.kinds.flowcontrol import flowschema, prioritylevelconfiguration
-from drachma.server.kinds.networking import ingress, ingressclass, networkpolicy
+from drachma.server.kinds.networking import ingress, ingressclass, ipaddress, networkpolicy
 from drachma.server.kinds.node import runtimeclass
 from drachma.server.kinds.policy import poddisruptionbudget
 from drachma.server.kinds.rbac import clusterrole, clusterrolebinding, role, rolebinding
@@ -80,6 +80,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     horizontalpodautoscaler.KIND,
     ingress.KIND,
     ingressclass.KIND,
+    ipaddress.KIND,
     job.KIND,
     lease.KIND,
     limitrange.KIND,

@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from drachma import errors
 from drachma.server import documents
 from drachma.values import quotation
@@ -29,6 +31,8 @@ _ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for chara
 _dump: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _quote: Final = json.encoder.encode_basestring
 """The same for a text."""
+
+_parse: Final = msgspec.json.Decoder().decode
 
 _RANKS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
@@ -231,7 +235,7 @@ def _canonical(key: str) -> str | None:
 def _order(element: str) -> tuple[int, Any]:
     content: Any = element[2:]
     if element[0] != "f":
-        content = json.loads(content)
+        content = _parse(content)
     if element[0] == "k":
         content = tuple((name, _scalar_order(content[name])) for name in content)
     elif element[0] == "v":

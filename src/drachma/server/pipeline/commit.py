@@ -16,6 +16,7 @@ import msgspec
 
 from drachma import errors
 from drachma.server import objectmeta, status
+from drachma.server.admission.proposal import Companion
 from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.calls.call import BODY_LIMIT
 from drachma.server.pipeline import group
@@ -91,7 +92,11 @@ class Committer:
                 return _outcomes(decisions, {})
             try:
                 records = await self._store.commit(
-                    [*map(_write, changes.values()), *map(_booking, together.charges.values())]
+                    [
+                        *map(_write, changes.values()),
+                        *map(_booking, together.charges.values()),
+                        *map(_beside, together.companions.values()),
+                    ]
                 )
                 return _outcomes(decisions, dict(zip(changes, records, strict=False)))
             except errors.PreconditionError:
@@ -107,10 +112,16 @@ class Committer:
 
 
 def _writes(change: group.Change) -> tuple[write.Write, ...]:
-    """A change and what it charges."""
-    if isinstance(change, intents.Remove) or not change.charges:
+    """A change, what it charges, and what is written with it."""
+    if isinstance(change, intents.Remove) or not (change.charges or change.companions):
         return (_write(change),)
-    return (_write(change), *map(_booking, change.charges))
+    return (_write(change), *map(_booking, change.charges), *map(_beside, change.companions))
+
+
+def _beside(companion: Companion) -> write.Write:
+    if companion.stored is None:
+        return write.Create(companion.key, _stamped(companion.document), companion.document["metadata"]["uid"])
+    return write.Update(companion.key, _stamped(companion.document), companion.stored.revision)
 
 
 def _booking(charge: QuotaCharge) -> write.Amend:

@@ -79,7 +79,7 @@ class Creation:
             # Differs from upstream: a resourceVersion that a client sends along is ignored, not answered with a 500.
             taken = get(key)
             if taken is None:
-                return intent.Make(key, document, metadata["uid"], proposal.charges)
+                return intent.Make(key, document, metadata["uid"], proposal.charges, proposal.companions)
             attempts -= 1
             self.write.consultation.redraw()
             if not attempts:

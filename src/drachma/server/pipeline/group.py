@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from drachma.server import status
+from drachma.server.admission.proposal import Companion
 from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.pipeline import intent as intents
 from drachma.store import record
@@ -30,13 +31,14 @@ class RefusedIntentError(status.StatusError):
 class Group:
     """What intents come to on what is committed now: ``changes`` has what is to be done to each object.
 
-    ``charges`` has what is booked on quotas that are not among them.
+    ``charges`` has what is booked on quotas that are not among them, ``companions`` what is written beside them.
     """
 
     def __init__(self, get: intents.Get) -> None:
         self._get: Final = get
         self.changes: Final[dict[record.Key, Change]] = {}
         self.charges: Final[dict[record.Key, QuotaCharge]] = {}
+        self.companions: Final[dict[record.Key, Companion]] = {}
 
     def decide(self, several: Sequence[intents.Intent]) -> list[intents.Decision]:
         """What each of them decided.
@@ -59,12 +61,14 @@ class Group:
         change = self.changes.get(key)
         match change:
             case None:
+                if key in self.companions:
+                    document = self.companions[key].document
+                    return _unborn(key, document, uid=document["metadata"]["uid"])
                 stored = self._get(key)
                 charge = self.charges.get(key)
                 return stored if charge is None or stored is None else _booked(stored, charge)
             case intents.Make(_, document, uid):
-                metadata = {**document["metadata"], "resourceVersion": _UNBORN}
-                return record.Record(key, uid, 0, 0, b"", {**document, "metadata": metadata})
+                return _unborn(key, document, uid=uid)
             case intents.Replace(stored, document):
                 # The version stays that of the stored object, which is the one that callers know.
                 return record.Record(key, stored.uid, stored.create_revision, stored.revision, b"", document)
@@ -82,6 +86,7 @@ class Group:
         if not isinstance(decision, intents.Remove):
             for charge in decision.charges:
                 self._charge(charge, each)
+            self.companions.update((companion.key, companion) for companion in decision.companions)
 
     def _charge(self, charge: QuotaCharge, each: intents.Intent) -> None:
         key = charge.key
@@ -93,6 +98,11 @@ class Group:
         else:
             earlier = self.charges.get(key)
             self.charges[key] = charge if earlier is None else earlier.with_more(charge)
+
+
+def _unborn(key: record.Key, document: Mapping[str, Any], *, uid: str) -> record.Record:
+    metadata = {**document["metadata"], "resourceVersion": _UNBORN}
+    return record.Record(key, uid, 0, 0, b"", {**document, "metadata": metadata})
 
 
 def _booked(stored: record.Record, charge: QuotaCharge) -> record.Record:

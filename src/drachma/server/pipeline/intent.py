@@ -19,20 +19,22 @@ Get: TypeAlias = proposal.Get
 
 
 class Make(msgspec.Struct, frozen=True):
-    """A new object under a key that is free; ``charges`` are booked in the same commit."""
+    """A new object under a key that is free; ``charges`` are booked and ``companions`` written in the same commit."""
 
     key: record.Key
     document: dict[str, Any]
     uid: str
     charges: tuple[QuotaCharge, ...] = ()
+    companions: tuple[proposal.Companion, ...] = ()
 
 
 class Replace(msgspec.Struct, frozen=True):
-    """Another content for an object that is still as it is here; ``charges`` are booked in the same commit."""
+    """Another content for an object that is still as it is here; ``charges`` and ``companions`` are as with others."""
 
     stored: record.Record
     document: dict[str, Any]
     charges: tuple[QuotaCharge, ...] = ()
+    companions: tuple[proposal.Companion, ...] = ()
 
     @property
     def key(self) -> record.Key:

@@ -51,6 +51,7 @@ from drachma.server.admission import (
     resourcequota,
     runtimeclass,
     serviceaccount,
+    serviceaddresses,
     taintnodesbycondition,
     validatingadmissionpolicy,
     validatingadmissionwebhook,
@@ -373,6 +374,9 @@ def standard(
             Phase(
                 "quota",
                 (
+                    Step(
+                        "addresses", serviceaddresses.book, on=_WHOLE, of=serviceaddresses.SERVICES, needs_cluster=True
+                    ),
                     Step("ResourceQuota", quotas.charge, on=_NEW, needs_cluster=True),
                     Step("ResourceQuota", quotas.charge, on=_CHANGES, of=resourcequota.CHANGING, needs_cluster=True),
                 ),

@@ -6,6 +6,8 @@ The intent of it is that of every verb that changes an object: patch, apply and 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from drachma.server import documents, objectmeta, status
 from drachma.server.admission.proposal import Proposal
 from drachma.server.admission.quotacharge import QuotaCharge
@@ -70,7 +72,10 @@ class Update:
         before = stored.value
         proposal = Proposal(self._change(before), write, options=self._options, get=get, stored=stored)
         self._services.phases.run(self._operation, proposal)
-        return replace(stored, proposal.document(), charges=proposal.charges)
+        decision = replace(stored, proposal.document(), charges=proposal.charges)
+        if proposal.companions and isinstance(decision, intent.Replace):
+            return msgspec.structs.replace(decision, companions=proposal.companions)
+        return decision
 
     def _decide_new(self, get: intent.Get) -> intent.Decision:
         if not self._creates:

@@ -76,7 +76,8 @@ check      preconditions                delete
            ValidatingAdmissionPolicy    delete
            ValidatingAdmissionWebhook   create, update, status, upsert, bind, finalizers
            ValidatingAdmissionWebhook   delete
-quota      ResourceQuota                create, upsert
+quota      addresses                    create, update, upsert of services
+           ResourceQuota                create, upsert
            ResourceQuota                update, status of persistentvolumeclaims, pods, \
 resource.k8s.io/resourceclaims, services
 audit      -

@@ -1,0 +1,116 @@
+"""Rules for the addresses of services: which there are, of which families, and that they stay."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from drachma.validation import fielderror, rendering
+from drachma.validation.fielderror import Errors
+from drachma.validation.path import SPEC
+from drachma.validation.podspec import choices
+
+HEADLESS: Final = "None"
+"""The address of a service that has none."""
+
+_ADDRESSES: Final = SPEC.child("clusterIPs")
+_FAMILIES: Final = SPEC.child("ipFamilies")
+_POLICY: Final = SPEC.child("ipFamilyPolicy")
+_FAMILY_NAMES: Final = ("IPv4", "IPv6")
+_POLICY_NAMES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
+
+
+def is_headless(spec: Mapping[str, Any]) -> bool:
+    addresses: Sequence[str] = spec.get("clusterIPs") or ()
+    return len(addresses) == 1 and addresses[0] == HEADLESS
+
+
+def family(address: str) -> str:
+    """The family of an address that is one."""
+    return "IPv6" if ":" in address else "IPv4"
+
+
+def check(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
+    """The addresses of a service; those that an ``old`` one has may stay."""
+    if spec.get("type") == "ExternalName":
+        return
+    first: str = spec.get("clusterIP", "")
+    every: Sequence[str] = spec.get("clusterIPs") or ()
+    if first and not every:
+        yield fielderror.required(_ADDRESSES)
+    elif first and every[0] != first:
+        yield fielderror.invalid(_ADDRESSES, _shown(every), "first value must match `clusterIP`")
+    elif not first and every:
+        yield fielderror.invalid(_ADDRESSES, _shown(every), "must be empty when `clusterIP` is not specified")
+    families: Sequence[str] = spec.get("ipFamilies") or ()
+    for position, each in enumerate(families):
+        if each not in _FAMILY_NAMES:
+            yield fielderror.not_supported(_FAMILIES.item(position), rendering.named(each), _FAMILY_NAMES)
+        if each in families[:position]:
+            yield fielderror.duplicate(_FAMILIES.item(position), rendering.named(each))
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in _POLICY_NAMES:
+        yield fielderror.not_supported(_POLICY, rendering.named(policy), _POLICY_NAMES)
+    problems = list(_wrong(every, old.get("clusterIPs") or ()))
+    yield from problems
+    if len(every) > 2:
+        yield fielderror.invalid(_ADDRESSES, _shown(every), "may only hold up to 2 values")
+    if not problems:
+        yield from _check_families(spec, every, families)
+
+
+def unreadable(spec: Mapping[str, Any]) -> Errors:
+    """What keeps addresses of a new service from being given out at all, which is tried before all else."""
+    if spec.get("type") != "ExternalName" and spec.get("clusterIP"):
+        yield from _wrong(spec.get("clusterIPs") or (), ())
+
+
+def check_update(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
+    """A service keeps its first address and family, unless it comes from or goes to another domain name."""
+    if "ExternalName" in (spec.get("type"), old.get("type")):
+        return
+    if not (is_headless(spec) and is_headless(old)):
+        yield from _kept("clusterIPs", spec, old, title="clusterIP")
+    if not is_headless(spec) and not is_headless(old):
+        yield from _kept("ipFamilies", spec, old, title="ipFamily")
+
+
+def _wrong(addresses: Sequence[str], before: Sequence[str]) -> Errors:
+    for position, address in enumerate(addresses):
+        if position == 0 and address == HEADLESS:
+            if len(addresses) > 1:
+                yield fielderror.invalid(_ADDRESSES, _shown(addresses), "'None' must be the first and only value")
+        elif address not in before:
+            yield from choices.address(address, _ADDRESSES.item(position))
+
+
+def _check_families(spec: Mapping[str, Any], addresses: Sequence[str], families: Sequence[str]) -> Errors:
+    if len(addresses) > 1 and len({family(each) for each in addresses}) < 2:
+        detail = "may specify no more than one IP for each IP family"
+        yield fielderror.invalid(_ADDRESSES, _shown(addresses), detail)
+    if is_headless(spec):
+        return
+    for position, (address, each) in enumerate(zip(addresses, families, strict=False)):
+        if each in _FAMILY_NAMES and family(address) != each:
+            detail = f"expected an {each} value as indicated by `ipFamilies[{position}]`"
+            yield fielderror.invalid(_ADDRESSES.item(position), address, detail)
+
+
+def _kept(field: str, spec: Mapping[str, Any], old: Mapping[str, Any], *, title: str) -> Errors:
+    now, before = spec.get(field) or (), old.get(field) or ()
+    at = SPEC.child(field)
+    if len(now) == len(before):
+        for position, (each, other) in enumerate(zip(now, before, strict=True)):
+            if each != other:
+                place = at.item(position if field == "clusterIPs" else 0)
+                yield fielderror.invalid(place, _shown(now), "may not change once set")
+        return
+    if len(now) < len(before) and not now:
+        yield fielderror.invalid(at.item(0), _shown(now), f"primary {title} can not be unset")
+    if now and before and now[0] != before[0]:
+        yield fielderror.invalid(at.item(0), _shown(now), "may not change once set")
+    if len(before) > len(now) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        detail = f"must be set to 'SingleStack' when releasing the secondary {title}"
+        yield fielderror.invalid(_POLICY, rendering.wire(spec.get("ipFamilyPolicy")), detail)
+
+
+def _shown(addresses: Sequence[str]) -> rendering.Rendered:
+    return rendering.wire(tuple(addresses)) if addresses else rendering.NULL

@@ -1,0 +1,122 @@
+"""Services: their addresses and ports, and what becomes of them when the type changes."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.unit.server.client import Client
+
+SERVICES = "/api/v1/namespaces/default/services"
+ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
+MERGE = "application/merge-patch+json"
+
+
+def a_service(name: str = "s", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **spec}}
+
+
+def problem(answer: Any) -> str:
+    assert answer.code == 422, answer.body
+    return str(answer.body["message"].partition(" is invalid: ")[2])
+
+
+async def test_one_of_many_gets_an_address(server: Client) -> None:
+    made = [a_service(f"s{number}", clusterIP="10.96.7.7") for number in range(10)]
+    answers = await asyncio.gather(*(server.call("POST", SERVICES, each) for each in made))
+    assert sorted(answer.code for answer in answers) == [201] + [422] * 9
+    refused = next(answer for answer in answers if answer.code == 422)
+    want = 'spec.clusterIPs: Invalid value: ["10.96.7.7"]: failed to allocate IP 10.96.7.7: '
+    assert problem(refused) == f"{want}provided IP is already allocated"
+
+
+async def test_an_address_is_an_object_with_its_service(server: Client) -> None:
+    address = (await server.call("POST", SERVICES, a_service())).body["spec"]["clusterIP"]
+    booked = (await server.call("GET", f"{ADDRESSES}/{address}")).body
+    assert booked["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "s"}
+    await server.call("DELETE", f"{SERVICES}/s")
+    again = await server.call("POST", SERVICES, a_service("t", clusterIP=address))
+    assert again.code == 201
+    assert (await server.call("GET", f"{ADDRESSES}/{address}")).body["spec"]["parentRef"]["name"] == "t"
+
+
+async def test_what_is_not_stored_is_not_taken(server: Client) -> None:
+    tried = await server.call("POST", f"{SERVICES}?dryRun=All", a_service(clusterIP="10.96.7.8"))
+    assert tried.code == 201
+    assert (await server.call("GET", f"{ADDRESSES}/10.96.7.8")).code == 404
+
+
+@pytest.mark.parametrize(
+    ("spec", "want"),
+    [
+        pytest.param(
+            {"clusterIP": "1.2.3.4"},
+            'spec.clusterIPs: Invalid value: ["1.2.3.4"]: failed to allocate IP 1.2.3.4: '
+            "the provided network does not match the current range",
+            id="out-of-range",
+        ),
+        pytest.param(
+            {"clusterIPs": ["10.96.7.9"]},
+            'spec.clusterIPs: Invalid value: ["10.96.7.9"]: must be empty when `clusterIP` is not specified',
+            id="several-without-one",
+        ),
+        pytest.param(
+            {"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]},
+            "spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid "
+            "ports is 30000-32767",
+            id="port-out-of-range",
+        ),
+        pytest.param(
+            {"ports": [{"port": 80, "nodePort": 30080}]},
+            "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
+            id="port-on-nodes-inside",
+        ),
+        pytest.param(
+            {"externalIPs": ["127.0.0.1"]},
+            'spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)',
+            id="loopback",
+        ),
+        pytest.param(
+            {"type": "LoadBalancer", "loadBalancerSourceRanges": ["10.0.0.1/8"]},
+            'spec.LoadBalancerSourceRanges[0]: Invalid value: "10.0.0.1/8": must not have bits set beyond the prefix '
+            'length (e.g. "10.0.0.0/8")',
+            id="half-a-network",
+        ),
+        pytest.param(
+            {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 0}}},
+            "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 0: must be greater than 0 and less "
+            "than 86400",
+            id="no-time",
+        ),
+        pytest.param(
+            {"loadBalancerClass": "a.io/b"},
+            "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'",
+            id="class-without-balancer",
+        ),
+    ],
+)
+async def test_what_is_refused(server: Client, spec: dict[str, Any], want: str) -> None:
+    assert problem(await server.call("POST", SERVICES, a_service(**spec))) == want
+
+
+async def test_ports_on_nodes_are_given_kept_and_taken_once(server: Client) -> None:
+    made = (await server.call("POST", SERVICES, a_service(type="NodePort"))).body
+    (port,) = made["spec"]["ports"]
+    assert 30000 <= port["nodePort"] <= 32767
+    replaced = await server.call("PUT", f"{SERVICES}/s", {**made, "spec": {**made["spec"], "ports": [{"port": 80}]}})
+    assert replaced.body["spec"]["ports"] == [port]
+    other = a_service("t", type="NodePort", ports=[{"port": 80, "nodePort": port["nodePort"]}])
+    want = f"spec.ports[0].nodePort: Invalid value: {port['nodePort']}: provided port is already allocated"
+    assert problem(await server.call("POST", SERVICES, other)) == want
+    inside = await server.call("PATCH", f"{SERVICES}/s", {"spec": {"type": "ClusterIP"}}, content_type=MERGE)
+    assert "nodePort" not in inside.body["spec"]["ports"][0]
+    assert "externalTrafficPolicy" not in inside.body["spec"]
+
+
+async def test_a_service_elsewhere_gives_its_address_back(server: Client) -> None:
+    address = (await server.call("POST", SERVICES, a_service())).body["spec"]["clusterIP"]
+    patch = {"spec": {"type": "ExternalName", "externalName": "a.example"}}
+    moved = await server.call("PATCH", f"{SERVICES}/s", patch, content_type=MERGE)
+    assert moved.code == 200, moved.body
+    assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & set(moved.body["spec"])
+    assert (await server.call("POST", SERVICES, a_service("t", clusterIP=address))).code == 201
