@@ -13,6 +13,7 @@ from drachma.store import record
 
 _CLASSES: Final = "scheduling.k8s.io/priorityclasses"
 CLASSES: Final = frozenset({_CLASSES})
+POD_GROUPS: Final = frozenset({"scheduling.k8s.io/podgroups"})
 _PREEMPT: Final = "PreemptLowerPriority"
 _SET_HERE: Final = ("priority", "preemptionPolicy")
 
@@ -38,6 +39,24 @@ class Priority:
         podspecs.change(
             proposal, _with_priority, priority_class.key.name if priority_class is not None else "", *computed
         )
+
+    def admit_group(self, proposal: Proposal) -> None:
+        """Gives a new pod group its priority, in the same way."""
+        spec = dict(proposal.subject.content.get("spec") or {})
+        name = spec.get("priorityClassName") or ""
+        priority_class = self._find(name)
+        if name and priority_class is None:
+            raise proposal.forbidden(f"no PriorityClass with name {name} was found")
+        priority, _ = _values(priority_class)
+        if spec.get("priority") not in (None, priority):
+            raise proposal.forbidden(
+                f"priority set in the pod group ({spec['priority']}) must match the priority computed ({priority}) "
+                "based on the priority class set in the spec"
+            )
+        spec["priority"] = priority
+        if priority_class is not None:
+            spec["priorityClassName"] = priority_class.key.name
+        proposal.subject.content = {**proposal.subject.content, "spec": spec}
 
     def admit_update(self, proposal: Proposal) -> None:
         """Has a changed pod keep its priority where the client leaves it out."""

@@ -53,7 +53,7 @@ from drachma.server.kinds.resource.v1alpha2 import parameters as alpha_parameter
 from drachma.server.kinds.resource.v1alpha2 import resourceclaim as alpha_claim
 from drachma.server.kinds.resource.v1alpha2 import resourceclass as alpha_class
 from drachma.server.kinds.resource.v1alpha2 import resourceslice as alpha_slice
-from drachma.server.kinds.scheduling import priorityclass
+from drachma.server.kinds.scheduling import podgroup, priorityclass, workload
 from drachma.server.kinds.storage import csidriver, csinode, csistoragecapacity, storageclass, volumeattachment
 from drachma.server.surface.apisurface import Kind
 
@@ -91,6 +91,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     persistentvolume.KIND,
     persistentvolumeclaim.KIND,
     pod.KIND,
+    podgroup.KIND,
     podtemplate.KIND,
     poddisruptionbudget.KIND,
     policybinding.MUTATING,
@@ -118,6 +119,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     volumeattachment.KIND,
     webhookconfiguration.MUTATING,
     webhookconfiguration.VALIDATING,
+    workload.KIND,
     *reviewtypes.KINDS,
 )
 

@@ -300,6 +300,7 @@ def standard(
                     Step("NodeRestriction", restriction.admit, on=_STORES, of=noderestriction.KINDS),
                     RemovalStep("NodeRestriction", restriction.admit_removal, of=noderestriction.KINDS),
                     Step("Priority", priorities.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
+                    Step("Priority", priorities.admit_group, on=_NEW, of=priority.POD_GROUPS, needs_cluster=True),
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
                     Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
                     Step(NODE_TAINTS, taintnodesbycondition.admit, on=_NEW, of=taintnodesbycondition.NODES),

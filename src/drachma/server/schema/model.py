@@ -187,10 +187,10 @@ class _Empty:
 
     def complete(self, schema: Object) -> None:
         for name, field in schema.fields.items():
-            if field.filled and isinstance(field.type, Object):
-                self.document[name] = empty(field.type)
-            elif field.nulled:
+            if field.nulled:
                 self.document[name] = None
+            elif field.filled and isinstance(field.type, Object):
+                self.document[name] = empty(field.type)
             elif field.required:
                 self.document[name] = field.default
             elif field.filled and isinstance(field.type, Scalar):

@@ -45,6 +45,7 @@ mutate     NamespaceLifecycle           create, upsert
            NodeRestriction              create, update, status, upsert, bind, finalizers of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/resourceslices, storage.k8s.io/csinodes
            NodeRestriction              delete of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/resourceslices, storage.k8s.io/csinodes
            Priority                     create, upsert of pods
+           Priority                     create, upsert of scheduling.k8s.io/podgroups
            Priority                     update of pods
            DefaultTolerationSeconds     create, update, upsert of pods
            RuntimeClass                 create, upsert of pods

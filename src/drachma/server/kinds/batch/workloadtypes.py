@@ -5,10 +5,10 @@ For the notation see :mod:`drachma.server.schema.notation`.
 
 from typing import Final
 
+from drachma.server.kinds.scheduling import grouptypes
 from drachma.server.schema import notation
 
 _TYPES: Final = """\
-TopologyConstraint: key=str*
 WorkloadPodGroupAllDisruptionMode:
 WorkloadPodGroupBasicSchedulingPolicy:
 WorkloadPodGroupDisruptionMode: all=WorkloadPodGroupAllDisruptionMode single=WorkloadPodGroupSingleDisruptionMode
@@ -18,4 +18,4 @@ WorkloadPodGroupSchedulingConstraints: topology=[TopologyConstraint]
 WorkloadPodGroupSchedulingPolicy: basic=WorkloadPodGroupBasicSchedulingPolicy gang=WorkloadPodGroupGangSchedulingPolicy
 WorkloadPodGroupSingleDisruptionMode:
 """
-WORKLOADS: Final = notation.Types("io.k8s.api.scheduling.v1alpha3", _TYPES)
+WORKLOADS: Final = notation.Types("io.k8s.api.scheduling.v1alpha3", _TYPES, uses=(grouptypes.PACKAGES["v1alpha3"],))
