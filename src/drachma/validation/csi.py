@@ -62,10 +62,10 @@ def check_driver(name: str, spec: Mapping[str, Any]) -> Errors:
     policy = spec.get("fsGroupPolicy")
     if policy is not None and policy not in _GROUP_POLICIES:
         at = SPEC.child("fsGroupPolicy")
-        yield fielderror.not_supported(at, rendering.named(policy), ("ReadWriteOnceWithFSType", "File", "None"))
-    for position, mode in enumerate(spec.get("volumeLifecycleModes") or ()):
+        yield fielderror.not_supported(at, rendering.named(policy), ("File", "None", "ReadWriteOnceWithFSType"))
+    for mode in spec.get("volumeLifecycleModes") or ():
         if mode not in _LIFECYCLES:
-            at = SPEC.child("volumeLifecycleModes").item(position)
+            at = SPEC.child("volumeLifecycleModes")
             yield fielderror.not_supported(at, rendering.named(mode), ("Persistent", "Ephemeral"))
     audiences: set[str] = set()
     for position, request in enumerate(spec.get("tokenRequests") or ()):

@@ -17,7 +17,7 @@ _COUNTS: Final = (
 
 def check(spec: Mapping[str, Any]) -> Errors:
     """The spec of a daemon set."""
-    yield from workload.check_pods(spec, kind="daemonset", title="DaemonSet")
+    yield from workload.check_pods(spec, kind="daemonset", title="DaemonSet", is_lenient=True)
     yield from choices.not_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
     yield from _strategy(spec.get("updateStrategy") or {})
     if spec.get("revisionHistoryLimit") is not None:
@@ -53,10 +53,10 @@ def _strategy(strategy: Mapping[str, Any]) -> Errors:
         yield fielderror.invalid(at.child("maxSurge"), rendering.wire(surge), detail)
     if not has_unavailable and not has_surge:
         detail = "cannot be 0 when maxSurge is 0"
-        yield fielderror.invalid(at.child("maxUnavailable"), rendering.wire(unavailable), detail)
+        yield fielderror.required(at.child("maxUnavailable"), detail)
 
 
 def _shown(strategy: Mapping[str, Any]) -> rendering.Rendered:
     """A strategy in the form of upstream's internal type."""
-    rolling = "null" if strategy.get("rollingUpdate") is None else rendering.wire(strategy["rollingUpdate"])
+    rolling = workload.shown_rolling(strategy.get("rollingUpdate"))
     return rendering.Rendered(f'{{"Type":{rendering.named(strategy.get("type", ""))},"RollingUpdate":{rolling}}}')

@@ -46,7 +46,7 @@ def check_update(content: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
 def _endpoint(endpoint: Mapping[str, Any], kind: str, at: Path) -> Errors:
     addresses = endpoint.get("addresses") or ()
     if not addresses:
-        yield fielderror.required(at.child("addresses"), "must contain at least 1 address")
+        yield fielderror.required(at.child("addresses"))
     elif len(addresses) > _MOST_ADDRESSES:
         yield fielderror.too_many(at.child("addresses"), len(addresses), _MOST_ADDRESSES)
     for position, address in enumerate(addresses):
@@ -56,6 +56,20 @@ def _endpoint(endpoint: Mapping[str, Any], kind: str, at: Path) -> Errors:
         if name is not None:
             rule = names.dns1123_label if field == "hostname" else names.dns1123_subdomain
             yield from fielderror.problems(at.child(field), name, rule(name))
+    yield from _hints(endpoint.get("hints") or {}, at.child("hints"))
+
+
+def _hints(hints: Mapping[str, Any], at: Path) -> Errors:
+    """For whom an endpoint is near, each once."""
+    for field, rule in (("forZones", names.label_value), ("forNodes", names.dns1123_subdomain)):
+        seen: set[str] = set()
+        for position, each in enumerate(hints.get(field) or ()):
+            name, place = each.get("name", ""), at.child(field).item(position).child("name")
+            if name in seen:
+                yield fielderror.duplicate(place, name)
+            else:
+                yield from fielderror.problems(place, name, rule(name))
+            seen.add(name)
 
 
 def _address(address: str, kind: str, at: Path) -> Errors:
@@ -85,7 +99,5 @@ def _ports(ports: Any) -> Errors:
         if port.get("protocol") not in _PROTOCOLS:
             protocol = rendering.named(port.get("protocol") or "")
             yield fielderror.not_supported(at.child("protocol"), protocol, _PROTOCOLS)
-        if port.get("port") is not None:
-            yield from choices.port(port["port"], at.child("port"))
         if port.get("appProtocol") is not None:
             yield from choices.qualified_name(port["appProtocol"], at.child("appProtocol"))

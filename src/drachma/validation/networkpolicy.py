@@ -9,8 +9,8 @@ from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, Path
 from drachma.validation.podspec import choices, selectors
 
-_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-_TYPES: Final = ("Egress", "Ingress")
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+_TYPES: Final = ("Ingress", "Egress")
 _NO_PEER: Final = "must specify a peer"
 _TWO_PEERS: Final = "may not specify both ipBlock and another peer"
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
-from drachma.validation.path import SPEC
+from drachma.validation.path import SPEC, Path
 from drachma.validation.podspec import selectors
 from drachma.values import names, quantity
 
@@ -20,26 +20,26 @@ _IMMUTABLE: Final = (
 )
 
 
-def check(spec: Mapping[str, Any]) -> Errors:
-    """The spec of a claim."""
-    modes, at = spec.get("accessModes") or (), SPEC.child("accessModes")
+def check(spec: Mapping[str, Any], at: Path = SPEC) -> Errors:
+    """The spec of a claim, or of a template of one."""
+    modes = spec.get("accessModes") or ()
     if not modes:
-        yield fielderror.required(at, "at least 1 access mode is required")
-    yield from selectors.check(spec.get("selector"), SPEC.child("selector"))
-    yield from check_access_modes(modes, at)
-    requests, place = ((spec.get("resources") or {}).get("requests") or {}), SPEC.child("resources")
+        yield fielderror.required(at.child("accessModes"), "at least 1 access mode is required")
+    yield from selectors.check(spec.get("selector"), at.child("selector"))
+    yield from check_access_modes(modes, at.child("accessModes"))
+    requests, place = ((spec.get("resources") or {}).get("requests") or {}), at.child("resources")
     if "storage" not in requests:
-        yield fielderror.required(place.child("requests").key("storage"))
+        yield fielderror.required(place.key("storage"))
     elif not _is_positive(requests["storage"]):
         detail = "must be greater than zero"
         yield fielderror.invalid(place.child("requests").key("storage"), str(requests["storage"]), detail)
     for field in ("storageClassName", "volumeAttributesClassName"):
         name = spec.get(field)
         if name:
-            yield from fielderror.problems(SPEC.child(field), name, names.dns1123_subdomain(name))
+            yield from fielderror.problems(at.child(field), name, names.dns1123_subdomain(name))
     mode = spec.get("volumeMode")
     if mode is not None and mode not in _MODES:
-        yield fielderror.not_supported(SPEC.child("volumeMode"), rendering.named(mode), _MODES)
+        yield fielderror.not_supported(at.child("volumeMode"), rendering.named(mode), _MODES)
 
 
 def check_update(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:

@@ -13,9 +13,12 @@ from drachma.values import names
 def check(content: Mapping[str, Any]) -> Errors:
     """A class by itself."""
     handler = content.get("handler", "")
-    yield from fielderror.problems(Path("handler"), handler, names.dns1123_label(handler))
+    if not handler:
+        yield fielderror.required(Path("handler"))
+    else:
+        yield from fielderror.problems(Path("handler"), handler, names.dns1123_label(handler, unit="bytes"))
     amounts = (content.get("overhead") or {}).get("podFixed") or {}
-    yield from resources.check_overhead(amounts, Path("overhead").child("podFixed"))
+    yield from resources.check_overhead(amounts, Path("overhead"))
     scheduling = content.get("scheduling") or {}
     at = Path("scheduling")
     yield from metadata.labels(scheduling.get("nodeSelector") or {}, at.child("nodeSelector"))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from drachma.validation import fielderror, rendering, workload
+from drachma.validation import fielderror, persistentvolumeclaim, rendering, workload
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import SPEC, STATUS
 from drachma.validation.podspec import choices
@@ -31,12 +31,13 @@ def check(spec: Mapping[str, Any]) -> Errors:
     yield from choices.not_negative(spec.get("minReadySeconds", 0), SPEC.child("minReadySeconds"))
     if spec.get("ordinals") is not None:
         yield from choices.not_negative(spec["ordinals"].get("start", 0), SPEC.child("ordinals", "start"))
-    if spec.get("revisionHistoryLimit") is not None:
-        yield from choices.not_negative(spec["revisionHistoryLimit"], SPEC.child("revisionHistoryLimit"))
     if spec.get("serviceName"):
         at = SPEC.child("serviceName")
         yield from fielderror.problems(at, spec["serviceName"], names.dns1123_label(spec["serviceName"]))
-    yield from workload.check_pods(spec, kind="statefulset", title="StatefulSet")
+    yield from workload.check_pods(spec, kind="statefulset", title="StatefulSet", unreadable="")
+    for position, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        at = SPEC.child("volumeClaimTemplates").item(position).child("spec")
+        yield from persistentvolumeclaim.check(claim.get("spec") or {}, at)
 
 
 def check_update(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
@@ -85,7 +86,17 @@ def _strategy(strategy: Mapping[str, Any]) -> Errors:
                     yield fielderror.invalid(place, rendering.wire(share), "cannot be 0")
                 yield from workload.check_no_more_than_all(share, place)
     else:
-        yield fielderror.invalid(at, rendering.wire(dict(strategy)), "must be 'RollingUpdate' or 'OnDelete'")
+        yield fielderror.invalid(at, _shown(strategy), "must be 'RollingUpdate' or 'OnDelete'")
+
+
+def _shown(strategy: Mapping[str, Any]) -> rendering.Rendered:
+    """A strategy in the form of upstream's internal type."""
+    rolling = strategy.get("rollingUpdate")
+    inner = "null"
+    if rolling is not None:
+        partition, share = rolling.get("partition", 0), rendering.wire(rolling.get("maxUnavailable"))
+        inner = f'{{"Partition":{partition},"MaxUnavailable":{share}}}'
+    return rendering.Rendered(f'{{"Type":{rendering.named(strategy.get("type", ""))},"RollingUpdate":{inner}}}')
 
 
 def _retention(policy: Mapping[str, Any] | None) -> Errors:

@@ -1,9 +1,9 @@
 """Rules for classes of storage."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation import fielderror, metadata, rendering
+from drachma.validation import fielderror, formats, metadata, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
 from drachma.validation.podspec import choices
@@ -42,6 +42,7 @@ def check(content: Mapping[str, Any]) -> Errors:
         yield fielderror.required(Path("volumeBindingMode"))
     elif mode not in _BINDING:
         yield fielderror.not_supported(Path("volumeBindingMode"), rendering.named(mode), _BINDING)
+    yield from _topologies(content.get("allowedTopologies") or ())
 
 
 def check_update(content: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
@@ -54,3 +55,30 @@ def check_update(content: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:
     if content.get("volumeBindingMode") != old.get("volumeBindingMode"):
         shown = rendering.named(content.get("volumeBindingMode") or "")
         yield fielderror.invalid(Path("volumeBindingMode"), shown, metadata.IMMUTABLE)
+
+
+def _topologies(terms: Sequence[Mapping[str, Any]]) -> Errors:
+    """Where volumes may be made: each place once, none of them everywhere."""
+    # As upstream, for whom a term without expressions is one that has been there already.
+    seen: list[dict[str, set[str]]] = [{}]
+    for position, term in enumerate(terms):
+        at = Path("allowedTopologies").item(position).child("matchLabelExpressions")
+        places: dict[str, set[str]] = {}
+        for index, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            yield from _values(expression.get("values") or (), at.item(index).child("values"))
+            key = expression.get("key", "")
+            yield from formats.label_key(key, at.item(index).child("key"))
+            if key in places:
+                yield fielderror.duplicate(at.item(index).child("key"), key)
+            places[key] = set(expression.get("values") or ())
+        if places in seen:
+            yield fielderror.duplicate(at, "")
+        seen.append(places)
+
+
+def _values(values: Sequence[str], at: Path) -> Errors:
+    if not values:
+        yield fielderror.required(at)
+    for position, value in enumerate(values):
+        if value in values[:position]:
+            yield fielderror.duplicate(at.item(position), value)

@@ -140,20 +140,33 @@ def _wire(value: Any) -> str:
     return rendering.wire(value)
 
 
-def check_pods(spec: Mapping[str, Any], *, kind: str = "deployment", title: str = "ReplicaSet") -> Errors:
-    """The selector and template of a workload; it has two names in messages."""
+def check_pods(
+    spec: Mapping[str, Any],
+    *,
+    kind: str = "deployment",
+    title: str = "ReplicaSet",
+    unreadable: str = "invalid label selector",
+    is_lenient: bool = False,
+) -> Errors:
+    """The selector and template of a workload; it has two names in messages.
+
+    Of an ``unreadable`` selector there is a second message, and of none at all one of its own, but for kinds that are
+    lenient.
+    """
     selector = spec.get("selector")
     if selector is None:
-        yield fielderror.required(_SELECTOR)
+        if not is_lenient:
+            yield fielderror.required(_SELECTOR)
     else:
         yield from selectors.check(selector, _SELECTOR)
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
             yield fielderror.invalid(_SELECTOR, shown(selector), f"empty selector is invalid for {kind}")
     chosen = matching(selector)
-    if chosen is None:
-        yield fielderror.invalid(_SELECTOR, shown(selector), "invalid label selector")
+    if chosen is None and not is_lenient:
+        yield fielderror.invalid(_SELECTOR, shown(selector), unreadable)
         return
-    yield from check_match(spec, chosen)
+    if chosen is not None:
+        yield from check_match(spec, chosen)
     template = spec.get("template") or {}
     yield from check_template(template)
     yield from check_lasting(template.get("spec") or {}, title=title)
@@ -177,7 +190,7 @@ def _strategy(strategy: Mapping[str, Any]) -> Errors:
             yield fielderror.forbidden(at, "may not be specified when strategy `type` is 'Recreate'")
         return
     if kind != "RollingUpdate":
-        given = rendering.Rendered(f'{{"Type":{rendering.named(kind)},"RollingUpdate":{_rolling(rolling)}}}')
+        given = rendering.Rendered(f'{{"Type":{rendering.named(kind)},"RollingUpdate":{shown_rolling(rolling)}}}')
         yield fielderror.not_supported(_STRATEGY, given, ("Recreate", "RollingUpdate"))
         return
     unavailable, surge = (rolling or {}).get("maxUnavailable", 0), (rolling or {}).get("maxSurge", 0)
@@ -189,7 +202,8 @@ def _strategy(strategy: Mapping[str, Any]) -> Errors:
     yield from check_no_more_than_all(unavailable, at.child("maxUnavailable"))
 
 
-def _rolling(rolling: Mapping[str, Any] | None) -> str:
+def shown_rolling(rolling: Mapping[str, Any] | None) -> str:
+    """How a rollout goes, in the form of upstream's internal type."""
     if rolling is None:
         return "null"
     shares = (rendering.wire(rolling.get(field, 0)) for field in ("maxUnavailable", "maxSurge"))

@@ -108,7 +108,7 @@ async def test_what_a_pod_is(world: worlds.World) -> None:
     (made,) = await world.all_of(pod.Pod)
     (revision,) = await world.all_of(Revision)
     mark = revision.metadata.labels["controller-revision-hash"]
-    assert made.metadata.labels == {"app": "d", "controller-revision-hash": mark}
+    assert made.metadata.labels == {"app": "d", "controller-revision-hash": mark, "pod-template-generation": "1"}
     assert revision.metadata.name == f"d-{mark}"
     assert [(each.key.rpartition("/")[2], each.effect) for each in made.spec.tolerations] == [
         ("not-ready", "NoExecute"),

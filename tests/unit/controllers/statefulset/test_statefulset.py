@@ -275,6 +275,6 @@ async def test_a_pod_of_the_right_name_is_adopted(world: worlds.World) -> None:
 
 
 async def test_a_refused_pod_is_told_of(world: worlds.World) -> None:
-    await create(world, a_set(1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": {}}]))
+    await create(world, a_set(1, volumeClaimTemplates=[{**DATA, "metadata": {"name": "No_Name"}}]))
     (failure,) = [each for each in await world.events() if "FailedCreate: Create Pod" in each]
     assert failure.startswith("Warning FailedCreate: Create Pod web-0 in StatefulSet web failed error: ")

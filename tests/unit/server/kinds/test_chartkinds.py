@@ -118,6 +118,13 @@ def at(document: Any, path: str) -> Any:
         pytest.param("CronJob", "spec.successfulJobsHistoryLimit", 3, id="cron-jobs-keep-some-jobs"),
         pytest.param("CronJob", "spec.jobTemplate.spec.template.spec.dnsPolicy", "ClusterFirst", id="cron-job-pods"),
         pytest.param("CSIDriver", "spec.attachRequired", True, id="drivers-attach"),
+        pytest.param("CSIDriver", "spec.preventPodSchedulingIfMissing", False, id="drivers-hold-up-nobody"),
+        pytest.param(
+            "DaemonSet",
+            "metadata.annotations",
+            {"deprecated.daemonset.template.generation": "1"},
+            id="daemon-sets-count-templates",
+        ),
         pytest.param("CSIDriver", "spec.volumeLifecycleModes", ["Persistent"], id="drivers-last"),
         pytest.param("CSINode", "spec.drivers.0.topologyKeys", None, id="a-list-that-is-written-even-if-empty"),
         pytest.param("DaemonSet", "spec.updateStrategy.rollingUpdate.maxUnavailable", 1, id="daemon-sets-roll"),
@@ -194,7 +201,8 @@ async def test_objects_are_made_shown_changed_and_deleted(server: Client, kind: 
         ),
         pytest.param("CronJob", {"schedule": "* * *"}, "spec.schedule", "expected exactly 5 fields, found 3", id="few"),
         pytest.param("CronJob", {"concurrencyPolicy": "x"}, "spec.concurrencyPolicy", "Unsupported value", id="policy"),
-        pytest.param("DaemonSet", {"selector": None}, "spec.selector", "Required value", id="no-selector"),
+        pytest.param("StatefulSet", {"selector": None}, "spec.selector", "Required value", id="no-selector"),
+        pytest.param("DaemonSet", {"selector": None}, "spec.template.metadata.labels", "does not match", id="nobodys"),
         pytest.param(
             "DaemonSet",
             {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0}}},
@@ -245,6 +253,20 @@ async def test_objects_are_made_shown_changed_and_deleted(server: Client, kind: 
             "must be",
             id="order",
         ),
+        pytest.param(
+            "StatefulSet",
+            {"volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]},
+            "spec.volumeClaimTemplates[0].spec.resources[storage]",
+            "Required value",
+            id="volumes-without-size",
+        ),
+        pytest.param(
+            "NetworkPolicy",
+            {"ingress": [{"ports": [{"protocol": ""}]}]},
+            "spec.ingress[0].ports[0].protocol",
+            'Unsupported value: "": supported values: "TCP", "UDP", "SCTP"',
+            id="no-protocol",
+        ),
         pytest.param("CSINode", {"drivers": [{"name": "a", "nodeID": ""}]}, "spec.drivers[0].nodeID", "R", id="node"),
         pytest.param("Service", {"ports": []}, "spec.ports", "Required value", id="no-ports"),
         pytest.param("Service", {"type": "x"}, "spec.type", "Unsupported value", id="no-such-type"),
@@ -276,6 +298,41 @@ async def test_what_is_decided_once(server: Client, kind: str, patch: dict[str, 
     answer = await server.call("PATCH", f"{PATHS[kind]}/o", patch, content_type="application/merge-patch+json")
     assert answer.code == 422
     assert field in [cause["field"] for cause in answer.body["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "want"),
+    [
+        pytest.param(
+            "EndpointSlice",
+            {"endpoints": [{"addresses": ["10.0.0.1"], "hints": {"forZones": [{"name": "z"}, {"name": "z"}]}}]},
+            'endpoints[0].hints.forZones[1].name: Duplicate value: "z"',
+            id="a-zone-twice",
+        ),
+        pytest.param(
+            "StorageClass",
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": "k", "values": ["a", "a"]}]}]},
+            'allowedTopologies[0].matchLabelExpressions[0].values[1]: Duplicate value: "a"',
+            id="a-place-twice",
+        ),
+        pytest.param("RuntimeClass", {"handler": ""}, "handler: Required value", id="no-handler"),
+    ],
+)
+async def test_refused_outside_of_the_spec(server: Client, kind: str, content: dict[str, Any], want: str) -> None:
+    answer = await server.call("POST", PATHS[kind], made(kind, **content))
+    assert (answer.code, answer.body["message"].partition(" is invalid: ")[2]) == (422, want)
+
+
+async def test_templates_of_daemon_sets_are_counted(server: Client) -> None:
+    await server.call("POST", PATHS["DaemonSet"], made("DaemonSet"))
+    for patch, want in (
+        ({"metadata": {"annotations": {"deprecated.daemonset.template.generation": "9"}}}, "1"),
+        ({"spec": {"minReadySeconds": 3}}, "1"),
+        ({"spec": {"template": {"spec": {"hostNetwork": True}}}}, "2"),
+    ):
+        path = f"{PATHS['DaemonSet']}/o"
+        changed = await server.call("PATCH", path, patch, content_type="application/merge-patch+json")
+        assert changed.body["metadata"]["annotations"] == {"deprecated.daemonset.template.generation": want}
 
 
 def test_every_kind_here_is_served() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from drachma.server import objectmeta
+from drachma.server import documents, objectmeta
 from drachma.server.kinds.core import podtypes
 from drachma.server.kinds.document import Document
 from drachma.server.kinds.workload import WorkloadStrategy
@@ -47,6 +47,10 @@ _PACKAGE: Final = notation.Types(
 _COUNTS: Final = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady")
 
 
+_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+"""The annotation that says how often the template was changed."""
+
+
 class DaemonSetStrategy(WorkloadStrategy):
     def default_spec(self, spec: Document) -> None:
         super().default_spec(spec)
@@ -59,8 +63,21 @@ class DaemonSetStrategy(WorkloadStrategy):
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
 
+    def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
+        super().default(content, metadata)
+        metadata["annotations"] = {_TEMPLATE_GENERATION: "0", **(metadata.get("annotations") or {})}
+
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         content["status"] = dict.fromkeys(_COUNTS, 0)
+        metadata["annotations"] = {**metadata["annotations"], _TEMPLATE_GENERATION: "1"}
+
+    def update(self, subject: Subject, old: Subject, write: Write) -> None:
+        # Kept apart from the generation by kubelets and tools of old; it counts templates only.
+        number = int((old.metadata.get("annotations") or {}).get(_TEMPLATE_GENERATION) or 0)
+        is_same = documents.same(subject.content["spec"]["template"], old.content["spec"]["template"])
+        own = subject.metadata.get("annotations") or {}
+        subject.metadata["annotations"] = {**own, _TEMPLATE_GENERATION: str(number if is_same else number + 1)}
+        super().update(subject, old, write)
 
     def check(self, content: Document, subject: Subject) -> Errors:
         yield from daemonset.check(content["spec"])

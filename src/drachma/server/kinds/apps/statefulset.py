@@ -1,6 +1,6 @@
 """Stateful sets: pods of one template with names and volumes of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -86,6 +86,14 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def check(self, content: Document, subject: Subject) -> Errors:
         yield from statefulset.check(content["spec"])
+
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        yield from super().warnings(content, subject)
+        if content["spec"].get("revisionHistoryLimit", 0) < 0:
+            yield (
+                "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is "
+                "recommended"
+            )
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         yield from statefulset.check_update(content["spec"], old["spec"])

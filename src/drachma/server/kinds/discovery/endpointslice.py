@@ -49,7 +49,7 @@ class EndpointSliceStrategy(DocumentStrategy):
         ports = content.get("ports")
         if ports:
             named = ({"name": "", "protocol": "TCP", **port} for port in ports)
-            content["ports"] = [{**port, "protocol": port["protocol"] or "TCP"} for port in named]
+            content["ports"] = list(named)
 
     def check(self, content: Document, subject: Subject) -> Errors:
         yield from endpointslice.check(content)

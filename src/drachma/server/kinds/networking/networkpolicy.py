@@ -59,7 +59,7 @@ class NetworkPolicyStrategy(DocumentStrategy):
 def _with_protocols(rule: Document) -> Document:
     if not rule.get("ports"):
         return rule
-    return {**rule, "ports": [{**port, "protocol": port.get("protocol") or "TCP"} for port in rule["ports"]]}
+    return {**rule, "ports": [{"protocol": "TCP", **port} for port in rule["ports"]]}
 
 
 def _cells(policy: Document, now: datetime) -> layout.Cells:

@@ -1,6 +1,6 @@
 """Storage drivers, and what they want of Kubernetes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -37,15 +37,20 @@ _DEFAULTS: Final = {
     "attachRequired": True,
     "fsGroupPolicy": "ReadWriteOnceWithFSType",
     "podInfoOnMount": False,
+    "preventPodSchedulingIfMissing": False,
     "requiresRepublish": False,
     "seLinuxMount": False,
     "storageCapacity": False,
 }
 
 
-class CSIDriverStrategy(DocumentStrategy):
-    counts_generations = True
+_TOKENS: Final = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+    "logging of tokens in volume attributes"
+)
 
+
+class CSIDriverStrategy(DocumentStrategy):
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
         spec = content["spec"] = {**_DEFAULTS, **(content.get("spec") or {})}
         if not spec.get("volumeLifecycleModes"):
@@ -53,6 +58,10 @@ class CSIDriverStrategy(DocumentStrategy):
 
     def check(self, content: Document, subject: Subject) -> Errors:
         yield from csi.check_driver(subject.metadata.get("name", ""), content["spec"])
+
+    def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
+        if content["spec"].get("tokenRequests") and content["spec"].get("serviceAccountTokenInSecrets") is None:
+            yield _TOKENS
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         yield from csi.check_driver_update(content["spec"], old["spec"])
