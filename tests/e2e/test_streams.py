@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from drachma.node.runtimes import process
 from tests.e2e.conftest import Kubectl
 from tests.scenarios import processes
 
@@ -168,7 +169,7 @@ def test_what_a_node_serves(kubectl: Kubectl) -> None:
     assert summary["node"]["nodeName"] == "node-1"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts volumes for processes")
+@pytest.mark.skipif(not process.can_mount(), reason="this user cannot mount volumes for processes")
 def test_what_a_container_is_given(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
     """Variables, files and a token with which the API server is reached, once all of it is there."""
     account = "/var/run/secrets/kubernetes.io/serviceaccount"

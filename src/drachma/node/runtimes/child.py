@@ -217,6 +217,8 @@ async def run(words: Sequence[str], *, environment: Mapping[str, str], seconds: 
         async with asyncio.timeout(seconds):
             ended = await read()
     except TimeoutError:
-        await child.stop(0)
         return Finished(_TIMED_OUT, b"", f"no end after {seconds:g} s".encode())
+    finally:
+        # Also where nobody waits for it any more.
+        child.signal(signal.SIGKILL)
     return Finished(ended.code, written[STDOUT], written[STDERR])

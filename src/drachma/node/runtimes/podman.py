@@ -33,6 +33,7 @@ _LIMITS: Final = ("--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:4096")
 """Without both, runc raises limits, which takes a privilege that not every root has."""
 
 _LABEL: Final = "dev.drachma.root"
+_POD_LABEL: Final = "io.kubernetes.pod.uid"
 _ENVIRONMENT: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
 _CALL_SECONDS: Final = 60.0
 _PULL_SECONDS: Final = 600.0
@@ -68,6 +69,7 @@ class PodmanRuntime:
         (folder / "pids").mkdir(parents=True, exist_ok=True)
         self._label = f"{_LABEL}={folder}"
         self._clearing: asyncio.Task[None] | None = None
+        self._removals: set[asyncio.Task[int]] = set()
         self._count = 0
 
     async def start(self, work: Work) -> ChildContainer:
@@ -100,6 +102,10 @@ class PodmanRuntime:
 
     def forget(self, uid: str) -> None:
         self._logs.forget(uid)
+        # A pod that went while a container was being made leaves it behind.
+        task = asyncio.create_task(self._remove(f"{_POD_LABEL}={uid}"), name=f"containers of {uid}")
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)
 
     async def _clear(self) -> None:
         """Removes, once, what an agent before this one left."""
@@ -108,11 +114,15 @@ class PodmanRuntime:
         await asyncio.shield(self._clearing)
 
     async def _remove_orphans(self) -> None:
-        listed = await _call("ps", "--all", "--quiet", "--filter", f"label={self._label}")
-        names = listed.output.decode().split()
+        if count := await self._remove(self._label):
+            _log.warning("podman runtime: removed %d containers that an agent before this one had left", count)
+
+    async def _remove(self, label: str) -> int:
+        """Removes all containers that have a label; how many."""
+        names = (await _call("ps", "--all", "--quiet", "--filter", f"label={label}")).output.decode().split()
         if names:
-            _log.warning("podman runtime: removing %d containers that an agent before this one had left", len(names))
             await _call("rm", "--force", "--time", "0", *names)
+        return len(names)
 
     async def _pull(self, image: str) -> None:
         if (await _call("image", "exists", image)).code == 0:
@@ -124,7 +134,7 @@ class PodmanRuntime:
     def _creation(self, name: str, work: Work) -> list[str]:
         setup, container = work.setup, work.container
         words = ["create", "--name", name, "--label", self._label, "--network", "host", *_LIMITS]
-        words += ["--label", f"io.kubernetes.pod.name={work.pod.metadata.name}", "--no-hosts"]
+        words += ["--label", f"{_POD_LABEL}={work.pod.metadata.uid}", "--no-hosts"]
         words += ["--pidfile", str(self._pid_file(name))]
         own, variables = self._devices(work)
         for variable, value in {**setup.environment, **variables}.items():

@@ -9,9 +9,9 @@ device files that are at the same path on the machine.
 from __future__ import annotations
 
 import logging
-import os
 import pathlib
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ _RUN: Final = "RunContainerError"
 _ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Where every pod gets the token of its account. Where nothing can be mounted, pods do without."""
 
+_NAMESPACE: Final = ("unshare", "--mount", "--propagation", "private", "--")
 _MOUNTING: Final = """\
 while [ "$1" != -- ]; do
   mount --bind "$1" "$2" || exit 126
@@ -47,6 +48,14 @@ shift
 exec "$@"
 """
 """Mounts what it is told to in a namespace of its own, and becomes the container's command."""
+
+
+def can_mount() -> bool:
+    """Whether the machine lets this process mount something for a container alone: as root, unless it is held back."""
+    try:
+        return subprocess.run([*_NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 class ProcessRuntime:
@@ -71,7 +80,7 @@ class ProcessRuntime:
         self._folder = folder
         self._clock = time
         self._cdi = cdi
-        self._can_mount = os.geteuid() == 0 and shutil.which("unshare") is not None if mounts is None else mounts
+        self._can_mount = can_mount() if mounts is None else mounts
         self._logs = LogFolder(folder / "logs")
         self._orphans = Orphans(folder / "processes")
         if count := self._orphans.end():
@@ -161,8 +170,7 @@ class ProcessRuntime:
             except OSError as error:
                 raise StartError(_CREATE, f"mount at {mount.target}: {error.strerror}") from error
             told += [mount.source, mount.target, "ro" if mount.is_read_only else "rw"]
-        namespace = ["unshare", "--mount", "--propagation", "private", "--"]
-        return [*namespace, "sh", "-c", _MOUNTING, "sh", *told, "--", directory, *words]
+        return [*_NAMESPACE, "sh", "-c", _MOUNTING, "sh", *told, "--", directory, *words]
 
 
 class _Handle:
