@@ -52,7 +52,7 @@ def _run(kubectl: Kubectl, name: str, script: str, **spec: object) -> None:
     _eventually(kubectl, "get", "pod", name, "-o", "jsonpath={.status.phase}", want="Running|Succeeded|Failed")
 
 
-_OF_CONTAINER = ("stdin", "tty", "resources", "readinessProbe", "livenessProbe")
+_OF_CONTAINER = ("stdin", "tty", "resources", "readinessProbe", "livenessProbe", "lifecycle")
 
 
 def _of_container(spec: dict[str, object]) -> dict[str, object]:
@@ -157,9 +157,11 @@ def _fetched(url: str) -> str:
             time.sleep(0.2)
 
 
-def test_a_pod_that_minds_its_end_is_gone_within_its_grace_period(kubectl: Kubectl) -> None:
-    _run(kubectl, "polite", "trap 'exit 0' TERM; while :; do sleep 0.1; done")
+def test_a_pod_that_minds_its_end_is_gone_within_its_grace_period(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+    hook = {"preStop": {"exec": {"command": ["touch", f"{tmp_path}/told"]}}}
+    _run(kubectl, "polite", "trap 'exit 0' TERM; while :; do sleep 0.1; done", lifecycle=hook)
     kubectl("delete", "pod", "polite", "--timeout=25s")
+    assert (tmp_path / "told").exists()
     assert "NotFound" in kubectl("get", "pod", "polite", fails=True)
 
 

@@ -417,6 +417,9 @@ class Agent:
     def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
         return None if self._setups is None else self._setups.probes(of, container)
 
+    async def before_stop(self, of: pod.Pod, container: str, run: runtimes.Container, *, seconds: float) -> str | None:
+        return None if self._setups is None else await self._setups.before_stop(of, container, run, seconds=seconds)
+
     async def setup(self, of: pod.Pod, container: pod.Container) -> runtimes.Setup:
         if self._setups is not None:
             return await self._setups.setup(of, container)

@@ -11,8 +11,10 @@ from drachma import errors
 from drachma.api import pod
 from drachma.client import Client, target
 from drachma.node import environment, expansion
+from drachma.node.probes import stophook
 from drachma.node.probes.watching import Probes
 from drachma.node.runningpod import RunningPod
+from drachma.node.runtimes import protocol
 from drachma.node.runtimes.protocol import Setup, StartError
 from drachma.node.sources import Sources
 from drachma.node.volumes.podvolumes import PodVolumes
@@ -92,6 +94,14 @@ class PodSetups:
         return Probes(
             startup=own.startup_probe, readiness=own.readiness_probe, liveness=own.liveness_probe, ports=own.ports
         )
+
+    async def before_stop(self, of: pod.Pod, container: str, run: protocol.Container, *, seconds: float) -> str | None:
+        """Does what a container wants done before it is stopped: None, or what went wrong with it."""
+        own = self._pods[of.metadata.uid][0].container(container)
+        hook = own.lifecycle.pre_stop
+        if hook is None:
+            return None
+        return await stophook.run(hook, run, ports=own.ports, seconds=seconds, time=self._clock)
 
     def forget(self, of: pod.Pod) -> None:
         """A pod is gone, and so are its volumes."""

@@ -39,6 +39,8 @@ _CALM_SECONDS: Final = 600.0
 _FIRST_RETRY: Final = 1.0
 _LONGEST_RETRY: Final = 60.0
 _DEFAULT_GRACE: Final = 30.0
+_LEAST_GRACE: Final = 2.0
+"""What is left to a container of its grace period, however long it took to do what it wanted done before."""
 
 
 class Node(Protocol):
@@ -78,6 +80,9 @@ class Node(Protocol):
 
     def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
         """What is asked of a container while it runs, if anything."""
+
+    async def before_stop(self, of: pod.Pod, container: str, run: protocol.Container, *, seconds: float) -> str | None:
+        """Does what a container wants done before it is stopped: None, or what went wrong with it."""
 
     async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> None:
         """Writes the node's part of a pod's status."""
@@ -307,7 +312,7 @@ class PodWorker:
             if not ending.done():
                 message = f"Container {container.name} failed {asking.result()} probe, will be restarted"
                 self._node.record(self._pod, reason="Killing", message=message)
-                await started.stop(self._grace_seconds())
+                await self._end(container.name, started, self._grace_seconds())
             return await ending
         finally:
             asking.cancel()
@@ -328,12 +333,23 @@ class PodWorker:
     async def _stop_one(self, name: str, grace: float) -> None:
         container = self._running.pop(name)
         self._node.record(self._pod, reason="Killing", message=f"Stopping container {name}")
-        await container.stop(grace)
+        await self._end(name, container, grace)
         before = self._records[name]
         since = before.state.since if isinstance(before.state, Running) else self._now()
         ended = Terminated(container.id, await container.wait(), since, self._now())
         self._records[name] = Record(ended, before.last, before.restarts)
         self._is_dirty.set()
+
+    async def _end(self, name: str, container: protocol.Container, grace: float) -> None:
+        """Stops a container, after what it wants done before; both have the time of the grace period together."""
+        began = self._node.clock.monotonic()
+        if grace:
+            problem = await self._node.before_stop(self._pod, name, container, seconds=grace)
+            if problem is not None:
+                message = f"PreStopHook failed: {problem}"
+                self._node.record(self._pod, reason="FailedPreStopHook", message=message, is_warning=True)
+            grace = max(grace - (self._node.clock.monotonic() - began), min(grace, _LEAST_GRACE))
+        await container.stop(grace)
 
     def _crash_loop(self, container: pod.Container, pause: float) -> Waiting:
         minutes, seconds = divmod(round(pause), 60)

@@ -129,6 +129,26 @@ class Probe(Struct, frozen=True, kw_only=True):
     failure_threshold: Int32 = 3
 
 
+class SleepAction(Struct, frozen=True, kw_only=True):
+    """A pause."""
+
+    seconds: Int64 = 0
+
+
+class LifecycleHandler(Struct, frozen=True, kw_only=True):
+    """What is done when a container begins or is to end."""
+
+    exec: ExecAction | None = None
+    http_get: HttpGetAction | None = None
+    sleep: SleepAction | None = None
+
+
+class Lifecycle(Struct, frozen=True, kw_only=True):
+    """What is done before a container is stopped."""
+
+    pre_stop: LifecycleHandler | None = None
+
+
 class Container(Struct, frozen=True, kw_only=True):
     """A container."""
 
@@ -145,6 +165,7 @@ class Container(Struct, frozen=True, kw_only=True):
     startup_probe: Probe | None = None
     liveness_probe: Probe | None = None
     readiness_probe: Probe | None = None
+    lifecycle: Lifecycle = Lifecycle()
 
 
 class KeyToPath(Struct, frozen=True, kw_only=True):

@@ -11,10 +11,11 @@ import pytest
 
 from drachma.api import pod
 from drachma.node.containerstate import Stage
-from drachma.node.probes import asking, watching
+from drachma.node.probes import asking, stophook, watching
 from drachma.node.probes.watching import Probes, Watch
-from drachma.node.runningpod import Probe
+from drachma.node.runningpod import LifecycleHandler, Probe
 from drachma.node.runtimes import protocol
+from drachma.runtime import clock
 from tests.unit.node.runtimes import test_process as processes
 
 NO_ONE: Any = None
@@ -134,3 +135,18 @@ async def test_a_container_is_ready_and_not_as_it_answers(monkeypatch: pytest.Mo
         await asyncio.sleep(0)
     watch.cancel()
     assert script.stages == [Stage.READY, Stage.STARTED, Stage.READY]
+
+
+async def test_what_is_done_before_a_container_is_stopped(tmp_path: pathlib.Path) -> None:
+    container = await processes._runtime(tmp_path).start(processes._work("sleep", "300"))
+
+    async def told(**hook: Any) -> str | None:
+        handler = msgspec.convert(hook, LifecycleHandler)
+        return await stophook.run(handler, container, ports=(), seconds=1, time=clock.SystemClock())
+
+    assert await told(exec={"command": ["touch", f"{tmp_path}/told"]}) is None
+    assert (tmp_path / "told").exists()
+    assert await told(exec={"command": ["sleep", "9"]}) == "command timed out: no answer after 1s"
+    assert await told(sleep={"seconds": 9}) is None
+    await container.stop(1)
+    assert await told(sleep={"seconds": 9}) is None
