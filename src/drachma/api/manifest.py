@@ -1,8 +1,9 @@
 """Manifests: the text of a file with one or many documents, as YAML or JSON, to plain documents and back.
 
 YAML is read as Kubernetes reads it: no timestamps, no base-60 numbers, ``1e3`` is a number, keys become strings.
-Refused, with the line where it can be known: broken syntax, duplicate keys, empty documents, aliases that contain
-themselves, and texts above :data:`MAX_BYTES`, also where it is aliases and merges that make them so long.
+Documents without anything in them are passed over. Refused, with the line where it can be known: broken syntax,
+duplicate keys, texts without any document, aliases that contain themselves, and texts above :data:`MAX_BYTES`, also
+where it is aliases and merges that make them so long.
 """
 
 import json
@@ -126,7 +127,7 @@ def _walk(content: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _read_yaml(text: str, repeated: list[Repeated] | None, *, max_bytes: int) -> Iterator[Document]:
-    number = 0
+    number, is_empty = 0, True
     yamldialect.refuse_depth(text)
     try:
         loader = yamldialect.Loader(text)
@@ -141,7 +142,9 @@ def _read_yaml(text: str, repeated: list[Repeated] | None, *, max_bytes: int) ->
             _refuse_explosion(node, max_bytes=2 * max_bytes)
             content = loader.construct_document(node)
             if content is None:
-                raise errors.DecodeError(f"line {yamldialect.line_of(node)}: is empty: expected an object")
+                # As kubectl: templates that come to nothing leave their separators behind.
+                continue
+            is_empty = False
             yield Document(number, yamldialect.line_of(node), content)
     except yaml.YAMLError as error:
         raise errors.DecodeError(f"document {max(number, 1)}: {_problem(error)}") from None
@@ -151,7 +154,7 @@ def _read_yaml(text: str, repeated: list[Repeated] | None, *, max_bytes: int) ->
         raise errors.DecodeError(f"document {max(number, 1)}: {error}") from None
     finally:
         loader.dispose()
-    if number == 0:
+    if is_empty:
         raise errors.DecodeError("is empty: expected at least one document")
 
 

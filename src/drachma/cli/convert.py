@@ -61,7 +61,9 @@ def _require_served(api_version: str) -> None:
 
 
 def _convert(source: manifestfiles.Source, to: str, validate: FieldValidation) -> Any:
-    _, kind = codec.type_of(source.content)
+    api_version, _ = codec.type_meta(source.content)
+    if api_version.partition("/")[0] != scheme.RESOURCE_GROUP:
+        return source.content
     stored = codec.decode(source.content)
     unknown = () if validate is FieldValidation.IGNORE else codec.unknown_fields(source.content)
     if unknown:
@@ -69,6 +71,4 @@ def _convert(source: manifestfiles.Source, to: str, validate: FieldValidation) -
         if validate is FieldValidation.STRICT:
             raise errors.DecodeError(message)
         typer.echo(f"drachma: {source.place}: warning: {message}", err=True)
-    if kind.group != scheme.RESOURCE_GROUP:
-        return source.content
     return codec.encode(stored, api_version=to)

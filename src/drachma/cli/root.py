@@ -6,7 +6,7 @@ commands loads none of them.
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, str]] = {
     "dump": "Write all that decisions depend on into a folder, so that they can be repeated elsewhere.",
     "explain": "Say why pods and claims get nothing, and what would help.",
     "logs": "Show what a container of a pod writes.",
+    "get": "Show devices, claims, pools, nodes or pods of a cluster: which device is where, who has it, what is free.",
     "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
     "plan": "Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.",
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
@@ -66,6 +67,11 @@ class _Commands(typer.core.TyperGroup):
         return _LazyCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
 
+BAD_INPUT: Final = 2
+"""The exit code for what cannot be read or makes no sense, as that of wrong options."""
+
+_BAD_INPUT: Final = (errors.DecodeError, errors.InvalidValueError)
+
 app = typer.Typer(
     name="drachma",
     cls=_Commands,
@@ -90,13 +96,35 @@ def _root(
     """Dynamic Resource Allocation as a whole system, wire-compatible with Kubernetes."""
 
 
+def _tell(refusals: Sequence[errors.DrachmaError]) -> int:
+    """Says what was refused; the exit code that goes with it."""
+    for line in dict.fromkeys(map(str, refusals)):
+        typer.echo(f"drachma: {line}", err=True)
+    return BAD_INPUT if all(isinstance(each, _BAD_INPUT) for each in refusals) else 1
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for each in group.exceptions:
+        if isinstance(each, BaseExceptionGroup):
+            yield from _leaves(each)
+        else:
+            yield each
+
+
 def main() -> None:
-    """Run a command; what drachma refuses ends with one line on standard error and exit code 1."""
+    """Run a command; what drachma refuses is one line on standard error, and exit code 2 for bad input, else 1."""
     try:
         app()
     except errors.DrachmaError as error:
-        typer.echo(f"drachma: {error}", err=True)
-        sys.exit(1)
+        sys.exit(_tell([error]))
+    except BaseExceptionGroup as group:
+        # Several tasks failed at once, or one of several: who runs a command is told of each, one line each.
+        leaves = list(_leaves(group))
+        refusals = [each for each in leaves if isinstance(each, errors.DrachmaError)]
+        if len(refusals) < len(leaves):
+            # A defect, which its own traceback tells best.
+            raise next(each for each in leaves if each not in refusals) from None
+        sys.exit(_tell(refusals))
     except BrokenPipeError:
         # The reader of our output went away (`drachma ... | head`); there is nobody left to tell.
         sys.stderr.close()

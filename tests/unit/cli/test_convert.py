@@ -73,7 +73,6 @@ def test_there_and_back_is_the_same(tmp_path: Path) -> None:
     [
         pytest.param("a: [", "standard input: document 1: line 2, column 1: not YAML", id="broken-yaml"),
         pytest.param("", "standard input: is empty: expected at least one document", id="empty"),
-        pytest.param("---\n---\n" + CLAIM, "standard input: document 1: line 2: is empty", id="empty-document"),
         pytest.param("a: 1\na: 2\n", "standard input: document 1: line 2: duplicate key a", id="duplicate-key"),
         pytest.param(
             CLAIM + "---\n" + CLAIM.replace("one", "two").replace("gpu.example.com", "[]"),
@@ -142,5 +141,14 @@ def test_unknown_target(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setattr("sys.argv", ["drachma", "convert", "-f", "-", "--to", "resource.k8s.io/v3"])
     with pytest.raises(SystemExit) as stopped:
         root.main()
-    assert stopped.value.code == 1
+    assert stopped.value.code == 2
     assert "drachma: --to resource.k8s.io/v3: unknown version, expected one of" in capsys.readouterr().err
+
+
+def test_other_groups_and_empty_documents_pass() -> None:
+    ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  name: i\nspec:\n  anything: goes\n"
+    result = run("-f", "-", "--to", "resource.k8s.io/v1beta1", stdin=f"---\n---\n{ingress}---\n# nothing\n---\n{CLAIM}")
+    assert result.exit_code == 0
+    written = result.stdout.split("---\n")
+    assert len(written) == 2
+    assert written[0] == ingress

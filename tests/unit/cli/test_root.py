@@ -7,6 +7,7 @@ import sys
 import pytest
 from typer import testing
 
+from drachma import errors
 from drachma.cli import root
 
 
@@ -39,3 +40,43 @@ def test_help_loads_no_command() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert set(answer.stdout.split()) <= {"drachma.cli", "drachma.cli.root", "drachma.errors"}
+
+
+@pytest.mark.parametrize(
+    ("raised", "want_code", "want_lines"),
+    [
+        pytest.param(errors.DecodeError("bad"), 2, ["drachma: bad"], id="bad-input"),
+        pytest.param(errors.UnreachableError("away"), 1, ["drachma: away"], id="anything-else"),
+        pytest.param(
+            ExceptionGroup("g", [ExceptionGroup("h", [errors.UnreachableError("away")]), errors.DecodeError("bad")]),
+            1,
+            ["drachma: away", "drachma: bad"],
+            id="several-at-once",
+        ),
+        pytest.param(ExceptionGroup("g", [errors.DecodeError("bad")] * 2), 2, ["drachma: bad"], id="the-same-twice"),
+    ],
+)
+def test_what_is_refused_is_told_in_lines(
+    raised: Exception,
+    want_code: int,
+    want_lines: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail() -> None:
+        raise raised
+
+    monkeypatch.setattr(root, "app", fail)
+    with pytest.raises(SystemExit) as ended:
+        root.main()
+    assert ended.value.code == want_code
+    assert capsys.readouterr().err.splitlines() == want_lines
+
+
+def test_a_defect_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ExceptionGroup("g", [errors.DecodeError("bad"), KeyError("defect")])
+
+    monkeypatch.setattr(root, "app", fail)
+    with pytest.raises(KeyError, match="defect"):
+        root.main()

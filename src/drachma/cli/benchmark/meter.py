@@ -12,11 +12,15 @@ import msgspec
 
 from drachma import errors
 from drachma.api import pod
+from drachma.claims import conditions, wellknown
 from drachma.runtime import informer
 
 SAMPLE_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 90.0
 """After how long without any pod bound those that are left are taken not to fit."""
+
+_REJECTED_SECONDS: Final = 5.0
+"""The same where the scheduler has said of each of them that it does not fit."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +62,7 @@ class Meter:
         self._last = 0.0
         self._wanted = 0
         self._reached: Final = asyncio.Event()
+        self._rejected: Final[set[str]] = set()
         self._heard: Callable[[pod.Pod], None] = lambda _: None
         self._is_running = False
         pods.add_handler(informer.Handler(added=self._added, updated=self._updated))
@@ -79,15 +84,17 @@ class Meter:
             errors.InvalidValueError: none of those that are left has been bound for a long time.
         """
         self._wanted = count
+        quiet, step = 0.0, min(SAMPLE_SECONDS, self._patience)
         while (bound := len(self._latencies)) < count:
             try:
-                async with asyncio.timeout(self._patience):
+                async with asyncio.timeout(step):
                     await self._reached.wait()
             except TimeoutError:
-                if len(self._latencies) == bound:
+                quiet = quiet + step if len(self._latencies) == bound else 0.0
+                are_rejected = bound + len(self._rejected) >= count
+                if quiet >= (min(_REJECTED_SECONDS, self._patience) if are_rejected else self._patience):
                     raise errors.InvalidValueError(
-                        f"{bound} of {count} pods were bound, and none for {self._patience:g} seconds: "
-                        "the others do not fit"
+                        f"{bound} of {count} pods were bound, and none for {quiet:g} seconds: the others do not fit"
                     ) from None
 
     async def sample(self) -> None:
@@ -120,13 +127,22 @@ class Meter:
     def _updated(self, old: pod.Pod, new: pod.Pod) -> None:
         if new.spec.node_name and not old.spec.node_name:
             self._bound(new)
+        elif new.metadata.namespace == self._place and _is_rejected(new):
+            self._rejected.add(new.metadata.name)
 
     def _bound(self, new: pod.Pod) -> None:
         if new.metadata.namespace != self._place or not self._is_running:
             return
+        self._rejected.discard(new.metadata.name)
         self._last = time.perf_counter()
         # The answer to a create may come after the news of the binding; then the pod was quick.
         self._latencies.append(self._last - self._created.pop(new.metadata.name, self._last))
         if len(self._latencies) >= self._wanted > 0:
             self._reached.set()
         self._heard(new)
+
+
+def _is_rejected(of: pod.Pod) -> bool:
+    """Whether the scheduler says that a pod fits nowhere."""
+    scheduled = conditions.find(of.status.conditions, wellknown.POD_SCHEDULED)
+    return scheduled is not None and scheduled.status == "False"

@@ -1,0 +1,333 @@
+"""The rows of each table: what stands in which column, and the same as a document."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from drachma.api import meta, node, pod, resourceclaim, resourceslice
+from drachma.claims import conditions, identity, podclaims
+from drachma.cli.inventory import cluster as clusters
+from drachma.server.surface import age
+
+Cluster = clusters.Cluster
+
+_NONE: Final = "<none>"
+
+
+class Filter(NamedTuple):
+    """What rows are wanted; what is empty does not matter."""
+
+    node: str = ""
+    driver: str = ""
+    pool: str = ""
+    device_class: str = ""
+
+    def has_device(self, of: identity.DeviceID) -> bool:
+        """Whether a device is of the wanted driver and pool."""
+        return self.driver in ("", of.driver) and self.pool in ("", of.pool)
+
+    @property
+    def is_about_devices(self) -> bool:
+        return bool(self.driver or self.pool)
+
+
+class Row(NamedTuple):
+    """One thing: what it is called among others, its cells, and the same as a document."""
+
+    key: str
+    cells: Mapping[str, str]
+    document: dict[str, Any]
+
+
+class Table(NamedTuple):
+    """One table: its columns, those that only a wide one has, what it needs, and how rows are made."""
+
+    columns: tuple[str, ...]
+    wide: tuple[str, ...]
+    needs: tuple[type[meta.Object], ...]
+    rows: Callable[[Cluster, Filter, dt.datetime], Iterable[Row]]
+
+
+def _devices(of: Cluster, wanted: Filter, _: dt.datetime) -> Iterable[Row]:
+    for each in of.devices:
+        uses = of.uses.get(each.id, [])
+        if not wanted.has_device(each.id) or wanted.node not in ("", each.node):
+            continue
+        if wanted.device_class and not any(wanted.device_class in clusters.classes(use.claim) for use in uses):
+            continue
+        claims = [identity.label(use.claim.metadata) for use in uses]
+        pods = sorted({name for use in uses for name in clusters.consumers(use.claim)})
+        attributes = {name: _attribute(value) for name, value in sorted(each.device.attributes.items())}
+        capacity = {name: str(value.value) for name, value in sorted(each.device.capacity.items())}
+        taints = [f"{taint.key}={taint.value}:{taint.effect}" for taint in each.device.taints]
+        yield Row(
+            "/".join(each.id),
+            {
+                "DEVICE": each.device.name,
+                "POOL": each.pool.name,
+                "DRIVER": each.pool.driver,
+                "NODE": each.node,
+                "CLAIM": _listed(claims),
+                "POD": _listed(pods),
+                "CAPACITY": _listed(f"{name}={value}" for name, value in capacity.items()),
+                "TAINTS": _listed(taints),
+                "ATTRIBUTES": _listed(f"{name}={value}" for name, value in attributes.items()),
+            },
+            {
+                "name": each.device.name,
+                "pool": each.pool.name,
+                "driver": each.pool.driver,
+                "node": each.node,
+                "claims": claims,
+                "pods": pods,
+                "capacity": capacity,
+                "taints": taints,
+                "attributes": attributes,
+            },
+        )
+
+
+def _pools(of: Cluster, wanted: Filter, _: dt.datetime) -> Iterable[Row]:
+    for each in of.pools:
+        devices = [device for device in of.devices if device.pool is each]
+        if wanted.driver not in ("", each.driver) or wanted.pool not in ("", each.name):
+            continue
+        if wanted.node and not any(device.node == wanted.node for device in devices):
+            continue
+        free = sum(device.id not in of.uses for device in devices)
+        yield Row(
+            f"{each.driver}/{each.name}",
+            {
+                "POOL": each.name,
+                "DRIVER": each.driver,
+                "NODE": each.nodes,
+                "DEVICES": str(len(devices)),
+                "FREE": str(free),
+                "SLICES": f"{len(each.slices)}/{each.expected}",
+                "GENERATION": str(each.generation),
+            },
+            {
+                "name": each.name,
+                "driver": each.driver,
+                "node": each.nodes,
+                "devices": len(devices),
+                "free": free,
+                "slices": len(each.slices),
+                "expectedSlices": each.expected,
+                "generation": each.generation,
+                "isComplete": each.is_complete,
+            },
+        )
+
+
+def _claims(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
+    for each in sorted(of.claims, key=_name):
+        results = clusters.results(each)
+        devices = [identity.DeviceID(result.driver, result.pool, result.device) for result in results]
+        classes = sorted(clusters.classes(each))
+        if wanted.device_class and wanted.device_class not in classes:
+            continue
+        if wanted.is_about_devices and not any(map(wanted.has_device, devices)):
+            continue
+        places = _nodes(of, devices)
+        if wanted.node and wanted.node not in places:
+            continue
+        pods = clusters.consumers(each)
+        state = _claim_state(each)
+        yield Row(
+            identity.label(each.metadata),
+            {
+                "NAMESPACE": each.metadata.namespace,
+                "NAME": each.metadata.name,
+                "STATE": state,
+                "DEVICES": _listed(device.device for device in devices),
+                "NODE": _listed(places),
+                "PODS": _listed(pods),
+                "AGE": _age(each, now),
+                "CLASSES": _listed(classes),
+                "POOLS": _listed(sorted({f"{device.driver}/{device.pool}" for device in devices})),
+            },
+            {
+                "namespace": each.metadata.namespace,
+                "name": each.metadata.name,
+                "state": state,
+                "devices": [
+                    {**device._asdict(), "request": result.request}
+                    for device, result in zip(devices, results, strict=True)
+                ],
+                "nodes": places,
+                "pods": pods,
+                "classes": classes,
+            },
+        )
+
+
+def _nodes_table(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
+    for each in sorted(of.nodes, key=_name):
+        name = each.metadata.name
+        if wanted.node not in ("", name):
+            continue
+        devices = [device for device in of.devices if device.node == name and wanted.has_device(device.id)]
+        if wanted.is_about_devices and not devices:
+            continue
+        free = sum(device.id not in of.uses for device in devices)
+        pods = sum(each.spec.node_name == name for each in of.pods)
+        drivers = sorted({device.pool.driver for device in devices})
+        allocatable = {key: str(value) for key, value in each.status.allocatable.items()}
+        status = _node_status(each)
+        yield Row(
+            name,
+            {
+                "NAME": name,
+                "STATUS": status,
+                "PODS": f"{pods}/{allocatable.get('pods', '?')}",
+                "DEVICES": str(len(devices)),
+                "FREE": str(free),
+                "AGE": _age(each, now),
+                "CPU": allocatable.get("cpu", _NONE),
+                "MEMORY": allocatable.get("memory", _NONE),
+                "DRIVERS": _listed(drivers),
+            },
+            {
+                "name": name,
+                "status": status,
+                "pods": pods,
+                "devices": len(devices),
+                "free": free,
+                "drivers": drivers,
+                "allocatable": allocatable,
+            },
+        )
+
+
+def _pods(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
+    claims = {identity.label(each.metadata): each for each in of.claims}
+    for each in sorted(of.pods, key=_name):
+        if wanted.node not in ("", each.spec.node_name):
+            continue
+        namespace = each.metadata.namespace
+        names = [reference.name for _, reference in podclaims.named(each)]
+        own = [claims[key] for name in names if name and (key := f"{namespace}/{name}") in claims]
+        devices = [
+            identity.DeviceID(result.driver, result.pool, result.device)
+            for claim in own
+            for result in clusters.results(claim)
+        ]
+        classes = {name for claim in own for name in clusters.classes(claim)}
+        if wanted.device_class and wanted.device_class not in classes:
+            continue
+        if wanted.is_about_devices and not any(map(wanted.has_device, devices)):
+            continue
+        status = _pod_status(each)
+        used = [claim.metadata.name for claim in own]
+        yield Row(
+            f"{namespace}/{each.metadata.name}",
+            {
+                "NAMESPACE": namespace,
+                "NAME": each.metadata.name,
+                "STATUS": status,
+                "NODE": each.spec.node_name or _NONE,
+                "DEVICES": _listed(device.device for device in devices),
+                "AGE": _age(each, now),
+                "CLAIMS": _listed(used),
+                "DRIVERS": _listed(sorted({device.driver for device in devices})),
+            },
+            {
+                "namespace": namespace,
+                "name": each.metadata.name,
+                "status": status,
+                "node": each.spec.node_name,
+                "claims": used,
+                "devices": [device._asdict() for device in devices],
+            },
+        )
+
+
+TABLES: Final[Mapping[str, Table]] = {
+    "devices": Table(
+        ("DEVICE", "POOL", "DRIVER", "NODE", "CLAIM", "POD"),
+        ("CAPACITY", "TAINTS", "ATTRIBUTES"),
+        (resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
+        _devices,
+    ),
+    "pools": Table(
+        ("POOL", "DRIVER", "NODE", "DEVICES", "FREE", "SLICES"),
+        ("GENERATION",),
+        (resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
+        _pools,
+    ),
+    "claims": Table(
+        ("NAMESPACE", "NAME", "STATE", "DEVICES", "NODE", "PODS", "AGE"),
+        ("CLASSES", "POOLS"),
+        (resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
+        _claims,
+    ),
+    "nodes": Table(
+        ("NAME", "STATUS", "PODS", "DEVICES", "FREE", "AGE"),
+        ("CPU", "MEMORY", "DRIVERS"),
+        (node.Node, pod.Pod, resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
+        _nodes_table,
+    ),
+    "pods": Table(
+        ("NAMESPACE", "NAME", "STATUS", "NODE", "DEVICES", "AGE"),
+        ("CLAIMS", "DRIVERS"),
+        (pod.Pod, resourceclaim.ResourceClaim),
+        _pods,
+    ),
+}
+"""What can be shown."""
+
+
+def _nodes(of: Cluster, devices: Iterable[identity.DeviceID]) -> list[str]:
+    places = {each.id: each.node for each in of.devices}
+    return sorted({places[device] for device in devices if device in places})
+
+
+def _claim_state(of: resourceclaim.ResourceClaim) -> str:
+    """As kubectl has it."""
+    states = []
+    if of.metadata.deletion_timestamp is not None:
+        states.append("deleted")
+    if of.status.allocation is not None:
+        states.append("allocated")
+    if of.status.reserved_for:
+        states.append("reserved")
+    return ",".join(states) or "pending"
+
+
+def _node_status(of: node.Node) -> str:
+    ready = conditions.find(of.status.conditions, "Ready")
+    words = ["Ready" if ready is not None and ready.status == "True" else "Unknown" if ready is None else "NotReady"]
+    if of.spec.unschedulable:
+        words.append("SchedulingDisabled")
+    return ",".join(words)
+
+
+def _pod_status(of: pod.Pod) -> str:
+    if of.metadata.deletion_timestamp is not None:
+        return "Terminating"
+    return of.status.reason or of.status.phase or "Pending"
+
+
+def _attribute(of: resourceslice.DeviceAttribute) -> str:
+    for value in (of.string_value, of.int_value, of.version_value):
+        if value is not None:
+            return str(value)
+    if of.bool_value is not None:
+        return str(of.bool_value).lower()
+    return "|".join(map(str, (*of.string_values, *of.int_values, *of.bool_values, *of.version_values)))
+
+
+def _age(of: meta.Object, now: dt.datetime) -> str:
+    created = of.metadata.creation_timestamp
+    return age.UNKNOWN if created is None else age.words((now - created).total_seconds())
+
+
+def _name(of: meta.Object) -> tuple[str, str]:
+    return of.metadata.namespace, of.metadata.name
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ",".join(names) or _NONE

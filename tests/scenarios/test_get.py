@@ -1,0 +1,38 @@
+"""``drachma get`` on a running control plane, as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.scenarios import processes
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
+    folder = tmp_path_factory.mktemp("get") / "data"
+    options = ("--nodes", "2", "--profile", "gpu-server")
+    with processes.running(folder, command_name="up", options=options) as started:
+        yield started
+
+
+def get(server: processes.Process, *arguments: str) -> str:
+    command = [sys.executable, "-m", "drachma", "get", *arguments, "--kubeconfig", str(server.kubeconfig)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ, timeout=120)
+    return answer.stdout
+
+
+def test_nodes_and_devices(server: processes.Process) -> None:
+    lines = get(server, "nodes").splitlines()
+    assert lines[0].split() == ["NAME", "STATUS", "PODS", "DEVICES", "FREE", "AGE"]
+    assert [line.split()[:5] for line in lines[1:]] == [
+        ["node-0", "Ready", "0/110", "12", "12"],
+        ["node-1", "Ready", "0/110", "12", "12"],
+    ]
+    devices = json.loads(
+        get(server, "devices", "--node", "node-1", "--driver", "gpu.simulation.drachma.dev", "-o", "json")
+    )
+    assert [each["name"] for each in devices["items"]] == [f"gpu-{number}" for number in range(8)]
