@@ -83,6 +83,7 @@ ALL: Final = (
     Descriptor("node-lifecycle-controller", nodelifecycle.NodeLifecycle, account="node-controller"),
     Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector, account="pod-garbage-collector"),
     Descriptor("replicaset-controller", replicaset.ReplicaSetController),
+    Descriptor("replicationcontroller-controller", replicaset.ReplicationManager, account="replication-controller"),
     Descriptor(
         "resourceclaim-controller",
         resourceclaim.ResourceClaimController,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from drachma import errors
-from drachma.api import deployment, meta, pod, replicaset, statefulset
+from drachma.api import deployment, meta, pod, replicaset, replicationcontroller, statefulset
 from drachma.claims import ownership
 from drachma.client import Client
 from drachma.runtime import Surroundings
@@ -28,6 +28,9 @@ class _Scale(NamedTuple):
     replicas: int
 
 
+_Replicated = deployment.Deployment | statefulset.StatefulSet | replicationcontroller.ReplicationController
+
+
 class Scales:
     """What is known of the things that control pods."""
 
@@ -35,6 +38,7 @@ class Scales:
         self._client: Final[Client] = surroundings.client
         self._replica_sets: Final = surroundings.informers.of(replicaset.ReplicaSet).cache
         self._deployments: Final = surroundings.informers.of(deployment.Deployment).cache
+        self._controllers: Final = surroundings.informers.of(replicationcontroller.ReplicationController).cache
         self._stateful_sets: Final = surroundings.informers.of(statefulset.StatefulSet).cache
 
     async def expected(self, pods: Iterable[pod.Pod]) -> Expectation:
@@ -61,9 +65,11 @@ class Scales:
         if _is_workload(owner, "ReplicaSet"):
             return self._of_replica_set(owner, namespace)
         if _is_workload(owner, "Deployment"):
-            return self._of_deployment(owner, namespace)
+            return self._of(self._deployments.get(owner.name, namespace=namespace), owner)
         if _is_workload(owner, "StatefulSet"):
-            return self._of_stateful_set(owner, namespace)
+            return self._of(self._stateful_sets.get(owner.name, namespace=namespace), owner)
+        if (owner.api_version, owner.kind) == ("v1", "ReplicationController"):
+            return self._of(self._controllers.get(owner.name, namespace=namespace), owner)
         raise errors.ReconcileError(await self._problem(owner))
 
     def _of_replica_set(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
@@ -73,19 +79,13 @@ class Scales:
         above = ownership.controller_of(own)
         if above is not None and _is_workload(above, "Deployment"):
             # While a deployment replaces pods it has several replica sets, which together are one.
-            scale = self._of_deployment(above, namespace)
+            scale = self._of(self._deployments.get(above.name, namespace=namespace), above)
             if scale is not None:
                 return scale
         return _Scale(own.metadata.uid, own.spec.replicas or 0)
 
-    def _of_deployment(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
-        own = self._deployments.get(owner.name, namespace=namespace)
-        if own is None or own.metadata.uid != owner.uid:
-            return None
-        return _Scale(own.metadata.uid, own.spec.replicas or 0)
-
-    def _of_stateful_set(self, owner: meta.OwnerReference, namespace: str) -> _Scale | None:
-        own = self._stateful_sets.get(owner.name, namespace=namespace)
+    @staticmethod
+    def _of(own: _Replicated | None, owner: meta.OwnerReference) -> _Scale | None:
         if own is None or own.metadata.uid != owner.uid:
             return None
         return _Scale(own.metadata.uid, own.spec.replicas or 0)

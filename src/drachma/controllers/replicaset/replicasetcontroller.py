@@ -8,29 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from drachma import errors
-from drachma.api import meta, pod, replicaset
+from drachma.api import meta, pod, replicaset, replicationcontroller, scheme
 from drachma.claims import conditions, ownership
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.replicaset import choice
 from drachma.controllers.workload import adoption, expectations, podcontrol, podtemplates, readiness, selectors
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
+from drachma.values import labels
 
 WORKERS: Final = 5
 
-_OWNER_INDEX: Final = "replicaset-owner"
-_KIND: Final = ("apps/v1", "ReplicaSet")
-
-Set = replicaset.ReplicaSet
+Set = replicaset.ReplicaSet | replicationcontroller.ReplicationController
+"""What wants so many pods: both say so in the same words, but for how they select them."""
 
 
 class ReplicaSetController:
-    """Keeps the number of pods."""
+    """Keeps the number of pods of replica sets."""
 
-    name: Final = "replicaset"
+    name: ClassVar[str] = "replicaset"
+    _model: ClassVar[type[Set]] = replicaset.ReplicaSet
+    _component: ClassVar[str] = "replicaset-controller"
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._client: Final = surroundings.client
@@ -40,11 +41,12 @@ class ReplicaSetController:
         self._expected: Final = expectations.Expectations(pods)
         self._adopter: Final = adoption.Adopter(surroundings.client, pod.Pod, expected=self._expected)
         self._control: Final = podcontrol.PodControl(
-            surroundings.client, expected=self._expected, recorder=surroundings.recorder("replicaset-controller")
+            surroundings.client, expected=self._expected, recorder=surroundings.recorder(self._component)
         )
-        sets = surroundings.informers.of(Set)
-        self._sets: Final = sets.cache
-        self._pods.add_index(_OWNER_INDEX, _owner)
+        sets: informer.Informer[Any] = surroundings.informers.of(self._model)
+        self._sets: Final[cache.Cache[Any]] = sets.cache
+        self._index: Final = f"{self.name}-owner"
+        self._pods.add_index(self._index, self._owner)
         self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
@@ -70,17 +72,25 @@ class ReplicaSetController:
     def _see_pod(self, of: pod.Pod) -> None:
         owner = ownership.controller_of(of)
         if owner is not None:
-            if (owner.api_version, owner.kind) == _KIND:
+            if self._is_ours(owner):
                 self._queue.add(cache.Key(of.metadata.namespace, owner.name))
             return
         for each in self._sets.in_namespace(of.metadata.namespace):
-            if selectors.of(each.spec.selector).matches(of.metadata.labels):
+            if _selector(each).matches(of.metadata.labels):
                 self._see(each)
+
+    def _owner(self, of: pod.Pod) -> tuple[str, ...]:
+        owner = ownership.controller_of(of)
+        return (owner.uid,) if owner is not None and self._is_ours(owner) else ()
+
+    def _is_ours(self, owner: meta.OwnerReference) -> bool:
+        kind = scheme.of(self._model)
+        return (owner.api_version, owner.kind) == (kind.api_versions[0], kind.name)
 
     # Work
 
     async def _reconcile(self, key: cache.Key) -> controller.After | controller.Again | None:
-        wanted = self._sets.get(key.name, namespace=key.namespace)
+        wanted: Set | None = self._sets.get(key.name, namespace=key.namespace)
         if wanted is None:
             return None
         if not self._expected.are_met(wanted.metadata.uid):
@@ -100,14 +110,14 @@ class ReplicaSetController:
 
     async def _claim(self, wanted: Set) -> list[pod.Pod]:
         """The pods of a set, after it adopted those that match and let go of those that do not."""
-        selector = selectors.of(wanted.spec.selector)
+        selector = _selector(wanted)
         # Pods without an owner that have ended are left alone: nothing would come of adopting them.
         orphans = (
             each for each in self._pods.by(adoption.ORPHANS, wanted.metadata.namespace) if readiness.is_active(each)
         )
         return await self._adopter.claim(
             wanted,
-            (*self._pods.by(_OWNER_INDEX, wanted.metadata.uid), *orphans),
+            (*self._pods.by(self._index, wanted.metadata.uid), *orphans),
             matches=lambda each: selector.matches(each.metadata.labels),
         )
 
@@ -137,7 +147,7 @@ class ReplicaSetController:
             for each in self._sets.in_namespace(wanted.metadata.namespace)
             if ownership.is_controlled_by(each.metadata, owner.uid)
         )
-        return [one for each in siblings for one in self._pods.by(_OWNER_INDEX, each.metadata.uid)]
+        return [one for each in siblings for one in self._pods.by(self._index, each.metadata.uid)]
 
     # Status
 
@@ -149,7 +159,7 @@ class ReplicaSetController:
             return
         try:
             meant = patches.same(wanted)
-            await statuswrites.update(self._client, Set, of=wanted.metadata, content=content, meant=meant)
+            await statuswrites.update(self._client, self._model, of=wanted.metadata, content=content, meant=meant)
         except errors.ObjectNotFoundError:
             return
 
@@ -159,9 +169,19 @@ class ReplicaSetController:
         return None if seconds is None else controller.After(seconds)
 
 
-def _owner(of: pod.Pod) -> tuple[str, ...]:
-    owner = ownership.controller_of(of)
-    return (owner.uid,) if owner is not None and (owner.api_version, owner.kind) == _KIND else ()
+class ReplicationManager(ReplicaSetController):
+    """The same for replication controllers, which came before sets."""
+
+    name: ClassVar[str] = "replicationmanager"
+    _model: ClassVar[type[Set]] = replicationcontroller.ReplicationController
+    _component: ClassVar[str] = "replication-controller"
+
+
+def _selector(of: Set) -> labels.Selector:
+    """Which pods belong to a set."""
+    if isinstance(of, replicationcontroller.ReplicationController):
+        return labels.Selector.from_labels(of.spec.selector) if of.spec.selector else labels.NOTHING
+    return selectors.of(of.spec.selector)
 
 
 def _status(
@@ -193,6 +213,9 @@ def _status(
         "terminatingReplicas": before.terminating_replicas or 0,
         "observedGeneration": before.observed_generation,
     }
+    if isinstance(wanted, replicationcontroller.ReplicationController):
+        # That is a field of sets only.
+        del counts["terminatingReplicas"], known["terminatingReplicas"]
     had_failed = conditions.is_true(before.conditions, "ReplicaFailure")
     if counts == known and had_failed == (failure is not None):
         return None

@@ -1,0 +1,23 @@
+"""ReplicationController: so many pods of one template, in the oldest form. A partial view."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from drachma.api import meta, replicaset
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, Int32, Struct
+
+
+class ReplicationControllerSpec(Struct, frozen=True, kw_only=True):
+    """How many pods, which ones, and what they look like."""
+
+    replicas: Int32 | None = None
+    min_ready_seconds: Int32 = ABSENT_INT
+    selector: Mapping[str, str] = ABSENT_MAP
+    template: Mapping[str, Any] = ABSENT_MAP
+
+
+class ReplicationController(meta.Object, frozen=True, kw_only=True):
+    """Core ReplicationController, namespaced; its status has the fields of a set's."""
+
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+    status: replicaset.ReplicaSetStatus = replicaset.ReplicaSetStatus()
