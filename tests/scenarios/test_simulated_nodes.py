@@ -184,3 +184,57 @@ async def test_agents_that_come_back_go_on() -> None:
             await cluster.client.delete(pod.Pod, name, namespace="default")
         await cluster.settle()
         assert not await cluster.all_of(pod.Pod)
+
+
+async def test_partitions_exclude_each_other() -> None:
+    async with _cluster(profile="mig") as cluster:
+        for number in range(5):
+            await cluster.apply(
+                f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: half-{number}}}
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.simulation.drachma.dev
+        selectors:
+        - cel:
+            expression: |
+              device.attributes["gpu.simulation.drachma.dev"].profile == "3g.40gb" &&
+              device.attributes["gpu.simulation.drachma.dev"].index == 0
+"""
+            )
+            document = _pod(f"p{number}", resourceClaims=[{"name": "gpu", "resourceClaimName": f"half-{number}"}])
+            await cluster.client.create_document(pod.Pod, document)
+        await cluster.advance(5)
+        claims = await cluster.all_of(resourceclaim.ResourceClaim)
+        given = sorted(
+            result.device
+            for each in claims
+            if each.status.allocation is not None
+            for result in each.status.allocation.devices.results
+        )
+        assert given == ["gpu-0-3g-40gb-0", "gpu-0-3g-40gb-4"]
+
+
+async def test_nodes_of_others_are_pretended() -> None:
+    async with controlplane.control_plane() as cluster:
+        component = functools.partial(
+            nodeagents.simulated_machines, machines=hardware.Hardware((), ()), pretends_nodes=True
+        )
+        cluster.launch("agents", component)
+        stale = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2020-01-01T00:00:00Z"}
+        resources = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+        await cluster.apply(
+            "apiVersion: v1\nkind: Node\nmetadata: {name: copied}\n"
+            f"status: {{conditions: [{stale}], capacity: {resources}, allocatable: {resources}}}\n".replace("'", '"')
+        )
+        await cluster.advance(300)
+        await cluster.client.create_document(pod.Pod, _pod("p"))
+        await cluster.advance(5)
+        known = await cluster.client.get(node.Node, "copied")
+        assert not known.spec.taints
+        assert (await _status(cluster, "p"))["phase"] == "Running"

@@ -1,11 +1,7 @@
 """``drachma apiserver``: the Kubernetes API on a data directory, for kubectl and everything else that speaks it."""
 
-import typer
-
-from drachma.api import gates
-from drachma.cli import options
-from drachma.process import accessfiles, auditfiles, hosting, logs
-from drachma.server.wire import serving
+from drachma.cli import hostingoptions, options
+from drachma.process import hosting, logs
 
 
 def apiserver(
@@ -32,24 +28,22 @@ def apiserver(
     """
     logs.to_stderr()
     hosting.run(
-        hosting.Options(
+        hostingoptions.build(
             data=data,
-            address=serving.Address.parse(listen),
+            listen=listen,
             kubeconfig_out=kubeconfig_out,
-            gates=gates.Gates.parse(feature_gates, base=gates.SERVED),
-            access=accessfiles.AccessOptions(
-                token_auth_file=token_auth_file,
-                client_ca_file=client_ca_file,
-                service_account_key_files=tuple(service_account_key_file or ()),
-                service_account_signing_key_file=service_account_signing_key_file,
-                service_account_issuers=tuple(service_account_issuer or ()),
-                api_audiences=tuple(filter(None, api_audiences.split(","))),
-                is_open_to_bootstrap_tokens=enable_bootstrap_token_auth,
-                authorization_modes=accessfiles.authorization_modes(authorization_mode),
-            ),
-            event_ttl=options.seconds(event_ttl, name="--event-ttl"),
-            disabled_plugins=options.plugins(disable_admission_plugins),
-            audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
-            announce=typer.echo,
+            feature_gates=feature_gates,
+            token_auth_file=token_auth_file,
+            client_ca_file=client_ca_file,
+            service_account_key_file=service_account_key_file,
+            service_account_signing_key_file=service_account_signing_key_file,
+            service_account_issuer=service_account_issuer,
+            api_audiences=api_audiences,
+            disable_admission_plugins=disable_admission_plugins,
+            authorization_mode=authorization_mode,
+            enable_bootstrap_token_auth=enable_bootstrap_token_auth,
+            event_ttl=event_ttl,
+            audit_policy_file=audit_policy_file,
+            audit_log_path=audit_log_path,
         )
     )

@@ -7,8 +7,11 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from drachma import errors
+from drachma.api import codec
 from drachma.cel.runtime import instants
+from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
+from drachma.offline import manifestfiles
 from drachma.server.pipeline import phases
 
 FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
@@ -79,7 +82,26 @@ AuditLogPath: TypeAlias = Annotated[
 ]
 
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
-Profile: TypeAlias = Annotated[str, typer.Option(help="What each of them has: cpu or gpu-server.")]
+Profile: TypeAlias = Annotated[
+    str, typer.Option(help="What each of them has: cpu, gpu-server, mig, nic, or a file with a Node and its slices.")
+]
+PretendNodes: TypeAlias = Annotated[
+    bool, typer.Option("--pretend-nodes", help="Keep nodes that others create alive, as if there were machines.")
+]
+
+
+def machines(profile: str, count: int) -> hardware.Hardware | None:
+    """The simulated machines that options ask for, if any; InvalidValueError or DecodeError for a bad profile."""
+    if not count:
+        return None
+    if profile in hardware.PROFILES or not pathlib.Path(profile).exists():
+        return hardware.build(profile, count)
+    documents = [source.content for source in manifestfiles.read_all([profile])]
+    for document in documents:
+        codec.decode(document)
+    return hardware.copies(documents, count)
+
+
 PluginDirectory: TypeAlias = Annotated[
     pathlib.Path | None, typer.Option(help="Where drivers register, a folder a machine; without it they are simulated.")
 ]

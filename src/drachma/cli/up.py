@@ -2,16 +2,11 @@
 
 import functools
 
-import typer
-
-from drachma.api import gates
-from drachma.cli import options
-from drachma.node import hardware
+from drachma.cli import hostingoptions, options
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.process import accessfiles, auditfiles, embedded, hosting, logs
+from drachma.process import embedded, hosting, logs
 from drachma.server.kinds.metrics import nodemetrics
 from drachma.server.wire import app as asgi
-from drachma.server.wire import serving
 
 
 def up(
@@ -34,6 +29,7 @@ def up(
     audit_log_path: options.AuditLogPath = None,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
+    pretend_nodes: options.PretendNodes = False,
     plugin_dir: options.PluginDirectory = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
 ) -> None:
@@ -42,35 +38,39 @@ def up(
     With --nodes there are simulated machines too: pods run on them as their annotations say, without any process. With
     --runtime process their containers are processes of this machine, without any isolation, with podman real ones.
     With --plugin-dir their drivers are real ones, which register in DIR/NODE/plugins_registry.
-    Nodes that somebody else creates are objects only.
+    Nodes that somebody else creates are objects only, and those copied from another cluster soon count as dead; with
+    --pretend-nodes they are looked after as simulated machines are.
     """
     logs.to_stderr()
-    simulated = hardware.build(profile, nodes) if nodes else None
-    hosted = hosting.Options(
+    simulated = options.machines(profile, nodes)
+    hosted = hostingoptions.build(
         data=data,
-        address=serving.Address.parse(listen),
+        listen=listen,
         kubeconfig_out=kubeconfig_out,
         bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
-        gates=gates.Gates.parse(feature_gates, base=gates.SERVED),
-        access=accessfiles.AccessOptions(
-            token_auth_file=token_auth_file,
-            client_ca_file=client_ca_file,
-            service_account_key_files=tuple(service_account_key_file or ()),
-            service_account_signing_key_file=service_account_signing_key_file,
-            service_account_issuers=tuple(service_account_issuer or ()),
-            api_audiences=tuple(filter(None, api_audiences.split(","))),
-            is_open_to_bootstrap_tokens=enable_bootstrap_token_auth or bootstrap_kubeconfig_out is not None,
-            authorization_modes=accessfiles.authorization_modes(authorization_mode),
-        ),
-        event_ttl=options.seconds(event_ttl, name="--event-ttl"),
-        disabled_plugins=options.plugins(disable_admission_plugins),
-        audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
+        feature_gates=feature_gates,
+        token_auth_file=token_auth_file,
+        client_ca_file=client_ca_file,
+        service_account_key_file=service_account_key_file,
+        service_account_signing_key_file=service_account_signing_key_file,
+        service_account_issuer=service_account_issuer,
+        api_audiences=api_audiences,
+        disable_admission_plugins=disable_admission_plugins,
+        authorization_mode=authorization_mode,
+        enable_bootstrap_token_auth=enable_bootstrap_token_auth,
+        event_ttl=event_ttl,
+        audit_policy_file=audit_policy_file,
+        audit_log_path=audit_log_path,
         additions=asgi.Additions(kinds=nodemetrics.KINDS),
-        announce=typer.echo,
     )
     hosting.run(
         hosted,
         functools.partial(
-            embedded.beside, gates=hosted.gates, simulated=simulated, plugin_directory=plugin_dir, runtime=runtime
+            embedded.beside,
+            gates=hosted.gates,
+            simulated=simulated,
+            pretends_nodes=pretend_nodes,
+            plugin_directory=plugin_dir,
+            runtime=runtime,
         ),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import logging
 import pathlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -76,8 +77,11 @@ class Agents:
         directories: Callable[[str], Directories | None] = lambda _: None,
         addresses: Addresses | None = None,
         files: PodFiles | None = None,
+        pretends_nodes: bool = False,
     ) -> None:
         """``selection`` is which pods may be seen: one node sees its own only.
+
+        Where it ``pretends_nodes``, nodes that others create get an agent too, unless somebody keeps their lease.
 
         ``directories`` are those of a node by its name; a node without any has simulated drivers. ``addresses`` say
         where nodes are reached, if they are; ``files`` are for containers that see any.
@@ -89,20 +93,27 @@ class Agents:
         self._pods.cache.add_index(_INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
         metrics = nodemetrics.NodeMetrics(around.registry)
         recorder = around.recorder(_COMPONENT)
-        self._agents: Final = {
-            each.name: Agent(
-                around.acting_as(f"{_USER_PREFIX}{each.name}"),
-                each,
+
+        def build(machine: hardware.Machine, address: NodeAddress | None = None) -> Agent:
+            return Agent(
+                around.acting_as(f"{_USER_PREFIX}{machine.name}"),
+                machine,
                 runtime=runtime,
-                directories=directories(each.name),
-                address=None if addresses is None else addresses.of(each.name),
+                directories=directories(machine.name),
+                address=address,
                 files=files,
                 metrics=metrics,
                 recorder=recorder,
                 pods=self._pods,
             )
-            for each in machines.machines
+
+        self._build = build
+        self._agents: Final = {
+            each.name: build(each, None if addresses is None else addresses.of(each.name)) for each in machines.machines
         }
+        self._newcomers: Final[asyncio.Queue[str] | None] = asyncio.Queue() if pretends_nodes else None
+        if self._newcomers is not None:
+            around.informers.of(node.Node).add_handler(informer.Handler(added=self._see_node))
         self._pods.add_handler(
             informer.Handler(added=self._heard, updated=lambda _old, new: self._heard(new), deleted=self._removed)
         )
@@ -117,6 +128,33 @@ class Agents:
         async with asyncio.TaskGroup() as group:
             for agent in self._agents.values():
                 group.create_task(agent.run(), name=f"agent of {agent.name}")
+            if self._newcomers is not None:
+                group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
+
+    def _see_node(self, of: node.Node) -> None:
+        if self._newcomers is not None and of.metadata.name not in self._agents:
+            self._newcomers.put_nowait(of.metadata.name)
+
+    async def _pretend(self, newcomers: asyncio.Queue[str], group: asyncio.TaskGroup) -> None:
+        """Gives nodes that others made an agent each, unless they have one somewhere else."""
+        while True:
+            name = await newcomers.get()
+            if name in self._agents or await self._is_kept(name):
+                continue
+            agent = self._agents[name] = self._build(hardware.pretended(name))
+            await agent.register()
+            group.create_task(agent.run(), name=f"agent of {name}")
+
+    async def _is_kept(self, name: str) -> bool:
+        """Whether somebody renews the lease of a node."""
+        try:
+            known = await self._around.acting_as(_ADMIN).client.get(lease.Lease, name, namespace=_LEASE_NAMESPACE)
+        except errors.ObjectNotFoundError:
+            return False
+        if not known.spec.renew_time:
+            return False
+        age = self._around.clock.utc() - dt.datetime.fromisoformat(known.spec.renew_time)
+        return age.total_seconds() < _LEASE_SECONDS
 
     def at(self, address: str) -> Agent | None:
         """The agent of the node that is reached at an address."""

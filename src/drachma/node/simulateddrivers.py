@@ -45,7 +45,7 @@ class SimulatedDrivers:
                 await self._client.create_document(resourceslice.ResourceSlice, {**document, "metadata": metadata})
 
     def get(self, driver: str) -> SimulatedDriver:
-        if driver not in self._machine.drivers:
+        if driver not in self._machine.drivers and not self._machine.has_any_driver:
             raise errors.NodeError(f"DRA driver {driver} is not registered")
         return SimulatedDriver(driver, self._get)
 

@@ -53,6 +53,7 @@ async def beside(
     *,
     gates: features.Gates = features.ALL,
     simulated: hardware.Hardware | None = None,
+    pretends_nodes: bool = False,
     plugin_directory: pathlib.Path | None = None,
     runtime: RuntimeName = RuntimeName.SIMULATED,
 ) -> None:
@@ -74,12 +75,13 @@ async def beside(
             clients=client_of,
         )
         parts = components.ALL
-        if simulated is not None:
+        if simulated is not None or pretends_nodes:
             parts = (
                 *parts,
                 functools.partial(
                     nodeagents.simulated_machines,
-                    machines=simulated,
+                    machines=simulated or hardware.Hardware((), ()),
+                    pretends_nodes=pretends_nodes,
                     plugin_directory=plugin_directory,
                     served=nodeagents.Served(
                         client_authority=host.authority,

@@ -36,8 +36,12 @@ def simulated_machines(
     machines: hardware.Hardware,
     plugin_directory: pathlib.Path | None = None,
     served: Served | None = None,
+    *,
+    pretends_nodes: bool = False,
 ) -> Run:
     """The agents of simulated machines, with the recorders of their events.
+
+    Where it ``pretends_nodes``, also of all nodes that others create.
 
     Their drivers are simulated too, unless there is a directory: each node has one of its own there, by its name, where
     drivers register. Where it is not said how they are served, nobody can ask them anything.
@@ -54,6 +58,7 @@ def simulated_machines(
         directories=directories_of,
         addresses=places,
         files=None if served is None else agent.PodFiles(served.root / "pods", _environment(served.apiserver)),
+        pretends_nodes=pretends_nodes,
     )
     if served is None or places is None:
         return lambda: controller.run_all(surroundings, [built])
