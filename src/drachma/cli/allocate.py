@@ -10,7 +10,7 @@ import typer
 from drachma import errors
 from drachma.api import gates, manifest
 from drachma.cli import batch as batches
-from drachma.cli import options
+from drachma.cli import options, root
 from drachma.offline import allocatorcase, claimallocation, clusterdump
 
 
@@ -33,10 +33,12 @@ def allocate(
 ) -> None:
     """Find devices for claims as kube-scheduler would, from manifests or from a dump of a cluster.
 
-    Reads Nodes, ResourceSlices, DeviceClasses, ResourceClaims, DeviceTaintRules and Namespaces, and passes over
-    everything else. Claims with an allocation count as allocated. The others are tried one after the other, and what
-    one gets counts for the next. Those that fit are written with their allocation. Exit code 1: something does not
-    fit, or cannot be read.
+    Reads Nodes, ResourceSlices, DeviceClasses, ResourceClaims and their templates, DeviceTaintRules, Namespaces, pods
+    and workloads, and passes over everything else. Claims with an allocation count as allocated. The others are tried
+    one after the other, and what one gets counts for the next. Pods, Deployments, Jobs and the like that no server has
+    seen get claims from their templates, those of a pod together. What fits is written with its allocation.
+
+    Exit code 0: everything fits. 1: something does not. 2: the input is bad.
     """
     if batch:
         if file or node or claim or explain or output or feature_gates:
@@ -49,7 +51,8 @@ def allocate(
         raise errors.DecodeError("-f: required, unless there is --batch")
     dump = _read(file)
     allocator = claimallocation.ClaimAllocator(dump, gates.Gates.parse(feature_gates), node=node)
-    allocations = [allocator.allocate(name, explain=explain) for name in _claim_names(dump, claim or [])]
+    groups = _groups(dump, _claim_names(dump, claim or []))
+    allocations = [allocation for names in groups for allocation in allocator.allocate_together(names, explain=explain)]
     _write(allocations, output)
     for allocation in allocations:
         typer.echo(f"drachma: {allocation.message}", err=True)
@@ -64,8 +67,15 @@ def _read(paths: list[str]) -> clusterdump.ClusterDump:
     for problem in dump.problems:
         typer.echo(f"drachma: {problem}", err=True)
     if dump.problems:
-        raise typer.Exit(1)
+        raise typer.Exit(root.BAD_INPUT)
     return dump
+
+
+def _groups(dump: clusterdump.ClusterDump, names: list[str]) -> list[tuple[str, ...]]:
+    """Claims that are tried together, in order: those that one pod would get from templates, others alone."""
+    of_pods = {name: claims for claims in dump.pods.values() for name in claims}
+    groups = (tuple(each for each in of_pods.get(name, (name,)) if each in names) for name in names)
+    return list(dict.fromkeys(groups))
 
 
 def _claim_names(dump: clusterdump.ClusterDump, names: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ attempt at a claim at once, as it does in a scheduler; invalid pools only rule o
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -63,36 +64,47 @@ class ClaimAllocator:
 
     def allocate(self, name: str, *, explain: bool) -> ClaimAllocation:
         """Try the claim on one node after the other."""
-        claim = self._dump.claims[name]
-        self._claim = name
-        subject = f"claim {name}"
-        refusal = self._refusal(claim.defaulted)
+        return self.allocate_together((name,), explain=explain)[0]
+
+    def allocate_together(self, names: Sequence[str], *, explain: bool) -> list[ClaimAllocation]:
+        """Try the claims of a pod on one node after the other; where they do not fit together, that is one answer."""
+        claims = [self._dump.claims[name] for name in names]
+        wanted = [claim.defaulted for claim in claims]
+        self._claim = names[0]
+        subject = f"claim {names[0]}" if len(names) == 1 else f"claims {', '.join(names)} together"
+        refusal = "; ".join(filter(None, map(self._refusal, wanted)))
         if refusal:
-            return ClaimAllocation(f"{subject}: {refusal}")
+            return [ClaimAllocation(f"{subject}: {refusal}")]
         problems: list[str] = []
         for node in self._nodes:
             try:
-                outcome = self._allocator.allocate(node, [claim.defaulted])
+                outcome = self._allocator.allocate(node, wanted)
             except errors.InvalidPoolError as error:
                 problems.append(f"{_on(node)}: {error}")
                 continue
             except errors.AllocationError as error:
-                explained = self._explained(claim.defaulted, [node]) if explain else ()
-                return ClaimAllocation(f"{subject}: {error}", explanations=explained)
+                explained = self._explained(wanted, [node]) if explain else ()
+                return [ClaimAllocation(f"{subject}: {error}", explanations=explained)]
             match outcome:
                 case allocator.Allocated(results):
-                    self._state.put_allocation(claim.defaulted.metadata, results[0])
-                    return ClaimAllocation(f"{subject}: fits {_on(node)}", claim.allocated(results[0]))
+                    fitting = list(zip(claims, results, strict=True))
+                    for claim, result in fitting:
+                        self._state.put_allocation(claim.defaulted.metadata, result)
+                    return [
+                        ClaimAllocation(f"claim {claim.name}: fits {_on(node)}", claim.allocated(result))
+                        for claim, result in fitting
+                    ]
                 case allocator.GaveUp(reason):
                     problems.append(f"{_on(node)}: gave up: {reason}")
                 case allocator.DoesNotFit():
                     pass
         where = _on(self._nodes[0]) if len(self._nodes) == 1 else f"on any of {len(self._nodes)} nodes"
         reasons = f"; {_listed(problems)}" if problems else ""
+        verb = "does" if len(names) == 1 else "do"
         if explain:
-            explained = self._explained(claim.defaulted, self._nodes)
-            return ClaimAllocation(f"{subject}: does not fit {where}{reasons}", explanations=explained)
-        return ClaimAllocation(f"{subject}: does not fit {where}{reasons} (--explain says why)")
+            explained = self._explained(wanted, self._nodes)
+            return [ClaimAllocation(f"{subject}: {verb} not fit {where}{reasons}", explanations=explained)]
+        return [ClaimAllocation(f"{subject}: {verb} not fit {where}{reasons} (--explain says why)")]
 
     def _refusal(self, claim: resourceclaim.ResourceClaim) -> str:
         """What an API server that knows the claim's namespace would have refused; empty if nothing."""
@@ -104,9 +116,11 @@ class ClaimAllocator:
         )
         return "; ".join(map(str, authorization.check_admin_access(claim.spec.devices, request)))
 
-    def _explained(self, claim: resourceclaim.ResourceClaim, nodes: list[allocator.Node]) -> tuple[Explained, ...]:
+    def _explained(
+        self, wanted: list[resourceclaim.ResourceClaim], nodes: list[allocator.Node]
+    ) -> tuple[Explained, ...]:
         explainer = explanation.Explainer(self._allocator)
-        surveyed = survey.survey(explainer, nodes, wanted=[claim], most=_MOST_GROUPS)
+        surveyed = survey.survey(explainer, nodes, wanted=wanted, most=_MOST_GROUPS)
         explained: list[Explained] = []
         for group in surveyed.groups:
             document = {"kind": "Explanation", **explanation.to_document(group.explanation)}

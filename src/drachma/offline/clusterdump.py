@@ -23,18 +23,35 @@ from drachma.api import (
     meta,
     namespace,
     node,
+    pod,
     resourceclaim,
+    resourceclaimtemplate,
     resourceslice,
     scheme,
 )
-from drachma.claims import identity
-from drachma.offline import manifestfiles
+from drachma.claims import identity, templates
+from drachma.offline import manifestfiles, workloadpods
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
 """The dump of a large cluster is far larger than any manifest."""
 
-_READ: Final = frozenset({"DeviceClass", "DeviceTaintRule", "Namespace", "Node", "ResourceClaim", "ResourceSlice"})
-_WRITTEN_BY_PEOPLE: Final = (deviceclass.DeviceClass, devicetaintrule.DeviceTaintRule, resourceclaim.ResourceClaim)
+KINDS: Final[tuple[type[meta.Object], ...]] = (
+    deviceclass.DeviceClass,
+    devicetaintrule.DeviceTaintRule,
+    namespace.Namespace,
+    node.Node,
+    resourceclaim.ResourceClaim,
+    resourceslice.ResourceSlice,
+)
+"""What devices that claims get depend on."""
+
+_READ: Final = frozenset({*(kind.__name__ for kind in KINDS), "ResourceClaimTemplate"})
+_WRITTEN_BY_PEOPLE: Final = (
+    deviceclass.DeviceClass,
+    devicetaintrule.DeviceTaintRule,
+    resourceclaim.ResourceClaim,
+    resourceclaimtemplate.ResourceClaimTemplate,
+)
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
 
@@ -63,6 +80,9 @@ class ClusterDump:
         self._places: dict[tuple[type[meta.Object], str], str] = {}
         self._declared: dict[str, tuple[str, ...]] = {}
         self.claims: dict[str, DumpedClaim] = {}
+        self.pods: dict[str, tuple[str, ...]] = {}
+        """The claims that pods which no server has seen would get from templates, by the pods' names."""
+        self._workloads: list[manifestfiles.Source] = []
         self.warnings: list[str] = []
         self.problems: list[str] = []
         """What could not be read; a cluster with problems is not to be trusted."""
@@ -79,11 +99,15 @@ class ClusterDump:
                 dump.add(source)
             except errors.DrachmaError as error:
                 dump.problems.append(f"{source.place}: {error}")
+        dump.draft()
         return dump
 
     def add(self, source: manifestfiles.Source) -> None:
         """Take in one object; DecodeError where it cannot be read or is there already."""
         document = source.content
+        if _is_new_workload(document):
+            self._workloads.append(source)
+            return
         if not _is_relevant(document):
             return
         api_version, kind = codec.type_of(document)
@@ -96,12 +120,48 @@ class ClusterDump:
         self._places[key] = source.place
         if isinstance(dumped, _WRITTEN_BY_PEOPLE):
             unknown = codec.unknown_fields(document)
-            self.warnings += (f"{source.place}: {codec.title(document)}: {path}: unknown field" for path in unknown)
+            told = [f"{source.place}: {codec.title(document)}: {path}: unknown field" for path in unknown]
+            # What a server has stored, it knows; what a person wrote is likely a slip.
+            (self.warnings if dumped.metadata.uid else self.problems).extend(told)
         if isinstance(dumped, resourceclaim.ResourceClaim):
             self.claims[key[1]] = DumpedClaim(dumped, api_version=api_version, now=self._now)
         if isinstance(dumped, node.Node):
             self._declared[dumped.metadata.name] = _declared_features(document)
         self._objects[key] = defaults.apply(dumped, now=self._now)
+
+    def draft(self) -> None:
+        """Make the claims that new pods, and those of new workloads, would get from templates."""
+        known = {identity.label(each.metadata): each for each in self.of(resourceclaimtemplate.ResourceClaimTemplate)}
+        for source in self._workloads:
+            try:
+                for each in workloadpods.pods(source.content, nodes=len(self.nodes())):
+                    self._draft(each, known)
+            except errors.DrachmaError as error:
+                self.problems.append(f"{source.place}: {error}")
+
+    def _draft(self, of: pod.Pod, known: Mapping[str, resourceclaimtemplate.ResourceClaimTemplate]) -> None:
+        names = []
+        for entry in of.spec.resource_claims:
+            if entry.resource_claim_template_name is None:
+                continue
+            wanted = f"{of.metadata.namespace}/{entry.resource_claim_template_name}"
+            if wanted not in known:
+                raise errors.DecodeError(
+                    f"pod {identity.label(of.metadata)}: there is no ResourceClaimTemplate {wanted}"
+                )
+            drafted = templates.claim(known[wanted], owner=of, entry=entry)
+            name = f"{of.metadata.name}-{entry.name}"
+            metadata = structs.replace(drafted.metadata, name=name, generate_name="", owner_references=())
+            claim = structs.replace(drafted, metadata=metadata)
+            dumped = DumpedClaim(claim, api_version=f"{scheme.RESOURCE_GROUP}/v1", now=self._now)
+            if dumped.name in self.claims:
+                raise errors.DecodeError(
+                    f"claim {dumped.name}: is given, and pod {of.metadata.name} would get one of its name"
+                )
+            self.claims[dumped.name] = dumped
+            names.append(dumped.name)
+        if names:
+            self.pods[identity.label(of.metadata)] = tuple(names)
 
     def of(self, model: type[_ObjectT]) -> list[_ObjectT]:
         """All objects of a kind."""
@@ -146,6 +206,14 @@ def _is_relevant(document: Any) -> bool:
     if api_version.partition("/")[0] == scheme.RESOURCE_GROUP:
         return kind in _READ or not _is_known(api_version, kind)
     return api_version == "v1" and kind in _READ
+
+
+def _is_new_workload(document: Any) -> bool:
+    """Whether pods would be made of a document, or it is one, and no server has seen it."""
+    if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
+        return False
+    kind = (str(document.get("apiVersion")), str(document.get("kind")))
+    return kind in workloadpods.KINDS and not document["metadata"].get("uid")
 
 
 def _is_known(api_version: str, kind: str) -> bool:

@@ -10,9 +10,20 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from drachma import errors
 from drachma.api import codec, meta
 from drachma.cli import root
-from drachma.testing import claim, device, device_class, namespace, node, pod, resource_slice, taint_rule
+from drachma.testing import (
+    claim,
+    claim_template,
+    device,
+    device_class,
+    namespace,
+    node,
+    pod,
+    resource_slice,
+    taint_rule,
+)
 
 DRIVER = "gpu.example.com"
 CLASS = device_class("gpu", f'device.driver == "{DRIVER}"').build()
@@ -274,7 +285,8 @@ def test_invalid_pools_rule_out_one_node_only() -> None:
             ["-f", "-"],
             "apiVersion: resource.k8s.io/v1beta9\nkind: ResourceClaim\nmetadata: {name: x}\n",
             "standard input: document 1: kind ResourceClaim does not exist in resource.k8s.io/v1beta9: it is served "
-            "in resource.k8s.io/v1, resource.k8s.io/v1beta2, resource.k8s.io/v1beta1, resource.k8s.io/v1alpha3",
+            "in resource.k8s.io/v1, resource.k8s.io/v1beta2, resource.k8s.io/v1beta1, resource.k8s.io/v1alpha3, "
+            "resource.k8s.io/v1alpha2",
             id="unknown-version",
         ),
         pytest.param(
@@ -293,16 +305,86 @@ def test_invalid_pools_rule_out_one_node_only() -> None:
 )
 def test_refusals(arguments: list[str], stdin: str, want: str) -> None:
     result = run(*arguments, stdin=stdin)
-    assert result.exit_code == 1
+    # What is raised gets its exit code from the main function, which is not called here.
+    assert result.exit_code == (1 if isinstance(result.exception, errors.DrachmaError) else 2)
     assert (str(result.exception) if result.stderr == "" else result.stderr.strip().removeprefix("drachma: ")) == want
 
 
-def test_unknown_fields_are_warned_about() -> None:
-    document = {**codec.encode(ONE), "spek": {}}
+@pytest.mark.parametrize(
+    ("metadata", "want"),
+    [
+        pytest.param({}, 2, id="written-by-a-person"),
+        pytest.param({"uid": "u"}, 0, id="stored-by-a-newer-server"),
+    ],
+)
+def test_unknown_fields(metadata: dict[str, str], want: int) -> None:
+    document = codec.encode(ONE)
+    document |= {"spek": {}, "metadata": {**document["metadata"], **metadata}}
     items = [codec.encode(CLASS), codec.encode(gpus("node-1", "g0")), document]
     result = run("-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    assert result.exit_code == 0
+    assert result.exit_code == want
     assert "items[2]: ResourceClaim default/one: spek: unknown field" in result.stderr
+
+
+def workload(kind: str, spec: dict[str, Any], *, api_version: str = "apps/v1", **metadata: str) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w", **metadata}, "spec": spec}
+
+
+POD_SPEC: dict[str, Any] = {
+    "containers": [{"name": "c", "image": "i"}],
+    "resourceClaims": [{"name": each, "resourceClaimTemplateName": "t"} for each in ("a", "b")],
+}
+TEMPLATE = {"spec": POD_SPEC}
+
+
+@pytest.mark.parametrize(
+    ("document", "want"),
+    [
+        pytest.param(workload("Pod", POD_SPEC, api_version="v1"), ["w"], id="pod"),
+        pytest.param(workload("Deployment", {"replicas": 2, "template": TEMPLATE}), ["w-0", "w-1"], id="deployment"),
+        pytest.param(workload("StatefulSet", {"template": TEMPLATE}), ["w-0"], id="stateful-set"),
+        pytest.param(workload("DaemonSet", {"template": TEMPLATE}), ["w-0", "w-1"], id="daemon-set"),
+        pytest.param(
+            workload("Job", {"parallelism": 3, "completions": 2, "template": TEMPLATE}, api_version="batch/v1"),
+            ["w-0", "w-1"],
+            id="job",
+        ),
+        pytest.param(
+            workload("CronJob", {"jobTemplate": {"spec": {"template": TEMPLATE}}}, api_version="batch/v1"),
+            ["w-0"],
+            id="cron-job",
+        ),
+        pytest.param(workload("Deployment", {"template": TEMPLATE}, uid="u"), [], id="of-a-server"),
+    ],
+)
+def test_what_pods_of_workloads_would_get(document: dict[str, Any], want: list[str]) -> None:
+    given = [CLASS, node("n1").build(), node("n2").build(), gpus("n1", "g0", "g1", "g2"), gpus("n2", "g0", "g1")]
+    template = claim_template("t").request("r", device_class="gpu").build()
+    items = [*map(codec.encode, (*given, template)), document]
+    result = run("-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert result.exit_code == 0
+    names = [each["metadata"]["name"] for each in written(result) if each]
+    assert names == [f"{name}-{entry}" for name in want for entry in ("a", "b")]
+    # Claims of one pod are on one node: the third device of the first is not enough for two.
+    nodes = [line.rpartition(" ")[2] for line in result.stderr.splitlines() if "fits on node" in line]
+    assert nodes == [("n1", "n2")[number] for number in range(len(want)) for _ in range(2)]
+
+
+def test_claims_of_a_pod_that_fit_only_apart() -> None:
+    template = claim_template("t").request("r", device_class="gpu").build()
+    given = [CLASS, gpus("n1", "g0"), gpus("n2", "g0"), template]
+    items = [*map(codec.encode, given), workload("Pod", POD_SPEC, api_version="v1")]
+    result = run("-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert result.exit_code == 1
+    want = "drachma: claims default/w-a, default/w-b together: do not fit on any of 2 nodes (--explain says why)\n"
+    assert result.stderr == want
+
+
+def test_a_template_that_is_not_there() -> None:
+    items = [codec.encode(CLASS), workload("Pod", POD_SPEC, api_version="v1")]
+    result = run("-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert result.exit_code == 2
+    assert "pod default/w: there is no ResourceClaimTemplate default/t" in result.stderr
 
 
 def test_nothing_to_do() -> None:
