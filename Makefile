@@ -25,8 +25,9 @@ $(DEV): $(RUNTIME)
 	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
-run: $(RUNTIME) ## start a control plane, apply an example, and show where its pods go and which devices they get
-	@$(BIN)/drachma play -f examples/03-best-gpu-there-is
+run: $(RUNTIME) ## the demo: pods run on a simulated machine, their logs show their devices, and one that cannot fit is explained
+	@$(BIN)/drachma play -f examples/04-part-of-a-gpu/workloads.yaml --nodes 1 \
+		--profile examples/04-part-of-a-gpu/machine.yaml --logs --explain || test $$? -eq 1
 
 check: $(DEV) ## ruff, mypy strict and the layer contracts
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ def build(
     event_ttl: str,
     audit_policy_file: pathlib.Path | None,
     audit_log_path: str | None,
-    additions: asgi.Additions = asgi.Additions(),  # noqa: B008 - immutable
+    additions: asgi.Additions | None = None,
 ) -> hosting.Options:
     """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense."""
     return hosting.Options(

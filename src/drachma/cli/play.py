@@ -4,23 +4,27 @@ import asyncio
 import collections
 import functools
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 from drachma import errors
-from drachma.api import meta, pod, resourceclaim
-from drachma.claims import conditions, identity, podclaims, wellknown
+from drachma.api import codec, gates, meta, pod, resourceclaim, scheme
+from drachma.claims import conditions, identity, podclaims, podstate, wellknown
 from drachma.cli import options
 from drachma.client import Client, access, http, patches, target
-from drachma.offline import manifestfiles
+from drachma.offline import claimallocation, clusterdump, manifestfiles
 from drachma.process import embedded, hosting
 from drachma.runtime import Informers, clock, informer
 from drachma.server.wire import serving
 
 _ORDER: Final = ("Namespace", "PriorityClass", "DeviceClass", "Node", "DeviceTaintRule", "ResourceSlice")
 """What others refer to is created before them; pods come last, in the order in which they are given."""
+
+_WORKLOADS: Final = frozenset(
+    {"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"}
+)
 
 _QUIET_SECONDS: Final = 0.5
 _SILENT_SECONDS: Final = 3.0
@@ -29,28 +33,60 @@ _SILENT_SECONDS: Final = 3.0
 Claim = resourceclaim.ResourceClaim
 
 
+class _Wish(NamedTuple):
+    """What a run is to do: for how long at most, and what is shown beside."""
+
+    seconds: float
+    explains: bool
+    shows_logs: bool
+    has_machines: bool
+
+
 def play(
     file: options.Filename,
     seconds: Annotated[float, typer.Option(help="How long to wait at most until nothing changes any more.")] = 30.0,
+    nodes: options.Nodes = 0,
+    profile: options.Profile = "gpu-server",
+    pretend_nodes: options.PretendNodes = False,
+    logs: Annotated[
+        bool, typer.Option("--logs", help="Show what pods wrote; takes --nodes or --pretend-nodes.")
+    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why the claims of waiting pods fit nowhere.")] = False,
 ) -> None:
     """Start a control plane, apply manifests to it, and show where the pods go and which devices they get.
 
-    Everything is in memory and on a free port of this machine, and gone in the end.
+    Everything is in memory and on a free port of this machine, and gone in the end. Jobs, Deployments and other
+    workloads are shown by the pods that are made for them. Nodes of the manifests are objects only, unless
+    --pretend-nodes; with --nodes there are simulated machines, and pods run on them.
+
+    Exit code 0: all pods have a node. 1: some have not. 2: the manifests are bad.
     """
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     sources = manifestfiles.read_all(file)
     hosted = hosting.Options(address=serving.Address("127.0.0.1", 0))
+    beside = functools.partial(
+        embedded.beside, simulated=options.machines(profile, nodes), pretends_nodes=pretend_nodes
+    )
+    wish = _Wish(seconds, explains=explain, shows_logs=logs, has_machines=bool(nodes) or pretend_nodes)
     shown: list[str] = []
+    waiting: list[pod.Pod] = []
     try:
-        hosting.run(hosted, embedded.beside, functools.partial(_play, sources, shown, seconds=seconds))
+        hosting.run(hosted, beside, functools.partial(_play, sources, shown, waiting, wish=wish))
     finally:
         # Not before everything has ended: a reader who has seen enough must not take the control plane down.
         for line in shown:
             typer.echo(line)
+    if waiting:
+        raise typer.Exit(1)
 
 
 async def _play(
-    sources: Sequence[manifestfiles.Source], shown: list[str], host: hosting.Host, *, seconds: float
+    sources: Sequence[manifestfiles.Source],
+    shown: list[str],
+    waiting: list[pod.Pod],
+    host: hosting.Host,
+    *,
+    wish: _Wish,
 ) -> None:
     host.ready()
     await host.listening.wait()
@@ -61,18 +97,21 @@ async def _play(
         token=host.token,
     )
     async with (
-        http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-play") as client,
+        http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-play", is_strict=True) as client,
         Informers(client) as informers,
     ):
-        watched = _Watched(informers)
+        watched = _Watched(informers, has_workloads=any(map(_is_workload, sources)), has_machines=wish.has_machines)
         await informers.wait_synced()
         resources = {(each.group, each.kind): each for each in await client.resources()}
         for source in sorted(sources, key=_rank):
             await _create(client, resources, source)
-        is_settled = await watched.settle(seconds)
-        shown.extend(_lines(watched))
+        is_settled = await watched.settle(wish.seconds)
+        waiting.extend(each for each in watched.pods if not each.spec.node_name)
+        logs = {each.metadata.uid: await _log(client, each) for each in watched.pods} if wish.shows_logs else {}
+        reasons = await _reasons(client, watched, waiting) if wish.explains else {}
+        shown.extend(_lines(watched, logs, reasons))
         if not is_settled:
-            raise errors.UnreachableError(f"things still change after {seconds:g} seconds; see --seconds")
+            raise errors.UnreachableError(f"things still change after {wish.seconds:g} seconds; see --seconds")
 
 
 # Applying
@@ -106,13 +145,20 @@ async def _create(
         raise errors.DecodeError(f"{source.place}: {error}") from error
 
 
+def _is_workload(source: manifestfiles.Source) -> bool:
+    """Whether pods are made for an object that come after it."""
+    return isinstance(source.content, dict) and source.content.get("kind") in _WORKLOADS
+
+
 # Watching
 
 
 class _Watched:
     """The pods and claims as they are, and whether they have come to rest."""
 
-    def __init__(self, informers: Informers) -> None:
+    def __init__(self, informers: Informers, *, has_workloads: bool, has_machines: bool) -> None:
+        self._has_workloads: Final = has_workloads
+        self._has_machines: Final = has_machines
         self._pods: Final = informers.of(pod.Pod)
         self._claims: Final = informers.of(Claim)
         self._changed: Final = asyncio.Event()
@@ -136,7 +182,7 @@ class _Watched:
             async with asyncio.timeout(seconds):
                 while True:
                     self._changed.clear()
-                    quiet = _QUIET_SECONDS if all(map(_has_answer, self.pods)) else _SILENT_SECONDS
+                    quiet = _QUIET_SECONDS if self._is_answered() else _SILENT_SECONDS
                     try:
                         async with asyncio.timeout(quiet):
                             await self._changed.wait()
@@ -145,19 +191,30 @@ class _Watched:
         except TimeoutError:
             return False
 
+    def _is_answered(self) -> bool:
+        """Whether all pods have come as far as they will, and those of workloads are there."""
+        pods = self.pods
+        if self._has_workloads and not pods:
+            return False
+        return all(_has_answer(each, runs=self._has_machines) for each in pods)
+
 
 def _scheduled(of: pod.Pod) -> pod.PodCondition | None:
     return conditions.find(of.status.conditions, wellknown.POD_SCHEDULED)
 
 
-def _has_answer(of: pod.Pod) -> bool:
-    return bool(of.spec.node_name) or _scheduled(of) is not None
+def _has_answer(of: pod.Pod, *, runs: bool) -> bool:
+    """Whether a pod is where it will be, or will not be; where it ``runs``, it has begun, or ended if it ever does."""
+    if of.spec.node_name:
+        lasts = of.spec.restart_policy in ("", "Always") and of.status.phase == "Running"
+        return not runs or lasts or podstate.has_ended(of)
+    return _scheduled(of) is not None
 
 
 # Showing
 
 
-def _lines(watched: _Watched) -> Iterable[str]:
+def _lines(watched: _Watched, logs: Mapping[str, str], reasons: Mapping[str, str]) -> Iterable[str]:
     pods = watched.pods
     for each in pods:
         name = f"pod {each.metadata.namespace}/{each.metadata.name}"
@@ -167,8 +224,45 @@ def _lines(watched: _Watched) -> Iterable[str]:
             condition = _scheduled(each)
             yield f"{name}: waits: {condition.message if condition is not None else 'for its claims'}"
         yield from _devices(each, watched)
+        yield from (f"  | {line}" for line in logs.get(each.metadata.uid, "").splitlines())
+        yield from (f"  {line}" for line in reasons.get(each.metadata.uid, "").splitlines())
     bound = sum(bool(each.spec.node_name) for each in pods)
     yield f"{bound} of {len(pods)} pods have a node"
+
+
+async def _log(client: http.HttpClient, of: pod.Pod) -> str:
+    """What the containers of a pod wrote; nothing where it has not begun."""
+    if of.status.phase in ("", "Pending"):
+        return ""
+    try:
+        pieces = [
+            piece
+            for each in of.spec.containers
+            async for piece in client.read_log(of.metadata.namespace, of.metadata.name, query={"container": each.name})
+        ]
+        return b"".join(pieces).decode(errors="replace")
+    except errors.RefusedError as error:
+        return str(error)
+
+
+async def _reasons(client: Client, watched: _Watched, waiting: Iterable[pod.Pod]) -> dict[str, str]:
+    """Why the claims of pods fit nowhere, by the pods' uids."""
+    dump = clusterdump.ClusterDump()
+    for kind in clusterdump.KINDS:
+        for each in (await client.list(kind)).items:
+            document = codec.encode(each, api_version=scheme.of(kind).api_versions[0])
+            dump.add(manifestfiles.Source("the control plane", document))
+    allocator = claimallocation.ClaimAllocator(dump, gates.ALL, node=None)
+    reasons = {}
+    for each in waiting:
+        texts = []
+        for _, reference in podclaims.named(each):
+            claim = watched.claim(reference.name, namespace=each.metadata.namespace)
+            if claim is not None and claim.status.allocation is None:
+                explained = allocator.allocate(identity.label(claim.metadata), explain=True).explanations
+                texts += [one.text for one in explained]
+        reasons[each.metadata.uid] = "".join(texts)
+    return reasons
 
 
 def _devices(of: pod.Pod, watched: _Watched) -> Iterable[str]:

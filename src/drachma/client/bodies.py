@@ -42,9 +42,9 @@ def check_watch(wanted: target.Target[Any], resource_version: str) -> None:
         raise errors.InvalidValueError(f"{wanted.qualified}: a watch needs the resource version of a list or an event")
 
 
-def write_options(manager: str) -> dict[str, str]:
+def write_options(manager: str, *, is_strict: bool = False) -> dict[str, str]:
     """The parameters of every write: who owns what it changes, and that nobody reads warnings about its fields."""
-    return {"fieldManager": manager, "fieldValidation": "Ignore"}
+    return {"fieldManager": manager, "fieldValidation": "Strict" if is_strict else "Ignore"}
 
 
 def list_options(

@@ -61,9 +61,11 @@ class HttpClient:
         retries: backoff.Retries | None = None,
         chance: random.Random | None = None,
         timeout_seconds: float = 60.0,
+        is_strict: bool = False,
     ) -> None:
+        """Where it ``is_strict``, the server refuses fields that a kind does not have, as it does for kubectl."""
         self.access: Final = reached
-        self._managed: Final = bodies.write_options(manager)
+        self._managed: Final = bodies.write_options(manager, is_strict=is_strict)
         self._chance: Final = chance or random.Random()
         self._transport: Final = transport.Transport(
             reached,
