@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 from collections.abc import Iterator
 
 import pytest
@@ -65,3 +66,57 @@ def test_a_drain_minds_the_budget(kubectl: Kubectl) -> None:
     assert "Cannot evict pod as it would violate the pod's disruption budget" in told
     assert _nodes(kubectl) == ["node-1"] * 4
     kubectl("uncordon", "node-0", "node-1")
+
+
+STATEFUL = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: "db:1"}]}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: c, image: "agent:1"}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("workload", "container", "pods"),
+    [
+        pytest.param("statefulset/db", "db", 2, id="stateful-set"),
+        pytest.param("daemonset/agent", "agent", 2, id="daemon-set"),
+    ],
+)
+def test_other_workloads_are_rolled_out_and_undone(
+    kubectl: Kubectl, tmp_path: pathlib.Path, workload: str, container: str, pods: int
+) -> None:
+    (tmp_path / "w.yaml").write_text(STATEFUL)
+    kubectl("apply", "-f", str(tmp_path / "w.yaml"))
+    kubectl("rollout", "status", workload, "--timeout=60s")
+    kubectl("set", "image", workload, f"c={container}:2")
+    kubectl("rollout", "status", workload, "--timeout=60s")
+    image = "{.items[*].spec.containers[0].image}"
+    chosen = ("get", "pods", "-l", f"app={container}", "-o", f"jsonpath={image}")
+    assert kubectl(*chosen).split() == [f"{container}:2"] * pods
+    kubectl("rollout", "undo", workload)
+    kubectl("rollout", "status", workload, "--timeout=60s")
+    assert kubectl(*chosen).split() == [f"{container}:1"] * pods
+    assert len(kubectl("rollout", "history", workload).strip().splitlines()) == 4
+
+
+def test_a_cron_job_makes_jobs(kubectl: Kubectl) -> None:
+    kubectl("create", "cronjob", "tick", "--image=x", "--schedule=0 0 1 1 *")
+    kubectl("create", "job", "--from=cronjob/tick", "now")
+    kubectl("wait", "job/now", "--for=condition=Complete", "--timeout=60s")
+    assert kubectl("get", "cronjob", "tick", "--no-headers").split()[6:8] == ["<none>", "False"]

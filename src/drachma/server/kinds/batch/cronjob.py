@@ -71,6 +71,9 @@ class CronJobStrategy(TemplatedStrategy):
         yield from warnings.find(template["spec"], at, annotations=annotations, notes=notes)
 
 
+_SUSPENDED: Final = {True: "True", False: "False", None: "<unset>"}
+
+
 def _cells(cron_job: Document, now: datetime) -> layout.Cells:
     spec, status = cells.part(cron_job, "spec"), cells.part(cron_job, "status")
     last = status.get("lastScheduleTime")
@@ -79,7 +82,7 @@ def _cells(cron_job: Document, now: datetime) -> layout.Cells:
         cells.name(cron_job),
         spec.get("schedule", ""),
         spec.get("timeZone") or "<none>",
-        spec.get("suspend", False),
+        _SUSPENDED[spec.get("suspend")],
         len(status.get("active") or ()),
         age.since(last, now=now) if last else "<none>",
         cells.since_creation(cron_job, now),
