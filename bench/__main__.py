@@ -11,6 +11,7 @@ BENCHMARKS = (
     "scheduler",
     "queueing",
     "simulate",
+    "nodes",
     "store",
     "server",
     "policies",
