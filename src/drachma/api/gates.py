@@ -44,6 +44,8 @@ class Gate(enum.StrEnum):
     NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
     ACCOUNTING_POLICIES = "DrachmaAccountingPolicies"
     """Our own: the accounting policies that KEP-5517 describes as a future enhancement."""
+    NODE_ALLOCATABLE_QOS = "DrachmaNodeAllocatableQoS"
+    """Our own: nodes count claims in what they make of a pod's quality of service, as KEP-5517 plans for later."""
     FIRST_ALPHA = "DrachmaFirstAlpha"
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, beside v1."""
 
@@ -51,7 +53,7 @@ class Gate(enum.StrEnum):
 NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.GENERIC_WORKLOAD, Gate.NODE_DECLARED_FEATURES})
 """Gates whose names are accepted and which change nothing: what they are about is stored, or does not exist here."""
 
-OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.FIRST_ALPHA})
+OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.FIRST_ALPHA})
 """Gates that upstream does not have; off unless they are switched on."""
 
 _BOOLEANS: Final = {

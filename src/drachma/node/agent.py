@@ -20,12 +20,14 @@ from drachma.client import Client, Selection, patches
 from drachma.client.protocol import EVERYTHING
 from drachma.node import (
     admission,
+    cgroups,
     checkpoint,
     containerdevices,
     hardware,
     health,
     nodemetrics,
     plugins,
+    podresources,
     podresourcesocket,
     podsetup,
     preparation,
@@ -211,6 +213,7 @@ class Agent:
         self._recorder = recorder
         self._pods = pods
         self._with_claims = around.gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES)
+        self._counts_claims_in_quality = self._with_claims and around.gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
         self._directories = directories
         self._drivers = self._make_drivers(metrics)
         self._preparation = preparation.Preparation(
@@ -436,6 +439,22 @@ class Agent:
 
     async def prepare(self, of: pod.Pod) -> None:
         await self._preparation.prepare(of)
+        if self._counts_claims_in_quality:
+            self._tell_quality(of)
+
+    def _tell_quality(self, of: pod.Pod) -> None:
+        """Says what claims make of a pod's quality of service; its status keeps what the spec alone makes of it."""
+        quality = podresources.quality(of, with_claims=True)
+        if quality == podresources.quality(of):
+            return
+        cgroup = cgroups.of_pod(of, with_claims=True, in_quality=True)
+        memory = self._node.status.capacity["memory"].as_int64()
+        scores = ", ".join(
+            f"{each.name} {cgroups.oom_score(of, each, memory=memory, with_claims=True, in_quality=True)}"
+            for each in of.spec.containers
+        )
+        message = f"Quality of service with claims is {quality}: cpu shares {cgroup.cpu_shares}, OOM scores: {scores}"
+        self.record(of, reason="QualityOfService", message=message)
 
     async def unprepare(self, of: pod.Pod) -> None:
         await self._preparation.unprepare(of)

@@ -33,11 +33,14 @@ class Cgroup(msgspec.Struct, frozen=True, kw_only=True):
     huge_pages: dict[int, int] = {}
 
 
-def of_pod(of: pod.Pod, *, with_claims: bool) -> Cgroup:
-    """The cgroup of a pod."""
+def of_pod(of: pod.Pod, *, with_claims: bool, in_quality: bool = False) -> Cgroup:
+    """The cgroup of a pod; ``in_quality`` has claims count for its quality of service too."""
     requests = podresources.requested(of, with_claims=with_claims)
     limits = podresources.limited(of, with_claims=with_claims)
-    quality = podresources.quality(of)
+    quality = podresources.quality(of, with_claims=in_quality)
+    if in_quality:
+        # What claims alone bring is all that there is of it.
+        limits = {name: requests[name] for name in qos.COUNTED if _is_limited(of, name, in_quality=True)} | limits
     huge_pages = {
         quantity.Quantity.parse(name.removeprefix("hugepages-")).as_int64(): amount.as_int64()
         for name, amount in limits.items()
@@ -46,8 +49,8 @@ def of_pod(of: pod.Pod, *, with_claims: bool) -> Cgroup:
     if quality == qos.BEST_EFFORT:
         return Cgroup(cpu_shares=_FEWEST_SHARES, huge_pages=huge_pages)
     is_guaranteed = quality == qos.GUARANTEED
-    has_cpu = is_guaranteed or _is_limited(of, "cpu")
-    has_memory = is_guaranteed or _is_limited(of, "memory")
+    has_cpu = is_guaranteed or _is_limited(of, "cpu", in_quality=in_quality)
+    has_memory = is_guaranteed or _is_limited(of, "memory", in_quality=in_quality)
     return Cgroup(
         cpu_shares=_shares(requests["cpu"].milli_value() if "cpu" in requests else 0),
         cpu_quota=_quota(limits["cpu"].milli_value()) if has_cpu else None,
@@ -57,11 +60,13 @@ def of_pod(of: pod.Pod, *, with_claims: bool) -> Cgroup:
     )
 
 
-def oom_score(of: pod.Pod, container: pod.Container, *, memory: int, with_claims: bool) -> int:
+def oom_score(
+    of: pod.Pod, container: pod.Container, *, memory: int, with_claims: bool, in_quality: bool = False
+) -> int:
     """How soon the kernel ends a container when a machine with so much memory runs out of it; more is sooner."""
     if of.spec.priority_class_name == _NODE_CRITICAL and (of.spec.priority or 0) >= _CRITICAL_PRIORITY:
         return _LAST_TO_DIE
-    quality = podresources.quality(of)
+    quality = podresources.quality(of, with_claims=in_quality)
     if quality != qos.BURSTABLE:
         return _LAST_TO_DIE if quality == qos.GUARANTEED else _FIRST_TO_DIE
     own = {each.name: _memory(of, each, with_claims=with_claims) for each in podresources.all_containers(of)}
@@ -91,15 +96,13 @@ def _rest_of_budget(of: pod.Pod, own: dict[str, int]) -> int:
     return max(left, 0) // len(counted)
 
 
-def _is_limited(of: pod.Pod, resource: str) -> bool:
+def _is_limited(of: pod.Pod, resource: str, *, in_quality: bool) -> bool:
     """Whether there is a limit for the pod as a whole, or for each of its containers."""
     whole = of.spec.resources
     if whole is not None and resource in whole.limits:
         return True
-    return all(
-        resource in each.resources.limits and each.resources.limits[resource].sign
-        for each in podresources.all_containers(of)
-    )
+    limits = (podresources.stated(of, each, with_claims=in_quality)[1] for each in podresources.all_containers(of))
+    return all(resource in each and each[resource].sign for each in limits)
 
 
 def _shares(milli: int) -> int:

@@ -60,11 +60,27 @@ def memory_share(of: pod.Pod, container: str) -> int:
     return total
 
 
-def quality(of: pod.Pod) -> str:
-    """The quality of service class."""
+def quality(of: pod.Pod, *, with_claims: bool = False) -> str:
+    """The quality of service class: by the spec, as the kubelet has it, or with what claims bring to containers."""
     whole = of.spec.resources
-    stated = [whole] if whole is not None else [container.resources for container in all_containers(of)]
-    return qos.classify((each.requests, each.limits) for each in stated)
+    if whole is not None:
+        return qos.classify([(whole.requests, whole.limits)])
+    return qos.classify(stated(of, container, with_claims=with_claims) for container in all_containers(of))
+
+
+def stated(of: pod.Pod, container: pod.Container, *, with_claims: bool) -> tuple[Amounts, Amounts]:
+    """What a container requests and is limited to.
+
+    What a claim brings is the container's and no more than that: it is requested, and a limit too unless the container
+    requests that resource without one.
+    """
+    requests_of, limits_of = dict(container.resources.requests), dict(container.resources.limits)
+    if with_claims:
+        brought = of_container(of, container.name)
+        is_limited = {name for name in brought if name in limits_of or name not in requests_of}
+        aggregate.add(requests_of, brought)
+        aggregate.add(limits_of, {name: brought[name] for name in is_limited})
+    return requests_of, limits_of
 
 
 def all_containers(of: pod.Pod) -> tuple[pod.Container, ...]:

@@ -5,17 +5,18 @@ from typing import Any
 import pytest
 
 from drachma.api import codec, pod
-from drachma.node import cgroups
+from drachma.node import cgroups, podresources
 
 GIB = 2**30
 
 
-def _pod(*containers: dict[str, Any], **spec: Any) -> pod.Pod:
+def _pod(*containers: dict[str, Any], status: dict[str, Any] | None = None, **spec: Any) -> pod.Pod:
     document = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "p"},
         "spec": {"containers": containers, **spec},
+        "status": status or {},
     }
     decoded = codec.decode(document)
     assert isinstance(decoded, pod.Pod)
@@ -50,6 +51,50 @@ def test_the_smallest_and_the_largest_share() -> None:
 def test_who_dies_first(spec: dict[str, Any], want: int) -> None:
     of = _pod(_container(requests={"memory": "4Gi"}), **spec)
     assert cgroups.oom_score(of, of.spec.containers[0], memory=8 * GIB, with_claims=True) == want
+
+
+def _with_claim(*containers: dict[str, Any], **mapped: str) -> pod.Pod:
+    """A pod whose first container has a claim that is so much of the node."""
+    mapping = [{"name": name, "quantity": amount} for name, amount in mapped.items()]
+    entry = {"resourceClaimName": "c", "containers": [containers[0]["name"]], "mapping": mapping}
+    return _pod(*containers, status={"nodeAllocatableResourceClaimStatuses": [entry]})
+
+
+@pytest.mark.parametrize(
+    ("container", "mapped", "want"),
+    [
+        pytest.param({}, {"cpu": "2", "memory": "2Gi"}, "Guaranteed", id="all-of-it-is-a-claim"),
+        pytest.param({}, {"cpu": "2"}, "Burstable", id="cpu-only"),
+        pytest.param({"requests": {"cpu": "1"}}, {"cpu": "2", "memory": "2Gi"}, "Burstable", id="a-request-unlimited"),
+        pytest.param(
+            {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+            {"cpu": "2"},
+            "Guaranteed",
+            id="guaranteed-by-itself",
+        ),
+        pytest.param({}, {}, "BestEffort", id="nothing"),
+    ],
+)
+def test_claims_count_for_quality_where_they_are_to(container: Any, mapped: dict[str, str], want: str) -> None:
+    of = _with_claim(_container(**container), **mapped)
+    assert podresources.quality(of, with_claims=True) == want
+    assert podresources.quality(of) == podresources.quality(_pod(_container(**container)))
+
+
+def test_a_pod_that_claims_guarantee_is_limited_to_them() -> None:
+    of = _with_claim(_container(), cpu="2", memory="2Gi")
+    cgroup = cgroups.of_pod(of, with_claims=True, in_quality=True)
+    assert (cgroup.cpu_shares, cgroup.cpu_quota, cgroup.memory) == (2048, 200_000, 2 * GIB)
+    assert cgroups.oom_score(of, of.spec.containers[0], memory=8 * GIB, with_claims=True, in_quality=True) == -997
+    plain = cgroups.of_pod(of, with_claims=True)
+    assert (plain.cpu_shares, plain.cpu_quota, plain.memory) == (2, None, None)
+
+
+def test_a_container_beside_without_a_claim_keeps_the_pod_from_being_guaranteed() -> None:
+    of = _with_claim(_container("a"), _container("b"), cpu="2", memory="2Gi")
+    assert podresources.quality(of, with_claims=True) == "Burstable"
+    cgroup = cgroups.of_pod(of, with_claims=True, in_quality=True)
+    assert (cgroup.cpu_shares, cgroup.cpu_quota, cgroup.memory) == (2048, None, None)
 
 
 def test_a_sidecar_outlives_the_containers_that_need_it() -> None:
