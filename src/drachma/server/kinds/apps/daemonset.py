@@ -17,7 +17,7 @@ from drachma.validation.fielderror import Errors
 
 _TYPES: Final = """\
 DaemonSet: apiVersion=str kind=str metadata=ObjectMeta! spec=DaemonSetSpec!* status=DaemonSetStatus!
-DaemonSetCondition: lastTransitionTime=Time! message=str reason=str status=str!/ type=str!/
+DaemonSetCondition: lastTransitionTime=Time! message=str reason=str status=str* type=str*
 DaemonSetSpec: minReadySeconds=int32 revisionHistoryLimit=int32? selector=LabelSelector* template=PodTemplateSpec!*
     updateStrategy=DaemonSetUpdateStrategy!
 DaemonSetStatus: collisionCount=int32? conditions={DaemonSetCondition:type}~ currentNumberScheduled=int32*

@@ -18,7 +18,7 @@ from drachma.validation.fielderror import Errors
 
 _TYPES: Final = """\
 Deployment: apiVersion=str kind=str metadata=ObjectMeta! spec=DeploymentSpec!* status=DeploymentStatus!
-DeploymentCondition: lastTransitionTime=Time! lastUpdateTime=Time! message=str reason=str status=str!/ type=str!/
+DeploymentCondition: lastTransitionTime=Time! lastUpdateTime=Time! message=str reason=str status=str* type=str*
 DeploymentSpec: minReadySeconds=int32 paused=bool progressDeadlineSeconds=int32? replicas=int32?
     revisionHistoryLimit=int32? selector=LabelSelector* strategy=DeploymentStrategy!~+ template=PodTemplateSpec!*
 DeploymentStatus: availableReplicas=int32 collisionCount=int32? conditions={DeploymentCondition:type}~

@@ -18,7 +18,7 @@ from drachma.validation.fielderror import Errors
 
 _TYPES: Final = """\
 ReplicaSet: apiVersion=str kind=str metadata=ObjectMeta! spec=ReplicaSetSpec!* status=ReplicaSetStatus!
-ReplicaSetCondition: lastTransitionTime=Time! message=str reason=str status=str!/ type=str!/
+ReplicaSetCondition: lastTransitionTime=Time! message=str reason=str status=str* type=str*
 ReplicaSetSpec: minReadySeconds=int32 replicas=int32? selector=LabelSelector* template=PodTemplateSpec!
 ReplicaSetStatus: availableReplicas=int32 conditions={ReplicaSetCondition:type}~ fullyLabeledReplicas=int32
     observedGeneration=int64 readyReplicas=int32 replicas=int32* terminatingReplicas=int32?

@@ -19,7 +19,7 @@ from drachma.validation.fielderror import Errors
 _TYPES: Final = """\
 RollingUpdateStatefulSetStrategy: maxUnavailable=IntOrString partition=int32?
 StatefulSet: apiVersion=str kind=str metadata=ObjectMeta! spec=StatefulSetSpec!* status=StatefulSetStatus!
-StatefulSetCondition: lastTransitionTime=Time! message=str reason=str status=str!/ type=str!/
+StatefulSetCondition: lastTransitionTime=Time! message=str reason=str status=str* type=str*
 StatefulSetOrdinals: start=int32!/0
 StatefulSetPersistentVolumeClaimRetentionPolicy: whenDeleted=str whenScaled=str
 StatefulSetSpec: minReadySeconds=int32 ordinals=StatefulSetOrdinals

@@ -21,7 +21,7 @@ from drachma.values import names
 _TYPES: Final = """\
 ReplicationController: apiVersion=str kind=str metadata=ObjectMeta! spec=ReplicationControllerSpec!
     status=ReplicationControllerStatus!
-ReplicationControllerCondition: lastTransitionTime=Time! message=str reason=str status=str!/ type=str!/
+ReplicationControllerCondition: lastTransitionTime=Time! message=str reason=str status=str* type=str*
 ReplicationControllerSpec: minReadySeconds=int32/0 replicas=int32?/1 selector=<<str>> template=PodTemplateSpec
 ReplicationControllerStatus: availableReplicas=int32 conditions={ReplicationControllerCondition:type}~
     fullyLabeledReplicas=int32 observedGeneration=int64 readyReplicas=int32 replicas=int32*
