@@ -9,12 +9,14 @@ import asyncio
 import base64
 import binascii
 import errno
+import socket
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib import parse
 
 import aiohttp
+import aiohttp.abc
 import msgspec
 
 from drachma import errors
@@ -43,10 +45,14 @@ class CallError(errors.RequestError):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where a webhook is, and by which authority it is known: a bundle of certificates, or the system's where empty."""
+    """Where a webhook is, and by which authority it is known: a bundle of certificates, or the system's where empty.
+
+    ``place`` is the address and port that it is reached at, where that is known and its name is not to be looked up.
+    """
 
     url: str
     authority: str = ""
+    place: tuple[str, int] | None = None
 
 
 def target_of(client: Mapping[str, Any]) -> Target:
@@ -70,7 +76,7 @@ async def post(target: Target, body: bytes, *, seconds: int) -> bytes:
     title = f"Post {quotation.quote(url)}"
     try:
         async with asyncio.timeout(seconds):
-            return await _post(url, body, context=_context(target.authority), title=title)
+            return await _post(url, body, connector=_connector(target), title=title)
     except TimeoutError:
         raise CallError(f"{title}: context deadline exceeded") from None
     except aiohttp.ClientConnectorCertificateError as error:
@@ -87,8 +93,33 @@ async def post(target: Target, body: bytes, *, seconds: int) -> bytes:
         raise CallError(f"{title}: {str(error) or type(error).__name__}") from None
 
 
-async def _post(url: str, body: bytes, *, context: ssl.SSLContext, title: str) -> bytes:
-    connector = aiohttp.TCPConnector(ssl=context, force_close=True)
+class _Known(aiohttp.abc.AbstractResolver):
+    """Says where a host is that is known already; its certificate must still be for its name."""
+
+    def __init__(self, place: tuple[str, int]) -> None:
+        self._place = place
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[aiohttp.abc.ResolveResult]:
+        address, number = self._place
+        known = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [
+            aiohttp.abc.ResolveResult(
+                hostname=host, host=address, port=number, family=known, proto=0, flags=socket.AI_NUMERICHOST
+            )
+        ]
+
+    async def close(self) -> None:
+        """Nothing is kept."""
+
+
+def _connector(target: Target) -> aiohttp.TCPConnector:
+    resolver = _Known(target.place) if target.place is not None else None
+    return aiohttp.TCPConnector(ssl=_context(target.authority), force_close=True, resolver=resolver)
+
+
+async def _post(url: str, body: bytes, *, connector: aiohttp.TCPConnector, title: str) -> bytes:
     headers = {"Content-Type": mediatypes.JSON, "Accept": f"{mediatypes.JSON}, */*", "Accept-Encoding": "identity"}
     # Proxies and redirects are not followed: they would lead where nobody registered a webhook.
     async with (

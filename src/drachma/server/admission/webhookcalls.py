@@ -8,7 +8,7 @@ import msgspec
 from drachma.cel import conditions
 from drachma.server import status, webhookclient
 from drachma.server.access import authorization
-from drachma.server.admission import expressioninputs
+from drachma.server.admission import expressioninputs, serviceendpoints
 from drachma.server.admission.matching import Place
 from drachma.server.admission.request import Request
 from drachma.server.admission.webhookregistry import Webhook
@@ -20,6 +20,7 @@ from drachma.values import quotation
 _encode = msgspec.json.Encoder().encode
 
 _SERVICES: Final = "services"
+_HTTPS: Final = 443
 
 
 class Calls:
@@ -74,9 +75,12 @@ class Calls:
         target, service = webhookclient.target_of(client), client.get("service")
         if service is not None:
             name, namespace = service.get("name", ""), service.get("namespace", "")
-            if self._store.get(record.Key(_SERVICES, namespace, name)) is None:
+            stored = self._store.get(record.Key(_SERVICES, namespace, name))
+            if stored is None:
                 missing = f"service {quotation.quote(name)} not found"
                 return Failure(f"failed to call webhook: Post {quotation.quote(target.url)}: {missing}")
+            place = serviceendpoints.place(stored, service.get("port") or _HTTPS, self._store)
+            return msgspec.structs.replace(target, place=place)
         return target
 
 

@@ -272,6 +272,26 @@ async def test_another_authority(server: client.Client, webhook: WebhookServer, 
     assert not webhook.reviews
 
 
+async def test_a_service_is_reached_at_its_endpoints(server: client.Client, webhook: WebhookServer) -> None:
+    number = int(webhook.url.rpartition(":")[2])
+    spec = {"ports": [{"name": "https", "port": 443}]}
+    await server.call("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "s"}, "spec": spec})
+    ready = {"addresses": ["127.0.0.1"]}
+    away = {"addresses": ["127.0.0.2"], "conditions": {"ready": False}}
+    endpoints = {
+        "metadata": {"name": "e", "labels": {"kubernetes.io/service-name": "s"}},
+        "addressType": "IPv4",
+        "endpoints": [away, ready],
+        "ports": [{"name": "other", "port": 1}, {"name": "https", "port": number}],
+    }
+    await server.call("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", endpoints)
+    webhook.responses["/x"] = {"allowed": False}
+    service = {"service": {"name": "s", "namespace": "default", "path": "/x"}, "caBundle": webhook.bundle}
+    await _validating(server, _hook(webhook, clientConfig=service))
+    assert (await _create(server)).code == 400
+    assert len(webhook.reviews) == 1
+
+
 async def test_a_service_that_is_not_there(server: client.Client, webhook: WebhookServer) -> None:
     service = {"service": {"name": "s", "namespace": "default", "path": "/x"}}
     await _validating(server, _hook(webhook, clientConfig=service))

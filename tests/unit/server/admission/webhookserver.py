@@ -46,7 +46,7 @@ class WebhookServer:
 @contextlib.asynccontextmanager
 async def running(folder: pathlib.Path) -> AsyncIterator[WebhookServer]:
     """A webhook server with an authority of its own."""
-    files = certificates.ensure(folder, hosts=["127.0.0.1", "localhost"], now=datetime.now(UTC))
+    files = certificates.ensure(folder, hosts=["127.0.0.1", "localhost", "s.default.svc"], now=datetime.now(UTC))
     server = WebhookServer(base64.b64encode(files.authority.read_bytes()).decode())
     application = web.Application(client_max_size=64 * 1024 * 1024)
     application.router.add_post("/{path:.*}", server.handle)
