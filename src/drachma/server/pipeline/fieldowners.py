@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from drachma.server import documents
 from drachma.server.admission.proposal import Proposal
+from drachma.server.kinds.autoscaling import scaleform
 from drachma.server.objectmeta import Metadata
 from drachma.server.ownership import fieldmanagers, managedfields
 
@@ -43,6 +44,8 @@ def own_updated(proposal: Proposal) -> None:
         is_state = subject.touches and subject.metadata.get(_FINALIZERS) != stored.value["metadata"].get(_FINALIZERS)
         own = fieldmanagers.restated if is_state else fieldmanagers.updated
         entries = own(document, stored.value, proposal.write, wanted=proposal.options, within=within)
+        if proposal.write.subresource == scaleform.SUBRESOURCE:
+            entries = _without_times(entries, stored.value["metadata"].get(_FIELD) or ())
         _set(subject.metadata, entries)
 
 
@@ -56,6 +59,23 @@ def keep_times(proposal: Proposal) -> None:
         return
     if documents.same({**proposal.document(), "metadata": {**metadata, _FIELD: entries}}, before):
         metadata[_FIELD] = entries
+
+
+def _without_times(entries: Sequence[dict[str, Any]], stored: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Entries as upstream leaves them after a change of the scale: who scales has no time, and others keep theirs."""
+    times = {_identity(each): each.get("time") for each in stored}
+    timed = []
+    for each in entries:
+        entry = {field: value for field, value in each.items() if field != "time"}
+        time = (
+            times.get(_identity(each), each.get("time")) if entry.get("subresource") != scaleform.SUBRESOURCE else None
+        )
+        timed.append({**entry, "time": time} if time is not None else entry)
+    return sorted(timed, key=lambda each: (each["operation"], each.get("time", ""), _identity(each)))
+
+
+def _identity(entry: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(entry.get(field, "") for field in ("manager", "operation", "apiVersion", "subresource"))
 
 
 def _set(metadata: Metadata, entries: Sequence[dict[str, Any]]) -> None:
