@@ -135,6 +135,7 @@ class Client:
             "method": method,
             "path": urllib.parse.unquote(path),
             "query_string": query.encode(),
+            "client": ("127.0.0.1", 50000),
             "headers": [(key.encode(), value.encode()) for key, value in given.items() if value],
         }
 

@@ -84,7 +84,7 @@ def _event(call: Call, treatment: Treatment, now: datetime) -> Event:
         "apiVersion": target.version,
         "subresource": target.subresource.name if target.subresource is not None else "",
     }
-    return {
+    event = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
         "level": _NAMES[treatment.level],
@@ -96,6 +96,9 @@ def _event(call: Call, treatment: Treatment, now: datetime) -> Event:
         "objectRef": {field: value for field, value in reference.items() if value},
         "requestReceivedTimestamp": _time(now),
     }
+    if call.source:
+        event["sourceIPs"] = [call.source]
+    return event
 
 
 def _uri(call: Call) -> str:

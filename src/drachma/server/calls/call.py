@@ -63,7 +63,8 @@ class Body(msgspec.Struct, frozen=True, eq=False):
 class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One call. ``warnings`` collects what the client is told beside the answer, ``annotations`` what is audited.
 
-    ``surface`` is the API as it was when the call was made, and stays that to its end.
+    ``surface`` is the API as it was when the call was made, and stays that to its end. ``source`` is the address that
+    it comes from, empty in process.
     """
 
     user: User
@@ -73,6 +74,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     body: Body = Body()
     query: options.Query = {}
     user_agent: str = ""
+    source: str = ""
     warnings: list[str] = msgspec.field(default_factory=list)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
 

@@ -318,6 +318,7 @@ def _call(request: Request, surface: apisurface.ApiSurface, route: routes.Route,
         body=Body(media_type=request.header(b"content-type")),
         query=request.query,
         user_agent=request.header(b"user-agent"),
+        source=request.source,
         warnings=request.warnings,
     )
 

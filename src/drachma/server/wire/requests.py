@@ -59,6 +59,12 @@ class Request:
         return authentication.Credentials(self.headers.get(b"authorization"), user)
 
     @property
+    def source(self) -> str:
+        """The address that it comes from; empty where the listener does not know."""
+        client = self.scope.get("client")
+        return str(client[0]) if client else ""
+
+    @property
     def has_impersonation(self) -> bool:
         """Whether the client may want to act as somebody else."""
         return any(name.startswith(impersonation.PREFIX) for name in self.headers)

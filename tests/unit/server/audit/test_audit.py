@@ -38,6 +38,7 @@ async def test_metadata(tmp_path: pathlib.Path) -> None:
     assert complete["requestURI"] == client.CLAIMS + "?fieldManager=me"
     assert complete["verb"] == "create"
     assert complete["user"]["username"] == "kubernetes-admin"
+    assert complete["sourceIPs"] == ["127.0.0.1"]
     assert complete["objectRef"] == {
         "resource": "resourceclaims",
         "namespace": "default",
