@@ -6,6 +6,7 @@ place, whatever it writes.
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Final
@@ -34,7 +35,7 @@ class FileLog:
         self._limit = file_bytes
         self._signal = Signal()
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab")
+        self._file = path.open("ab", buffering=0)
         self._size = self._file.tell()
         self._generation = 0
 
@@ -43,9 +44,8 @@ class FileLog:
         line = entries.write(entry)
         if self._size and self._size + len(line) > self._limit:
             self._exchange()
-        self._file.write(line)
-        self._file.flush()
-        self._size += len(line)
+        with contextlib.suppress(OSError):
+            self._size += self._file.write(line)
         self._signal.ring()
 
     def end(self) -> None:
@@ -72,7 +72,7 @@ class FileLog:
     def _exchange(self) -> None:
         self._file.close()
         self._path.replace(_older(self._path))
-        self._file = self._path.open("ab")
+        self._file = self._path.open("ab", buffering=0)
         self._size = 0
         self._generation += 1
 
@@ -107,33 +107,6 @@ class _FileReading:
         self._file.close()
         if self._older is not None:
             self._older.close()
-
-
-class ClosedLog:
-    """The log of a run that has ended, which another process may have written."""
-
-    def __init__(self, path: pathlib.Path) -> None:
-        self._path = path
-
-    def read(self) -> Reading:
-        return _ClosedReading(self._path)
-
-
-class _ClosedReading:
-    def __init__(self, path: pathlib.Path) -> None:
-        self._files = [file for file in (_opened(_older(path)), _opened(path)) if file is not None]
-
-    def past(self) -> Iterator[Entry]:
-        for file in self._files:
-            yield from _parsed(file)
-
-    async def more(self) -> AsyncIterator[Entry]:
-        return
-        yield
-
-    def close(self) -> None:
-        for file in self._files:
-            file.close()
 
 
 def _older(path: pathlib.Path) -> pathlib.Path:

@@ -22,6 +22,7 @@ from drachma.server.wire import tunnel
 from drachma.server.wire.requests import Request, Send
 
 _CONNECT_SECONDS: Final = 30.0
+_TUNNEL_SECONDS: Final = 60.0
 _HEAD_BYTES: Final = 64 * 1024
 _CHUNK: Final = 64 * 1024
 _REFUSAL_BYTES: Final = 50_000
@@ -68,10 +69,15 @@ class NodeProxy:
             writer.write(told)
             await writer.drain()
             try:
-                head = await reader.readuntil(b"\r\n\r\n")
+                # Whoever waits for an answer and goes is noticed; whoever waits for a tunnel is not.
+                async with asyncio.timeout(None if client is None else _TUNNEL_SECONDS):
+                    head = await reader.readuntil(b"\r\n\r\n")
                 code = int(head.split(b" ", 2)[1])
             except (OSError, EOFError, asyncio.LimitOverrunError, ValueError, IndexError) as error:
-                raise status.unclassified(f"error reading the answer of {where.host}:{where.port}: {error}") from error
+                problem = str(error) or "no answer in time"
+                raise status.unclassified(
+                    f"error reading the answer of {where.host}:{where.port}: {problem}"
+                ) from error
             if code == _SWITCHING and client is not None:
                 await self._join(client, head, reader, writer)
                 return code

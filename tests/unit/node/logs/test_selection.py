@@ -78,9 +78,15 @@ async def test_files_are_exchanged_before_they_grow_too_large(tmp_path: pathlib.
     kept.end()
     assert sum(file.stat().st_size for file in path.parent.iterdir()) <= 400
     assert sorted(file.name for file in path.parent.iterdir()) == ["0.log", "0.log.1"]
-    assert (await _shown(filelog.ClosedLog(path), Selection())).endswith(b"98\n99\n")
+    assert (await _shown(kept, Selection())).endswith(b"98\n99\n")
 
 
 @pytest.mark.parametrize("line", [b"", b"half a line", b"yesterday stdout F x\n", b"2026-01-02T03:04:05 stdout F x\n"])
 def test_lines_of_another_form_say_nothing(line: bytes) -> None:
     assert entry.parse(line) is None
+
+
+async def test_a_disk_that_is_full_loses_entries_and_nothing_else() -> None:
+    kept = filelog.FileLog(pathlib.Path("/dev/full"))
+    kept.add(ENTRIES[0])
+    kept.end()
