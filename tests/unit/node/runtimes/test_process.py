@@ -105,12 +105,13 @@ async def test_a_command_on_a_terminal(tmp_path: pathlib.Path) -> None:
 
 
 async def test_who_is_attached_hears_and_speaks(tmp_path: pathlib.Path) -> None:
-    container = await _runtime(tmp_path).start(_work("sh", "-c", "read line; echo got $line", has_input=True))
+    container = await _runtime(tmp_path).start(_work("sh", "-c", "read line; echo got $line; exit 3", has_input=True))
     session = await container.attach()
     output = session.output()
     await session.feed(b"word\n")
     assert await anext(output) == ("stdout", b"got word\n")
-    assert await container.wait() == protocol.Exit(0)
+    assert await session.wait() == protocol.Exit(0)
+    assert await container.wait() == protocol.Exit(3)
 
 
 async def test_the_environment_of_devices(tmp_path: pathlib.Path) -> None:
