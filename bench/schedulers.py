@@ -166,12 +166,16 @@ async def _bind_all(client: http.HttpClient, schedulers: Schedulers, plan: Plan)
     heard = asyncio.Event()
 
     async def watch() -> None:
-        async with client.watch(pod.Pod, schedulerload.SELECTION, resource_version=start) as events:
-            while batch := await events.batch():
-                for event in batch:
-                    if event.object.spec.node_name:
-                        bound.setdefault(event.object.metadata.name, time.perf_counter() - began)
-                heard.set()
+        version = start
+        while True:
+            # A server that is busy ends watches; the next one goes on where the last one was.
+            async with client.watch(pod.Pod, schedulerload.SELECTION, resource_version=version) as events:
+                while batch := await events.batch():
+                    for event in batch:
+                        version = event.object.metadata.resource_version
+                        if event.object.spec.node_name:
+                            bound.setdefault(event.object.metadata.name, time.perf_counter() - began)
+                    heard.set()
 
     tasks = [asyncio.create_task(watch()), asyncio.create_task(schedulerload.create_pods(client, plan.pods))]
     try:

@@ -11,17 +11,33 @@ from drachma.api import (
     deviceclass,
     devicetaintrule,
     meta,
+    namespace,
     node,
+    persistentvolume,
+    persistentvolumeclaim,
     pod,
+    poddisruptionbudget,
+    replicaset,
     resourceclaim,
     resourceclaimtemplate,
     resourceslice,
+    service,
+    statefulset,
+    storageclass,
 )
 from drachma.claims import identity
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 KINDS: Final[tuple[type[meta.Object], ...]] = (
+    namespace.Namespace,
+    service.Service,
+    replicaset.ReplicaSet,
+    statefulset.StatefulSet,
+    poddisruptionbudget.PodDisruptionBudget,
+    storageclass.StorageClass,
+    persistentvolume.PersistentVolume,
+    persistentvolumeclaim.PersistentVolumeClaim,
     node.Node,
     deviceclass.DeviceClass,
     devicetaintrule.DeviceTaintRule,

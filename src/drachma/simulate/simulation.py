@@ -20,11 +20,19 @@ from drachma.api import (
     devicetaintrule,
     gates,
     meta,
+    namespace,
     node,
+    persistentvolume,
+    persistentvolumeclaim,
     pod,
+    poddisruptionbudget,
+    replicaset,
     resourceclaim,
     resourceclaimtemplate,
     resourceslice,
+    service,
+    statefulset,
+    storageclass,
 )
 from drachma.claims import identity, ownership, podclaims, podstate, reservation, templates
 from drachma.runtime import cache, clock, resourceversion
@@ -136,6 +144,26 @@ class Simulation:
                 self.snapshot.claims.observe(given)
             case pod.Pod():
                 self._add_pod(given)
+            case _:
+                self._add_surroundings(given)
+
+    def _add_surroundings(self, given: meta.Object) -> None:
+        """Take in what pods are near, apart from, spread by, or bound to."""
+        match given:
+            case namespace.Namespace():
+                self.snapshot.namespaces[given.metadata.name] = given.metadata.labels
+            case service.Service():
+                self.snapshot.workloads.put_service(given)
+            case replicaset.ReplicaSet() | statefulset.StatefulSet():
+                self.snapshot.workloads.put_owner(given)
+            case poddisruptionbudget.PodDisruptionBudget():
+                self.snapshot.budgets.put(given)
+            case storageclass.StorageClass():
+                self.snapshot.volumes.put_class(given)
+            case persistentvolume.PersistentVolume():
+                self.snapshot.volumes.put_volume(given)
+            case persistentvolumeclaim.PersistentVolumeClaim():
+                self.snapshot.volumes.put_claim(given)
 
     def _add_pod(self, given: pod.Pod) -> None:
         if given.spec.node_name:

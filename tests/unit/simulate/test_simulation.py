@@ -3,7 +3,7 @@
 from msgspec import structs
 
 from drachma import testing
-from drachma.api import meta
+from drachma.api import meta, namespace, nodeselector, persistentvolume, persistentvolumeclaim
 from drachma.api import pod as pods
 from drachma.simulate import ClusterState, Placement, Simulation, Waiting
 from tests.unit.simulate import objects
@@ -87,3 +87,38 @@ def test_an_evicted_pod_gives_its_devices_back_and_gets_others() -> None:
 
 def _bound(placement: Placement) -> pods.Pod:
     return structs.replace(placement.pod, spec=structs.replace(placement.pod.spec, node_name=placement.node))
+
+
+def test_pods_look_for_others_in_namespaces_with_a_label() -> None:
+    far = namespace.Namespace(metadata=meta.ObjectMeta(name="far", labels={"team": "b"}))
+    hosts = [testing.node(name, labels={"kubernetes.io/hostname": name}).build() for name in ("n2", "n3")]
+    web = testing.pod("web", namespace="far").label("app", "web").container("c").on_node("n3").build()
+    term = pods.PodAffinityTerm(
+        label_selector=meta.LabelSelector(match_labels={"app": "web"}),
+        namespace_selector=meta.LabelSelector(match_labels={"team": "b"}),
+        topology_key="kubernetes.io/hostname",
+    )
+    near = pods.PodAffinity(required_during_scheduling_ignored_during_execution=(term,))
+    waiting = testing.pod("p").container("c").spec(affinity=pods.Affinity(pod_affinity=near)).build()
+    assert nodes(cluster(far, *hosts, web, waiting)) == {"p": "n3"}
+
+
+def test_pods_go_where_their_volumes_are() -> None:
+    hosts = [testing.node(name, labels={"kubernetes.io/hostname": name}).build() for name in ("n2", "n3")]
+    expression = nodeselector.NodeSelectorRequirement(key="kubernetes.io/hostname", operator="In", values=("n2",))
+    term = nodeselector.NodeSelectorTerm(match_expressions=(expression,))
+    required = nodeselector.NodeSelector(node_selector_terms=(term,))
+    volume = persistentvolume.PersistentVolume(
+        metadata=meta.ObjectMeta(name="v"),
+        spec=persistentvolume.PersistentVolumeSpec(
+            node_affinity=persistentvolume.VolumeNodeAffinity(required=required)
+        ),
+    )
+    bound = {"pv.kubernetes.io/bind-completed": "yes"}
+    claim = persistentvolumeclaim.PersistentVolumeClaim(
+        metadata=meta.ObjectMeta(name="data", namespace="default", annotations=bound),
+        spec=persistentvolumeclaim.PersistentVolumeClaimSpec(volume_name="v"),
+    )
+    data = pods.Volume(name="d", persistent_volume_claim=pods.PersistentVolumeClaimVolume(claim_name="data"))
+    waiting = testing.pod("p").container("c").spec(volumes=(data,)).build()
+    assert nodes(cluster(*hosts, volume, claim, waiting)) == {"p": "n2"}

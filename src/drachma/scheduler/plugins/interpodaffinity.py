@@ -247,14 +247,14 @@ class _Hints:
         )
 
     def _pod_helps(self, waiting: pod.Pod, old: pod.Pod | None, new: pod.Pod | None) -> bool:
-        rules = podaffinity.of(waiting)
+        rules = _rules(waiting)
         was_near, is_near = (self._is_meant_by_all(rules.required, each) for each in (old, new))
         was_far, is_far = (self._is_meant_by_any(rules.required_apart, each) for each in (old, new))
         if (is_near and not was_near) or (was_far and not is_far):
             return True
         if old is None or new is not None or not podaffinity.is_stated(old):
             return False
-        return self._is_meant_by_any(podaffinity.of(old).required_apart, waiting)
+        return self._is_meant_by_any(_rules(old).required_apart, waiting)
 
     def _is_meant_by_all(self, terms: _Terms, other: pod.Pod | None) -> bool:
         return other is not None and bool(terms) and all(term.matches(other, self._labels(other)) for term in terms)
@@ -266,8 +266,16 @@ class _Hints:
         return self._snapshot.namespaces.get(of.metadata.namespace, {})
 
 
+def _rules(of: pod.Pod) -> podaffinity.PodAffinity:
+    """The rules of a pod; none where they cannot be read, which no change of others mends."""
+    try:
+        return podaffinity.of(of)
+    except errors.InvalidValueError:
+        return podaffinity.NONE
+
+
 def _node_helps(waiting: pod.Pod, old: nodes.Node | None, new: nodes.Node) -> bool:
-    rules = podaffinity.of(waiting)
+    rules = _rules(waiting)
     now = new.metadata.labels
     if old is None:
         return bool(rules.required_apart) or any(term.topology_key in now for term in rules.required)
