@@ -7,7 +7,7 @@ import msgspec
 
 from drachma.api import codec, hooks, meta, pod
 from drachma.server import documents, objectmeta
-from drachma.server.kinds.core import podspec, qos
+from drachma.server.kinds.core import labelkeys, podspec, qos
 from drachma.server.kinds.document import Document, taken
 from drachma.server.kinds.templated import TemplatedStrategy
 from drachma.server.schema import model
@@ -88,6 +88,8 @@ class PodStrategy(TemplatedStrategy):
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
         spec = self._interner.part(content["spec"]).changed(self._new_spec)
+        if "affinity" in spec.value or "topologySpreadConstraints" in spec.value:
+            spec = self._interner.part(labelkeys.merged(spec.value, metadata.get("labels") or {}))
         current: Document = {"phase": "Pending", "qosClass": spec.derive(qos.of)}
         if spec.value.get("schedulingGates"):
             current["conditions"] = [{**_GATED, "lastTransitionTime": meta.time_text(write.now)}]
