@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import pathlib
-import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -60,12 +59,6 @@ class Talker:
         """Ends it as kill -9 does."""
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
-        await self._ended()
-
-    async def stop(self, number: int = signal.SIGTERM) -> None:
-        """Asks it to end, and waits until it has."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(number)
         await self._ended()
 
     async def close_input(self) -> None:

@@ -5,9 +5,10 @@ import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
-from drachma.api import node, pod, resourceclaim
+from drachma.api import gates, node, pod, resourceclaim
 from drachma.node import hardware
-from drachma.process import nodeagents
+from drachma.process import components, nodeagents
+from drachma.runtime import Surroundings
 from tests.scenarios import controlplane
 
 TEMPLATE = """
@@ -238,3 +239,39 @@ async def test_nodes_of_others_are_pretended() -> None:
         known = await cluster.client.get(node.Node, "copied")
         assert not known.spec.taints
         assert (await _status(cluster, "p"))["phase"] == "Running"
+
+
+async def test_claims_count_for_quality_of_service_behind_a_gate() -> None:
+    enabled = gates.ALL.switched({"DrachmaNodeAllocatableQoS": True})
+
+    def agents(around: Surroundings) -> components.Run:
+        own = Surroundings(around.client, shared=around.informers, time=around.clock, gates=enabled)
+        return nodeagents.simulated_machines(own, hardware.build("cpu", 1))
+
+    async with controlplane.control_plane() as cluster:
+        cluster.launch("agents", agents)
+        await cluster.settle()
+        await cluster.apply("""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: cores}
+spec: {devices: {requests: [{name: cores, exactly: {deviceClassName: cpu.example.com}}]}}
+""")
+        reference = {"name": "cores", "resourceClaimName": "cores"}
+        await cluster.client.create_document(
+            pod.Pod, _pod("claimed", schedulerName="nobody", resourceClaims=[reference])
+        )
+        known = await cluster.pod("claimed")
+        result = {"request": "cores", "driver": "cpu.example.com", "pool": "p", "device": "d"}
+        allocation = {"devices": {"results": [{**result, "skipNodeOperations": ["*"]}]}}
+        user = {"resource": "pods", "name": "claimed", "uid": known.metadata.uid}
+        claim = await cluster.client.get(resourceclaim.ResourceClaim, "cores", namespace="default")
+        await cluster.patch_status(claim, {"allocation": allocation, "reservedFor": [user]})
+        mapping = [{"name": "cpu", "quantity": "2"}, {"name": "memory", "quantity": "2Gi"}]
+        entry = {"resourceClaimName": "cores", "containers": ["c"], "mapping": mapping}
+        await cluster.patch_status(known, {"nodeAllocatableResourceClaimStatuses": [entry]})
+        await cluster.client.bind(known, node="node-0")
+        await cluster.settle()
+        assert await cluster.events("QualityOfService") == [
+            "Quality of service with claims is Guaranteed: cpu shares 2048, OOM scores: c -997"
+        ]
