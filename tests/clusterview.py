@@ -30,12 +30,12 @@ class ClusterView:
 
     async def apply(self, *manifests: str) -> None:
         """Creates what manifests say, in the namespace "default" where they name none, with its status."""
-        resources: dict[str, target.Target[meta.Object]] = {}
-        for each in await self.client.resources():
-            # The preferred version of a group comes first; another one may have a kind of that name too.
-            resources.setdefault(each.kind, each)
+        served = await self.client.resources()
+        # Some kinds of the first alpha have the names of others.
+        by_kind = {each.kind: each for each in reversed(served)}
+        by_type = {(each.api_version(each.versions[0]), each.kind): each for each in served}
         for document in [each.content for text in manifests for each in manifest.read(text)]:
-            kind = resources[document["kind"]]
+            kind = by_type.get((document["apiVersion"], document["kind"])) or by_kind[document["kind"]]
             metadata = {"namespace": "default", **document["metadata"]} if kind.namespaced else document["metadata"]
             made = await self.client.create_document(kind, {**document, "metadata": metadata})
             if "status" in document:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from drachma.api import event, resourceclaim
+from drachma.api import gates as features
 from drachma.client import Client, target
 from drachma.process import components, embedded
 from drachma.runtime import Surroundings
@@ -28,8 +29,17 @@ Document = dict[str, Any]
 class ControlPlane(clusterview.ClusterView):
     """A cluster on which components are started and killed."""
 
-    def __init__(self, client: Client, components: Client, *, clock: manualclock.ManualClock, seed: int) -> None:
+    def __init__(
+        self,
+        client: Client,
+        components: Client,
+        *,
+        clock: manualclock.ManualClock,
+        seed: int,
+        gates: features.Gates = features.ALL,
+    ) -> None:
         super().__init__(client)
+        self._gates = gates
         self.clock = clock
         self._components = components
         self._chance = random.Random(seed)
@@ -49,7 +59,8 @@ class ControlPlane(clusterview.ClusterView):
 
     def launch_scheduler(self, label: str, **settings: Any) -> None:
         """Runs one more scheduler from now on."""
-        self.launch(label, functools.partial(components.scheduler, settings=Settings(**settings)))
+        chosen = Settings(**{"gates": self._gates, **settings})
+        self.launch(label, functools.partial(components.scheduler, settings=chosen))
 
     def launch_controllers(self) -> None:
         self.launch("controllers", components.controllers)
@@ -57,7 +68,7 @@ class ControlPlane(clusterview.ClusterView):
     def launch(self, label: str, component: components.Component) -> None:
         chance = random.Random(self._chance.getrandbits(32))
         line = self._lines[label] = lifeline.Lifeline(self._components)
-        surroundings = Surroundings(line.client, time=self.clock, chance=chance)
+        surroundings = Surroundings(line.client, time=self.clock, chance=chance, gates=self._gates)
         self._running[label] = asyncio.create_task(embedded.run(surroundings, parts=(component,)), name=label)
 
     async def kill(self, label: str = "scheduler") -> None:
@@ -128,13 +139,16 @@ async def control_plane(
     seed: int = 1,
     wrap: Callable[[Client], Client] = lambda client: client,
     additions: app.Additions | None = None,
+    gates: features.Gates = features.ALL,
     **settings: Any,
 ) -> AsyncIterator[ControlPlane]:
     """A control plane with all controllers and so many schedulers; ``wrap`` stands between components and server."""
     clock = manualclock.ManualClock()
     store = memory.MemoryStore()
-    async with embedded.server(store, time=clock, chance=random.Random(seed), additions=additions) as server:
-        plane = ControlPlane(server.client, wrap(server.client), clock=clock, seed=seed)
+    async with embedded.server(
+        store, time=clock, chance=random.Random(seed), gates=gates, additions=additions
+    ) as server:
+        plane = ControlPlane(server.client, wrap(server.client), clock=clock, seed=seed, gates=gates)
         try:
             await plane.start_controllers()
             for number in range(schedulers):

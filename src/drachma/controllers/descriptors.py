@@ -29,6 +29,7 @@ from drachma.controllers import (
     resourcequota,
     serviceaccount,
     statefulset,
+    structured,
     tainteviction,
     validatingadmissionpolicy,
 )
@@ -112,6 +113,7 @@ ALL: Final = (
         is_possible=lambda surroundings: surroundings.credentials.mint is not None,
     ),
     Descriptor("statefulset-controller", statefulset.StatefulSetController),
+    Descriptor("structured-parameters-controller", structured.StructuredParameters, gate=features.Gate.FIRST_ALPHA),
     Descriptor("taint-eviction-controller", tainteviction.NodeTaintEviction, account="node-controller"),
     Descriptor("token-cleaner-controller", bootstraptokens.TokenCleaner, account="token-cleaner"),
     Descriptor("ttl-after-finished-controller", job.TimeToLive),

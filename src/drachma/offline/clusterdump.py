@@ -30,7 +30,7 @@ from drachma.api import (
     scheme,
 )
 from drachma.claims import identity, templates
-from drachma.offline import manifestfiles, workloadpods
+from drachma.offline import alphasources, manifestfiles, placement, workloadpods
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
 """The dump of a large cluster is far larger than any manifest."""
@@ -91,7 +91,7 @@ class ClusterDump:
     def read(cls, paths: list[str]) -> ClusterDump:
         """All that is in these files and folders."""
         dump = cls()
-        for source in manifestfiles.read(paths, max_bytes=MAX_BYTES):
+        for source in alphasources.translated(manifestfiles.read(paths, max_bytes=MAX_BYTES), dump.warnings):
             if isinstance(source, manifestfiles.Unreadable):
                 dump.problems.append(str(source))
                 continue
@@ -111,7 +111,7 @@ class ClusterDump:
         if not _is_relevant(document):
             return
         api_version, kind = codec.type_of(document)
-        dumped = _placed(codec.decode(document), kind)
+        dumped = placement.placed(codec.decode(document))
         if not dumped.metadata.name:
             raise errors.DecodeError(f"{codec.title(document)}: metadata.name: required")
         key = (kind.model, identity.label(dumped.metadata))
@@ -222,12 +222,6 @@ def _is_known(api_version: str, kind: str) -> bool:
     except errors.DecodeError:
         return False
     return True
-
-
-def _placed(read: meta.Object, kind: scheme.Kind) -> meta.Object:
-    if not kind.namespaced or read.metadata.namespace:
-        return read
-    return structs.replace(read, metadata=structs.replace(read.metadata, namespace="default"))
 
 
 def _declared_features(document: Any) -> tuple[str, ...]:

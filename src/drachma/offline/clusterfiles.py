@@ -17,7 +17,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import codec, defaults, gates, meta, pod, scheme
 from drachma.claims import identity
-from drachma.offline import clusterdump, manifestfiles
+from drachma.offline import alphasources, clusterdump, manifestfiles
 from drachma.server.pipeline import verdict
 from drachma.simulate import ClusterState, NodeGroup, nodegroup
 from drachma.simulate.clusterstate import KINDS
@@ -37,7 +37,7 @@ class ClusterFiles(NamedTuple):
 def read(paths: list[str], *, enabled: gates.Gates = gates.ALL) -> ClusterFiles:
     """All that is in these files and folders."""
     reader = _Reader(enabled)
-    for source in manifestfiles.read(paths, max_bytes=clusterdump.MAX_BYTES):
+    for source in alphasources.translated(manifestfiles.read(paths, max_bytes=clusterdump.MAX_BYTES), []):
         if isinstance(source, manifestfiles.Unreadable):
             reader.problems.append(str(source))
         else:

@@ -23,6 +23,7 @@ from drachma.scheduler.plugins import (
     noderesourcesfit,
     nodeunschedulable,
     schedulinggates,
+    structuredparameters,
     tainttoleration,
 )
 from drachma.scheduler.plugins.dynamicresources import options
@@ -55,6 +56,7 @@ def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Rand
             Entry(VolumeBinding(binding_seconds=chosen.binding_seconds, has_controllers=chosen.has_volume_controllers)),
             Entry(PodTopologySpread(), weight=2),
             Entry(interpodaffinity.InterPodAffinity(), weight=2),
+            *((Entry(structuredparameters.StructuredParameters()),) if enabled.on(gates.Gate.FIRST_ALPHA) else ()),
             Entry(DynamicResources(devices), weight=2),
             Entry(defaultpreemption.DefaultPreemption(chance)),
             Entry(balancedallocation.NodeResourcesBalancedAllocation(), weight=1),

@@ -14,12 +14,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from drachma import cel, errors
 from drachma.cel import ast, lexer, namedresources, parser, printer, program
 from drachma.cel.runtime import faults, versions
 from drachma.structured import identifiers, resources
 
 _OPERATORS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=", "_==_": "==", "_!=_": "!="}
+
+_ANY_TYPES: Final[Mapping[str, str]] = {}
+_PLAIN_TYPES: Final = frozenset({"bool", "int", "string"})
 
 _TYPE_TESTS: Final = {
     "bool": "type({0}) in [bool]",
@@ -40,12 +45,30 @@ def for_driver(expression: str, driver: str) -> str:
     Raises:
         cel.CompilationError: it is no selector of v1alpha2.
     """
+    translated = translate(expression, driver)
+    return of_driver(driver) if expression.strip() == "true" else conjunction(of_driver(driver), translated)
+
+
+def of_driver(driver: str) -> str:
+    """A selector of all devices of a driver."""
+    return f"device.driver == {_quoted(driver)}"
+
+
+def conjunction(*expressions: str) -> str:
+    """An expression that is true where all others are, which are looked at in their order."""
+    return printer.show(_node(" && ".join(f"({each})" for each in expressions)))
+
+
+def translate(expression: str, driver: str, *, types: Mapping[str, str] = _ANY_TYPES) -> str:
+    """The expression for devices that are known to be a driver's.
+
+    ``types`` has attributes that are of one type wherever they are published: what reads them becomes shorter.
+
+    Raises:
+        cel.CompilationError: it is no selector of v1alpha2.
+    """
     selector = _compile(expression)
-    own = f"device.driver == {_quoted(driver)}"
-    if expression.strip() == "true":
-        return own
-    translated = selector.rewritten(lambda part: _node(_translation(part, driver)))
-    return printer.show(_node(f"{own} && ({printer.show(translated)})"))
+    return printer.show(selector.rewritten(lambda part: _node(_translation(_narrowed(part, types), driver, types))))
 
 
 def accepts(expression: str, resource: resources.Resource) -> bool:
@@ -88,14 +111,22 @@ def _member(container: str, name: str) -> str:
 # For devices
 
 
-def _translation(part: namedresources.Part, driver: str) -> str:
+def _narrowed(part: namedresources.Part, types: Mapping[str, str]) -> namedresources.Part:
+    """A read of an attribute of any type as one of the type that it has."""
+    if isinstance(part, namedresources.Comparison) or part.type or isinstance(part, namedresources.Presence):
+        return part
+    return msgspec.structs.replace(part, type=types.get(part.name, ""))
+
+
+def _translation(part: namedresources.Part, driver: str, types: Mapping[str, str]) -> str:
     attributes, capacity = f"device.attributes[{_quoted(driver)}]", f"device.capacity[{_quoted(driver)}]"
     attribute, amount = _member(attributes, part.name), _member(capacity, part.name)
     key = _quoted(identifiers.attribute(part.name))
     has_attribute, has_amount = f"{key} in {attributes}", f"{key} in {capacity}"
     match part:
         case namedresources.Comparison():
-            return _device_comparison(part, attribute=attribute, amount=amount, has_amount=has_amount)
+            type_ = types.get(part.name, "")
+            return _device_comparison(part, type_, attribute=attribute, amount=amount, has_amount=has_amount)
         case namedresources.Presence(type="quantity"):
             return has_amount
         case namedresources.Presence(type=""):
@@ -116,13 +147,20 @@ def _translation(part: namedresources.Part, driver: str) -> str:
             return attribute
 
 
-def _device_comparison(part: namedresources.Comparison, *, attribute: str, amount: str, has_amount: str) -> str:
+def _device_comparison(
+    part: namedresources.Comparison, type_: str, *, attribute: str, amount: str, has_amount: str
+) -> str:
     operator, literal = _OPERATORS[part.operator], _literal(part.literal)
     plain = f"{attribute} {operator} {literal}"
-    as_version = _version_comparison(part, attribute)
+    as_version, as_quantity = _version_comparison(part, attribute), _quantity_comparison(part, amount)
+    if type_ == "quantity" and as_quantity is not None:
+        return as_quantity
+    if type_ == "version" and as_version is not None:
+        return as_version
+    if type_ in _PLAIN_TYPES:
+        return plain
     if as_version is not None:
         plain = f"{_TYPE_TESTS['string'].format(attribute)} ? {plain} : {as_version}"
-    as_quantity = _quantity_comparison(part, amount)
     if as_quantity is not None:
         plain = f"{has_amount} ? {as_quantity} : ({plain})"
     return f"({plain})"

@@ -6,7 +6,8 @@ from drachma import errors
 from drachma.api import gates
 from drachma.controllers import descriptors
 
-ALL = {each.name for each in descriptors.ALL}
+FIRST_ALPHA = "structured-parameters-controller"
+ALL = {each.name for each in descriptors.ALL} - {FIRST_ALPHA}
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,10 @@ ALL = {each.name for each in descriptors.ALL}
 )
 def test_choices(text: str, want: set[str]) -> None:
     assert {each.name for each in descriptors.chosen(text)} == want
+
+
+def test_the_first_alpha_has_a_controller_where_it_is_served() -> None:
+    assert {each.name for each in descriptors.chosen(gates=gates.SERVED)} == {*ALL, FIRST_ALPHA}
 
 
 def test_names_that_are_not_known() -> None:

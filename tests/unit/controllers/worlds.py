@@ -121,7 +121,9 @@ async def world(
     ``gates`` are those of the controllers; the server can do everything.
     """
     clock = clocks.ManualClock()
-    async with embedded.server(memory.MemoryStore(), time=clock, chance=random.Random(7), manager="tester") as server:
+    async with embedded.server(
+        memory.MemoryStore(), time=clock, chance=random.Random(7), gates=features.SERVED, manager="tester"
+    ) as server:
         made = World(server.client, clock, components=wrap(server.client), gates=gates)
         defects, log = _Defects(), logging.getLogger("drachma")
         log.addHandler(defects)

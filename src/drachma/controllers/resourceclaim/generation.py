@@ -16,6 +16,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import gates as features
 from drachma.api import pod, resourceclaim, resourceclaimtemplate
+from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
 from drachma.claims import ownership, podclaims, podstate, reservation, templates, wellknown
 from drachma.client import Client, patches, transactions
 from drachma.controllers.resourceclaim import claimmetrics, recentclaims
@@ -42,6 +43,11 @@ class Generator:
         self._gates: Final = surroundings.gates
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._templates: Final = surroundings.informers.of(resourceclaimtemplate.ResourceClaimTemplate).cache
+        self._alpha_templates: Final = (
+            surroundings.informers.of(alpha_template.ResourceClaimTemplate).cache
+            if self._gates.on(features.Gate.FIRST_ALPHA)
+            else None
+        )
         self._claims: Final = claims
         self._recorder: Final = recorder
         self._metrics: Final = metrics
@@ -112,7 +118,16 @@ class Generator:
         if entry.resource_claim_template_name is None:
             # Somebody else makes claims that are referenced by name.
             return None
+        if self._is_of_first_alpha(owner, entry.resource_claim_template_name):
+            return None
         return self._find(owner, entry) or await self._create(self._draft(owner, entry))
+
+    def _is_of_first_alpha(self, owner: pod.Pod, template: str) -> bool:
+        """Whether a template is one of v1alpha2, whose claims another controller makes."""
+        namespace = owner.metadata.namespace
+        if self._alpha_templates is None or self._templates.get(template, namespace=namespace) is not None:
+            return False
+        return self._alpha_templates.get(template, namespace=namespace) is not None
 
     async def _is_there(self, owner: pod.Pod, known: podclaims.Named) -> bool:
         namespace = owner.metadata.namespace

@@ -49,7 +49,9 @@ class Facts:
 
 async def kinds(client: Client) -> list[Kind]:
     """All kinds that can be counted on this server."""
-    served = {(each.group, each.plural): each for each in await client.resources() if each.namespaced}
+    resources = [each for each in await client.resources() if each.namespaced]
+    # Of two kinds with one name, the first is what quotas mean: what is stored under another version stands apart.
+    served = {(each.group, each.plural): each for each in reversed(resources)}
     judged = ((evaluators.of(*key), served.get(key)) for key in dict.fromkeys((*served, *evaluators.ALWAYS)))
     return [Kind(judge, _target(judge, resource)) for judge, resource in judged if judge is not None]
 

@@ -42,7 +42,8 @@ class ResourceQuota:
         if not self._store.changed(QUOTAS) or not write.namespace:
             return
         quotas = list(self._quotas(write.namespace, proposal.get))
-        judge = evaluators.of(write.resource.group, write.resource.plural) if quotas else None
+        is_counted = bool(quotas) and not write.resource.traits.is_uncounted
+        judge = evaluators.of(write.resource.group, write.resource.plural) if is_counted else None
         if judge is None or write.subresource not in judge.subresources:
             return
         change = evaluator.Change(

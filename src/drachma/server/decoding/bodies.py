@@ -12,6 +12,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import codec, meta
+from drachma.claims import podsources
 from drachma.server import mediatypes, schema, status
 from drachma.server.calls import options
 from drachma.server.decoding import jsonsyntax, protobuf, yamlsyntax
@@ -28,6 +29,7 @@ _TYPE_META: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 )
 _SUMMARY: Final = 30
+_FIRST_ALPHA: Final = ("resource.k8s.io/v1alpha2", "ResourceClaim")
 NO_TYPE: Final = "couldn't get version/kind"
 """What upstream says of a body whose apiVersion and kind cannot be read."""
 
@@ -82,11 +84,18 @@ def read(
     if document.get("apiVersion") in also:
         document["apiVersion"] = wanted.api_version
     _check_type(document, wanted, data)
+    if b"resourceClaims" in data and _is_lifted(wanted):
+        document = podsources.lifted(document)
     if is_checked:
         unknown = unknownfields.unknown_fields(document, wanted.schema)
         problems = [*unknown, *problems]
         return Given(document, problems)
     return Given(document, ())
+
+
+def _is_lifted(wanted: Target) -> bool:
+    """Whether pods may be written as they were at the time of v1alpha2: where it is served, and by upstream's kinds."""
+    return not wanted.resource.traits.is_custom and wanted.surface.of_kind(*_FIRST_ALPHA) is not None
 
 
 def enforce(given: Given, *, wanted: Target, validation: options.FieldValidation) -> Sequence[str]:

@@ -83,7 +83,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     nothing is stored. ``is_measured``: nodes are asked for what a read answers, and nothing is stored. ``finalizer`` is
     one that every object gets when it is deleted, for whoever has to clean up after it. ``is_custom``: users have
     defined it, and upstream serves it by other code: items of lists say of which kind they are, and a path below it
-    that leads nowhere is one that nobody knows.
+    that leads nowhere is one that nobody knows. ``is_uncounted``: quotas count another kind of the same name
+    instead.
     """
 
     returns_deleted: bool = False
@@ -95,6 +96,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     is_custom: bool = False
     is_question: bool = False
     is_measured: bool = False
+    is_uncounted: bool = False
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):

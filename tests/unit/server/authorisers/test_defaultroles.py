@@ -8,7 +8,7 @@ import pytest
 from drachma.server.authorisers import defaultroles
 from tests.conformance import vectors
 
-OWN = {"drachma:dra-driver"}
+OWN = {"drachma:dra-driver", "system:controller:structured-parameters-controller"}
 """Roles that upstream does not have."""
 
 SLICE_VERBS = '"create" "delete" "get" "list" "patch" "update" "watch"'

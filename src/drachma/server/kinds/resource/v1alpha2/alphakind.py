@@ -55,7 +55,7 @@ def of(
         # Later versions have kinds of the same names, which are something else.
         stored_as=f"{kind.group}/{_VERSION}/{kind.plural}",
         deprecations=_GONE,
-        traits=resources.Traits(returns_deleted=True),
+        traits=resources.Traits(returns_deleted=True, is_uncounted=True),
         layout=table,
         selectable=fields,
         strategy=AlphaStrategy,

@@ -1,0 +1,78 @@
+"""StructuredParameters: what claims of the first alpha ask for beyond what v1 claims can say (ADR 13).
+
+Looks at nothing but annotations of v1 claims that stand for such claims (:mod:`drachma.structured.counterpart`): that
+parameters are missing, that somebody else uses a claim that is for one at a time, and on which nodes a claim may be
+allocated. A pod without such claims never gets past the first question.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from drachma.api import nodeselector, pod, resourceclaim
+from drachma.claims import podclaims
+from drachma.scheduler.framework import cyclestate, hints, nodeselectors, plugin, verdict
+from drachma.scheduler.snapshot import Snapshot, nodeinfo
+from drachma.structured import counterpart
+
+_IN_USE: Final = "resourceclaim in use"
+_UNSUITABLE: Final = "node is not suitable for the resource class"
+_SELECTORS: Final = cyclestate.Key[tuple[nodeselector.NodeSelector, ...]]("suitable nodes of classes")
+
+
+class StructuredParameters:
+    """The plugin."""
+
+    name: Final = "StructuredParameters"
+
+    def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
+        """The changes that can help."""
+        claim = hints.Hint(
+            hints.Resource.RESOURCE_CLAIM, hints.Action.ADD | hints.Action.UPDATE | hints.Action.DELETE, _is_own
+        )
+        return (claim, hints.Hint(hints.Resource.NODE, hints.Action.ADD | hints.Action.UPDATE_NODE_LABEL, hints.always))
+
+    def pre_filter(self, cycle: cyclestate.CycleState) -> plugin.PreFilterResult | verdict.Rejection:
+        """Whether the claims have their parameters and may be used, and which nodes they are for."""
+        selectors = []
+        for claim in _claims(cycle.pod.pod, cycle.snapshot):
+            reason = counterpart.reason(claim)
+            if reason:
+                label = f"{claim.metadata.namespace}/{claim.metadata.name}"
+                return verdict.Rejection(self.name, (f"resourceclaim {label}: {reason}",))
+            if not counterpart.has_room(claim, cycle.pod.uid):
+                return verdict.Rejection(self.name, (_IN_USE,))
+            suitable = counterpart.suitable_nodes(claim) if claim.status.allocation is None else None
+            if suitable is not None:
+                selectors.append(suitable)
+        if not selectors:
+            return plugin.SKIP
+        cycle.write(_SELECTORS, tuple(selectors))
+        return plugin.ALL_NODES
+
+    def filter(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
+        """The nodes that all classes of claims that are not allocated yet are for."""
+        passing = alive
+        for selector in cycle.read(_SELECTORS):
+            ask = functools.partial(_matches, selector)
+            classes = cycle.snapshot.nodes.properties.classes(("suitable", selector), ask, among=alive)
+            passing &= classes.get(True, 0)
+        return plugin.split(alive, passing, rejection=verdict.Rejection(self.name, (_UNSUITABLE,)))
+
+
+def _claims(of: pod.Pod, snapshot: Snapshot) -> list[resourceclaim.ResourceClaim]:
+    """The pod's claims, as far as they are there."""
+    if not of.spec.resource_claims:
+        return []
+    found = (snapshot.claims.get(of.metadata.namespace, name) for name in podclaims.names(of))
+    return [claim for claim in found if claim is not None]
+
+
+def _is_own(waiting: pod.Pod, old: resourceclaim.ResourceClaim | None, new: resourceclaim.ResourceClaim | None) -> bool:
+    changed = new or old
+    return changed is not None and changed.metadata.name in podclaims.names(waiting)
+
+
+def _matches(selector: nodeselector.NodeSelector, info: nodeinfo.NodeInfo) -> bool:
+    return nodeselectors.strict(selector).matches(info.node.metadata.labels, info.name)

@@ -1,0 +1,126 @@
+"""Claims of v1alpha2 as claims of v1, and what those were allocated in the words of v1alpha2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from msgspec import structs
+
+from drachma.api import devices, resourceclaim
+from drachma.api.v1alpha2 import resourceclaim as alpha
+from drachma.structured import requests, resolution
+
+DEVICE_CLASS: Final = "structured.dra.k8s.io"
+"""The class of all requests that stand for requests of v1alpha2: all devices are in it."""
+
+FINALIZER: Final = "structured.dra.k8s.io/delete-protection"
+"""Keeps a claim of v1alpha2 while it is allocated."""
+
+_FIELD: Final = "metadata.name"
+
+ResourceName = Callable[[str, str, str], str]
+"""The name of the resource that a device is, by driver, pool and device."""
+
+
+def spec_of(found: resolution.Resolution, *, device_class: str = DEVICE_CLASS) -> resourceclaim.ResourceClaimSpec:
+    """What a claim with these parameters asks for.
+
+    Raises:
+        errors.InvalidValueError: a request or filter is of a model that is not known here.
+        cel.CompilationError: a selector is none.
+    """
+    needs = requests.needs(found.of_claim, found.of_class)
+    return resourceclaim.ResourceClaimSpec(
+        devices=resourceclaim.DeviceClaim(
+            requests=tuple(request_for(need, device_class=device_class) for need in needs),
+            config=tuple(configuration(found, needs)),
+        )
+    )
+
+
+def request_for(
+    need: requests.Need, *, device_class: str, expressions: tuple[str, ...] | None = None
+) -> resourceclaim.DeviceRequest:
+    """A request for one device that is what the need asks for, or what other expressions say."""
+    selectors = need.expressions() if expressions is None else expressions
+    exactly = resourceclaim.ExactDeviceRequest(
+        device_class_name=device_class,
+        selectors=tuple(devices.DeviceSelector(cel=devices.CELDeviceSelector(expression=each)) for each in selectors),
+        allocation_mode="ExactCount",
+        count=1,
+    )
+    return resourceclaim.DeviceRequest(name=need.name, exactly=exactly)
+
+
+def status_of(
+    allocation: resourceclaim.AllocationResult, found: resolution.Resolution, *, resource_name: ResourceName
+) -> alpha.ResourceClaimStatus:
+    """The status of a claim whose v1 claim was allocated, but for who uses it."""
+    needs = {need.name: need for need in requests.needs(found.of_claim, found.of_class)}
+    is_1_30 = requests.is_spelled_as_1_30(found.of_claim)
+    by_driver: dict[str, list[tuple[requests.Need | None, str]]] = {}
+    for result in allocation.devices.results:
+        name = resource_name(result.driver, result.pool, result.device)
+        by_driver.setdefault(str(result.driver), []).append((needs.get(result.request), name))
+    node = _node(allocation)
+    handles = []
+    for driver, results in by_driver.items():
+        used = next((need.asked_by for need, _ in results if need is not None), None)
+        if used is None:
+            continue
+        if is_1_30:
+            data = used.result_of_1_30((name, need.vendor if need else None) for need, name in results)
+        else:
+            data = used.result([name for _, name in results])
+        data = structs.replace(
+            data,
+            node_name=node,
+            vendor_class_parameters=requests.vendor_of_class(found.of_class, driver),
+            vendor_claim_parameters=requests.vendor_of_claim(found.of_claim, driver),
+        )
+        handles.append(alpha.ResourceHandle(driver_name=driver, structured_data=data))
+    return alpha.ResourceClaimStatus(
+        driver_name=found.resource_class.driver_name,
+        allocation=alpha.AllocationResult(
+            resource_handles=tuple(handles),
+            available_on_nodes=allocation.node_selector,
+            shareable=found.of_claim.shareable or None,
+        ),
+    )
+
+
+def configuration(
+    found: resolution.Resolution, needs: tuple[requests.Need, ...]
+) -> list[resourceclaim.DeviceClaimConfiguration]:
+    """The vendor's parameters as configuration: of the class first, then of the claim, then of single requests."""
+    entries: list[resourceclaim.DeviceClaimConfiguration] = []
+    for driver in dict.fromkeys(need.driver for need in needs):
+        names = tuple(need.name for need in needs if need.driver == driver)
+        for parameters in (
+            requests.vendor_of_class(found.of_class, driver),
+            requests.vendor_of_claim(found.of_claim, driver),
+        ):
+            entries += _entry(driver, names, parameters)
+    for need in needs:
+        entries += _entry(need.driver, (need.name,), need.vendor)
+    return entries
+
+
+def _entry(driver: str, names: tuple[str, ...], parameters: Any) -> list[resourceclaim.DeviceClaimConfiguration]:
+    if not isinstance(parameters, dict) or not parameters:
+        return []
+    opaque = devices.OpaqueDeviceConfiguration(driver=driver, parameters=parameters)
+    return [resourceclaim.DeviceClaimConfiguration(requests=names, opaque=opaque)]
+
+
+def _node(allocation: resourceclaim.AllocationResult) -> str:
+    """The one node that an allocation is for; empty where it is not for one."""
+    selector = allocation.node_selector
+    terms = selector.node_selector_terms if selector is not None else ()
+    if len(terms) != 1:
+        return ""
+    for field in terms[0].match_fields:
+        if (field.key, field.operator) == (_FIELD, "In") and len(field.values) == 1:
+            return str(field.values[0])
+    return ""

@@ -1,0 +1,240 @@
+"""Migration: objects of v1alpha2 as objects of v1 for good, and what of them v1 cannot express.
+
+Unlike a counterpart, which stands for a claim while there are objects of v1alpha2, the result is what somebody would
+have written in v1: classes keep their names, filters become selectors of classes, selectors are as short as the types
+of published attributes allow. Parameters are folded into classes and claims and need not be there any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import structs
+
+from drachma import cel, errors
+from drachma.api import deviceclass, devices, meta, resourceclaim, resourceclaimtemplate
+from drachma.api.v1alpha2 import parameters, resourceclass, resourceslice
+from drachma.api.v1alpha2 import resourceclaim as alpha
+from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
+from drachma.claims import identity
+from drachma.structured import claims, model, namedresources, requests, resolution, selectors, slices
+
+_KUBECTL: Final = "kubectl.kubernetes.io/"
+
+
+class Asked(NamedTuple):
+    """What a claim or template asks for: its migrated form, and the needs that it comes from, by request."""
+
+    label: str
+    namespace: str
+    spec: resourceclaim.ResourceClaimSpec
+    needs: Mapping[str, requests.Need]
+
+
+class Migration(msgspec.Struct, frozen=True, kw_only=True):
+    """Objects of v1 in the order of their origins, what could not be expressed, and what was asked for."""
+
+    objects: tuple[meta.Object, ...]
+    notes: tuple[str, ...]
+    asked: tuple[Asked, ...]
+    pools: tuple[slices.Pool, ...]
+
+
+class Lookup:
+    """Classes and parameters among objects."""
+
+    def __init__(self, objects: Iterable[meta.Object]) -> None:
+        self.classes: Final[dict[str, resourceclass.ResourceClass]] = {}
+        self.of_claims: Final[dict[str, list[parameters.ResourceClaimParameters]]] = {}
+        self.of_classes: Final[list[parameters.ResourceClassParameters]] = []
+        for each in objects:
+            match each:
+                case resourceclass.ResourceClass():
+                    self.classes[each.metadata.name] = each
+                case parameters.ResourceClaimParameters():
+                    self.of_claims.setdefault(each.metadata.namespace, []).append(each)
+                case parameters.ResourceClassParameters():
+                    self.of_classes.append(each)
+
+    def resource_class(self, name: str) -> resourceclass.ResourceClass | None:
+        return self.classes.get(name)
+
+    def claim_parameters(self, namespace: str) -> Iterable[parameters.ResourceClaimParameters]:
+        return self.of_claims.get(namespace, ())
+
+    def class_parameters(self) -> Iterable[parameters.ResourceClassParameters]:
+        return self.of_classes
+
+
+def migrate(objects: Iterable[meta.Object]) -> Migration:
+    """Migrates objects that belong together; those of other versions are left out."""
+    return _Migrator(tuple(objects)).run()
+
+
+class _Migrator:
+    def __init__(self, objects: tuple[meta.Object, ...]) -> None:
+        self._objects = objects
+        self._lookup = Lookup(objects)
+        self._notes: list[str] = []
+        self._asked: list[Asked] = []
+        sources = [
+            each for each in objects if isinstance(each, resourceslice.NodeResourceSlice | resourceslice.ResourceSlice)
+        ]
+        self._pools = slices.pools_of(sources)
+        self._types = _types(sources)
+        self._drivers = {name: self._drivers_of(class_) for name, class_ in self._lookup.classes.items()}
+
+    def run(self) -> Migration:
+        made: list[meta.Object] = []
+        wishes: list[meta.Object] = []
+        for each in self._objects:
+            match each:
+                case alpha.ResourceClaim():
+                    wishes += self._claim(each)
+                case alpha_template.ResourceClaimTemplate():
+                    wishes += self._template(each)
+        for class_ in self._lookup.classes.values():
+            made += self._class(class_)
+        made += wishes
+        for pool in self._pools:
+            self._notes += (f"node {pool.node}, driver {pool.driver}: {each}" for each in pool.omissions)
+            made += pool.slices(1, name=pool.node or slices.POOL)
+        return Migration(objects=tuple(made), notes=tuple(self._notes), asked=tuple(self._asked), pools=self._pools)
+
+    # Classes
+
+    def _class(self, class_: resourceclass.ResourceClass) -> list[meta.Object]:
+        label = f"ResourceClass {class_.metadata.name}"
+        if not class_.structured_parameters:
+            self._note(label, f"driver {class_.driver_name} allocates its claims itself, for which v1 has nothing")
+            return []
+        if class_.suitable_nodes is not None:
+            self._note(label, "suitableNodes: device classes have none; give pods node affinity instead")
+        found = resolution.class_parameters(class_, self._lookup)
+        if isinstance(found, resolution.Waiting):
+            self._note(label, f"{found.reason}: its filters are not known")
+            found = parameters.ResourceClassParameters()
+        drivers = self._drivers[class_.metadata.name]
+        config = []
+        for driver in drivers:
+            vendor = requests.vendor_of_class(found, driver)
+            if isinstance(vendor, dict) and vendor:
+                opaque = devices.OpaqueDeviceConfiguration(driver=driver, parameters=vendor)
+                config.append(deviceclass.DeviceClassConfiguration(opaque=opaque))
+        spec = deviceclass.DeviceClassSpec(selectors=(self._class_selector(drivers, found),), config=tuple(config))
+        return [deviceclass.DeviceClass(metadata=_metadata(class_.metadata), spec=spec)]
+
+    def _class_selector(
+        self, drivers: tuple[str, ...], of_class: parameters.ResourceClassParameters
+    ) -> devices.DeviceSelector:
+        filters = requests.filters(of_class)
+        terms = []
+        for driver in drivers:
+            expressions = [self._translated(text, driver) for _, text in filters.get(driver, ())]
+            terms.append(selectors.conjunction(selectors.of_driver(driver), *expressions))
+        expression = terms[0] if len(terms) == 1 else " || ".join(f"({term})" for term in terms)
+        return devices.DeviceSelector(cel=devices.CELDeviceSelector(expression=expression))
+
+    def _drivers_of(self, class_: resourceclass.ResourceClass) -> tuple[str, ...]:
+        """The driver of a class, and others whose resources its claims ask for."""
+        drivers = [str(class_.driver_name)]
+        for each in self._objects:
+            match each:
+                case alpha.ResourceClaim():
+                    spec = each.spec
+                case alpha_template.ResourceClaimTemplate():
+                    spec = each.spec.spec
+                case _:
+                    continue
+            found = resolution.resolve(spec, each.metadata.namespace, self._lookup)
+            if spec.resource_class_name == class_.metadata.name and isinstance(found, resolution.Resolution):
+                drivers += requests.drivers(found.of_claim)
+        return tuple(dict.fromkeys(drivers))
+
+    # Claims
+
+    def _claim(self, claim: alpha.ResourceClaim) -> list[meta.Object]:
+        label = f"ResourceClaim {identity.label(claim.metadata)}"
+        spec = self._spec(label, claim.spec, claim.metadata.namespace)
+        if spec is None:
+            return []
+        if claim.status.allocation is not None:
+            self._note(label, "is allocated; what it was given is not carried over: have its pods end first")
+        return [resourceclaim.ResourceClaim(metadata=_metadata(claim.metadata), spec=spec)]
+
+    def _template(self, template: alpha_template.ResourceClaimTemplate) -> list[meta.Object]:
+        label = f"ResourceClaimTemplate {identity.label(template.metadata)}"
+        spec = self._spec(label, template.spec.spec, template.metadata.namespace)
+        if spec is None:
+            return []
+        inner = resourceclaimtemplate.ResourceClaimTemplateSpec(metadata=template.spec.metadata, spec=spec)
+        return [resourceclaimtemplate.ResourceClaimTemplate(metadata=_metadata(template.metadata), spec=inner)]
+
+    def _spec(
+        self, label: str, spec: alpha.ResourceClaimSpec, namespace: str
+    ) -> resourceclaim.ResourceClaimSpec | None:
+        found = resolution.resolve(spec, namespace, self._lookup)
+        if isinstance(found, resolution.Waiting):
+            self._note(label, f"is not migrated: {found.reason}")
+            return None
+        try:
+            needs = requests.needs(found.of_claim, found.of_class)
+            made = self._wish(spec.resource_class_name, found, needs)
+        except (errors.InvalidValueError, cel.CompilationError) as error:
+            self._note(label, f"is not migrated: {error}")
+            return None
+        if spec.allocation_mode == alpha.IMMEDIATE:
+            self._note(label, "allocationMode Immediate: claims of v1 do not stay allocated when nobody uses them")
+        if not found.of_claim.shareable:
+            self._note(label, "is not shareable: claims of v1 can be used by several pods at a time")
+        self._asked.append(Asked(label, namespace, made, {need.name: need for need in needs}))
+        return made
+
+    def _wish(
+        self, class_name: str, found: resolution.Resolution, needs: tuple[requests.Need, ...]
+    ) -> resourceclaim.ResourceClaimSpec:
+        is_of_one_driver = len(self._drivers[class_name]) == 1
+        own = structs.replace(found, of_class=parameters.ResourceClassParameters())
+        asked = []
+        for need in needs:
+            expressions = [] if is_of_one_driver else [selectors.of_driver(need.driver)]
+            if need.selector.strip() != "true":
+                expressions.append(self._translated(need.selector, need.driver))
+            whole = (selectors.conjunction(*expressions),) if expressions else ()
+            asked.append(claims.request_for(need, device_class=class_name, expressions=whole))
+        return resourceclaim.ResourceClaimSpec(
+            devices=resourceclaim.DeviceClaim(requests=tuple(asked), config=tuple(claims.configuration(own, needs)))
+        )
+
+    def _translated(self, selector: str, driver: str) -> str:
+        return selectors.translate(selector, driver, types=self._types.get(driver, {}))
+
+    def _note(self, label: str, text: str) -> None:
+        self._notes.append(f"{label}: {text}")
+
+
+def _types(sources: Iterable[model.Slice]) -> dict[str, dict[str, str]]:
+    """The types of attributes by driver, of those that are of one type wherever they are published."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for source in sources:
+        of_driver = found.setdefault(model.driver_of(source), {})
+        for resource in namedresources.resources_of(source) or ():
+            for name, type_ in resource.types.items():
+                of_driver.setdefault(name, set()).add(type_)
+    return {
+        driver: {name: next(iter(types)) for name, types in attributes.items() if len(types) == 1}
+        for driver, attributes in found.items()
+    }
+
+
+def _metadata(own: meta.ObjectMeta) -> meta.ObjectMeta:
+    """What people write in metadata; what the server added is left out."""
+    annotations = {key: text for key, text in own.annotations.items() if not key.startswith(_KUBECTL)}
+    return meta.ObjectMeta(
+        name=own.name,
+        namespace=own.namespace,
+        labels=own.labels,
+        annotations=annotations or meta.ABSENT_META.annotations,
+    )

@@ -1,0 +1,90 @@
+"""Slices of v1alpha2 as slices of v1: one pool for all that a driver publishes on a node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from drachma.api import meta, resourceslice
+from drachma.structured import model, models
+from drachma.values import generatedname
+
+POOL: Final = "v1alpha2"
+"""What names of pools end in, so that they are nobody else's; a device that a driver publishes in v1 is in its own."""
+
+_DEVICES: Final = 128
+_NAME_LENGTH: Final = 253
+_SUFFIX_LENGTH: Final = 16
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True):
+    """What a driver publishes on a node: devices, the resources that they are, and what could not be expressed."""
+
+    driver: str
+    node: str
+    devices: tuple[resourceslice.Device, ...] = ()
+    names: Mapping[str, str] = {}
+    omissions: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the pool in a cluster where v1 drivers may have one of the node's name."""
+        return f"{self.node}/{POOL}" if self.node else POOL
+
+    def without(self, published: Collection[str]) -> Pool:
+        """The pool without devices that the driver publishes in v1 under the same names."""
+        return msgspec.structs.replace(self, devices=tuple(each for each in self.devices if each.name not in published))
+
+    def slices(self, generation: int, *, name: str = "") -> tuple[resourceslice.ResourceSlice, ...]:
+        """The slices of the pool in one of its generations; ``name`` is another name for it, under which it stays."""
+        beginnings = range(0, max(len(self.devices), 1), _DEVICES)
+        parts = [self.devices[begin : begin + _DEVICES] for begin in beginnings]
+        pool = resourceslice.ResourcePool(
+            name=name or self.name, generation=generation, resource_slice_count=len(parts)
+        )
+        prefix = "-".join(filter(None, (self.node, self.driver, "" if name else POOL)))
+        if len(prefix) > _NAME_LENGTH - _SUFFIX_LENGTH:
+            prefix = generatedname.derived(prefix[: _NAME_LENGTH - 2 * _SUFFIX_LENGTH], prefix)
+        return tuple(
+            resourceslice.ResourceSlice(
+                metadata=meta.ObjectMeta(name=f"{prefix}-{position}"),
+                spec=resourceslice.ResourceSliceSpec(
+                    driver=self.driver,
+                    pool=pool,
+                    node_name=self.node or None,
+                    all_nodes=None if self.node else True,
+                    devices=part,
+                ),
+            )
+            for position, part in enumerate(parts)
+        )
+
+
+def pool_of(driver: str, node: str, published: Iterable[model.Slice]) -> Pool:
+    """What a driver publishes on a node in several slices; one whose model is not known is left out and said."""
+    devices: dict[str, resourceslice.Device] = {}
+    names: dict[str, str] = {}
+    omissions: list[str] = []
+    for each in sorted(published, key=lambda each: each.metadata.name):
+        found = models.inventory(each)
+        if found is None:
+            omissions.append(f"slice {each.metadata.name}: its structured model is not known here")
+            continue
+        omissions += found.omissions
+        for device in found.devices:
+            if device.name in devices:
+                omissions.append(f"resource {found.names[device.name]}: published twice, also in {each.metadata.name}")
+                continue
+            devices[device.name] = device
+            names[device.name] = found.names[device.name]
+    return Pool(driver=driver, node=node, devices=tuple(devices.values()), names=names, omissions=tuple(omissions))
+
+
+def pools_of(published: Iterable[model.Slice]) -> tuple[Pool, ...]:
+    """All pools that slices make, in order of drivers and nodes."""
+    groups: dict[tuple[str, str], list[model.Slice]] = {}
+    for each in published:
+        groups.setdefault((model.driver_of(each), model.node_of(each)), []).append(each)
+    return tuple(pool_of(driver, node, groups[driver, node]) for driver, node in sorted(groups))
