@@ -142,18 +142,18 @@ class Planner:
         return self._fits[key]
 
     def _hopeless(self, waits: simulation.Waiting) -> str:
-        said = [waits.reason]
+        said = [_sentence(waits.reason)]
         for number, group in enumerate(self._groups):
             if not self._room[number]:
                 said.append(f"Node group {group.name} cannot grow.")
             else:
-                said.append(f"Node group {group.name} does not help: {self._problem(number, waits.pod)}")
+                said.append(f"Node group {group.name} does not help: {_sentence(self._problem(number, waits.pod))}")
         return " ".join(said)
 
     def _short(self, waits: simulation.Waiting, counts: Counts) -> str:
         full = [self._groups[number].name for number in range(len(counts)) if counts[number] >= self._room[number]]
         listed = ", ".join(full)
-        return f"{waits.reason} Node groups that cannot grow further: {listed}." if full else waits.reason
+        return f"{_sentence(waits.reason)} Node groups that cannot grow further: {listed}." if full else waits.reason
 
     # Looking for the best
 
@@ -292,6 +292,10 @@ class Planner:
 
     def _price(self, counts: Counts) -> float:
         return sum(group.price * count for group, count in zip(self._groups, counts, strict=True))
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
 
 
 def _changed(counts: Counts, number: int, by: int) -> Counts:

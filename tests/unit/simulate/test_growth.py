@@ -70,7 +70,7 @@ def test_what_no_group_helps_is_said() -> None:
     made = plan(objects.gpu_pod("a", "two"), groups=[objects.gpu_group("gpu", 1), objects.cpu_group("cpu")])
     assert (dict(made.grow), dict(made.placed)) == ({}, {})
     assert made.pending == {
-        "default/a": "no nodes available to schedule pods "
+        "default/a": "no nodes available to schedule pods. "
         "Node group gpu does not help: 0/1 nodes are available: 1 cannot allocate all claims. "
         "Node group cpu does not help: 0/1 nodes are available: 1 cannot allocate all claims."
     }
