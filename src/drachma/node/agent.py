@@ -335,7 +335,14 @@ class Agent:
         ]
         given: dict[str, Any] = self._machine.node.get("status") or {}
         info = {"containerRuntimeVersion": self.runtime.name, **(given.get("nodeInfo") or {})}
-        return {**given, "conditions": conditions, "nodeInfo": info, **self._reached()}
+        declared = sorted({*(given.get("declaredFeatures") or ()), *self._declared_features()})
+        return {
+            **given,
+            "conditions": conditions,
+            "nodeInfo": info,
+            "declaredFeatures": declared,
+            **self._reached(),
+        }
 
     def _reached(self) -> dict[str, Any]:
         """Where the API server finds what the node serves."""
@@ -347,8 +354,12 @@ class Agent:
                 {"type": "Hostname", "address": self.name},
             ],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": self._address.port}},
-            "declaredFeatures": ["ExtendWebSocketsToKubelet"],
         }
+
+    def _declared_features(self) -> list[str]:
+        """What the node can do that not every one can."""
+        features = [feature.Gate.NODE_ALLOCATABLE_RESOURCES.value] if self._with_claims else []
+        return features if self._address is None else [*features, "ExtendWebSocketsToKubelet"]
 
     @property
     def addresses(self) -> Mapping[str, Any]:

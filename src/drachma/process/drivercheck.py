@@ -18,7 +18,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import node
-from drachma.client import http
+from drachma.api.gates import Gate
+from drachma.client import http, patches
 from drachma.driver.conformance import checks, report, subject
 from drachma.driver.conformance.stage import Stage
 from drachma.process import hosting
@@ -113,7 +114,11 @@ async def _check(
     }
     reached = http.find_access(kubeconfig)
     async with http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-driver-check") as client:
-        await client.create_document(node.Node, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
+        await client.create_document(node.Node, document)
+        # A node that can do everything: otherwise some devices could not be published for it.
+        declared = {"declaredFeatures": [Gate.NODE_ALLOCATABLE_RESOURCES]}
+        await client.patch(node.Node, NODE, patch=patches.merge({"status": declared}), subresource="status")
         stage = Stage(
             client,
             subject.ProcessSubject([_filled(part, places) for part in command], environment, output=folder / "output"),

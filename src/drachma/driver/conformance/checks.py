@@ -136,13 +136,19 @@ def _pools(slices: Sequence[resourceslice.ResourceSlice]) -> dict[str, list[reso
 
 
 async def _published(stage: Stage) -> list[resourceslice.ResourceSlice]:
-    """The driver's slices, once all pools are complete."""
+    """The driver's slices, once all pools are complete; where they never are, that is waited for only once."""
+    if not stage.publishes:
+        raise SkipError("the driver publishes no complete pools")
 
     async def look() -> list[resourceslice.ResourceSlice]:
         slices = await stage.slices()
         return slices if slices and not any(map(_incomplete, _pools(slices).values())) else []
 
-    answer: list[resourceslice.ResourceSlice] = await stage.until_async(look, lambda: "no complete pools appear")
+    try:
+        answer: list[resourceslice.ResourceSlice] = await stage.until_async(look, lambda: "no complete pools appear")
+    except errors.DriverError:
+        stage.publishes = False
+        raise
     return answer
 
 

@@ -82,6 +82,8 @@ class Stage:
         self.node: Final = node
         self.cdi: Final = cdi
         self.info = Info("", "", "", ())
+        self.publishes = True
+        """Whether slices are worth waiting for."""
         self._registration: Final = registration
         self._claims: Final[list[str]] = []
 
