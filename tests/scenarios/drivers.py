@@ -51,12 +51,12 @@ class Machine:
         async with around.informers:
             task = asyncio.create_task(instance.run())
             try:
-                waiting = asyncio.create_task(instance.wait_ready())
+                waiting = asyncio.create_task(instance.wait_visible())
                 await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=WAIT_SECONDS)
                 waiting.cancel()
                 if task.done():
                     await task
-                assert instance.is_ready
+                assert instance.is_visible
                 yield instance
             finally:
                 task.cancel()

@@ -59,7 +59,7 @@ async def test_changed_publishes_what_is_there_now() -> None:
         async with machine.running(made) as instance:
             made.count = 3
             made.changed()
-            assert not instance.is_ready
+            assert not instance.is_visible
             await asyncio.wait_for(_until_devices(machine, 3), drivers.WAIT_SECONDS)
 
 
@@ -68,7 +68,7 @@ async def test_slices_that_somebody_deletes_come_back() -> None:
         (before,) = await machine.slices()
         await machine.client.delete(resourceslice.ResourceSlice, before.metadata.name)
         await asyncio.wait_for(_until_devices(machine, 2), drivers.WAIT_SECONDS)
-        await asyncio.wait_for(instance.wait_ready(), drivers.WAIT_SECONDS)
+        await asyncio.wait_for(instance.wait_visible(), drivers.WAIT_SECONDS)
 
 
 async def _until_devices(machine: drivers.Machine, count: int) -> None:
@@ -125,5 +125,5 @@ async def test_a_driver_that_cannot_look_keeps_its_slices() -> None:
             made.count = -1
             made.changed()
             await asyncio.sleep(0.05)
-            assert not instance.is_ready
+            assert not instance.is_visible
             assert [len(each.spec.devices) for each in await machine.slices()] == [2]

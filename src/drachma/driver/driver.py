@@ -48,22 +48,23 @@ class Driver:
     """How often it is asked how its devices are."""
 
     def __init__(self) -> None:
-        self._node = ""
-        self._changed: Callable[[], None] = _nothing
+        # Mangled, so that authors may call their own attributes what they like.
+        self.__node = ""
+        self.__changed: Callable[[], None] = _nothing
 
     @property
     def node(self) -> str:
         """The node that it runs on; empty in a controller."""
-        return self._node
+        return self.__node
 
     def changed(self) -> None:
         """Says that :meth:`pools` or :meth:`health` have something new to say. May be called at any time."""
-        self._changed()
+        self.__changed()
 
     def attach(self, node: str, changed: Callable[[], None]) -> None:
         """Where it runs, and who is to hear of changes; called by the SDK before anything else."""
-        self._node = node
-        self._changed = changed
+        self.__node = node
+        self.__changed = changed
 
     async def start(self) -> None:
         """Comes first: the place to open what the driver works with."""

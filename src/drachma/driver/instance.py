@@ -108,16 +108,19 @@ class NodeInstance:
 
     @property
     def is_ready(self) -> bool:
+        """Whether pods can use it: its slices are visible, and a node agent has taken it.
+
+        Then an older instance may stop, and nobody notices.
+        """
+        return self.is_visible and self._server.is_registered
+
+    @property
+    def is_visible(self) -> bool:
         """Whether other clients can see the driver's slices."""
         return self._publishing.is_visible
 
-    @property
-    def is_registered(self) -> bool:
-        """Whether a node agent has taken the driver."""
-        return self._server.is_registered
-
-    async def wait_ready(self) -> None:
-        """Returns once it is ready."""
+    async def wait_visible(self) -> None:
+        """Returns once they can."""
         await self._publishing.wait_visible()
 
     async def run(self) -> None:

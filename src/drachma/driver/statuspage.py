@@ -28,7 +28,10 @@ async def serving(
     async def readyz(_request: web.Request) -> web.Response:
         if is_ready():
             return web.Response(text="ok")
-        return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="slices are not visible yet")
+        return web.Response(
+            status=HTTPStatus.SERVICE_UNAVAILABLE,
+            text="slices are not visible yet, or no node agent has taken the driver",
+        )
 
     async def metrics(_request: web.Request) -> web.Response:
         content = prometheus_client.generate_latest(registry)

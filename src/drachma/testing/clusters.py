@@ -335,7 +335,7 @@ async def _installed(
         task = asyncio.create_task(instance.run(), name=f"driver {made.name} on {node_name}")
         try:
             async with asyncio.timeout(_REAL_PATIENCE_SECONDS):
-                while not (instance.is_registered and instance.is_ready):
+                while not instance.is_ready:
                     if task.done():
                         await task
                     await asyncio.sleep(0.02)

@@ -6,10 +6,11 @@ that is not allocated. What fails for all claims of a call ends it with a status
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime as dt
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -34,6 +35,7 @@ class Calls:
         self._plugin: Final = plugin
         self._get_claim: Final = get_claim
         self._serialized: Final = serialized
+        self._ending: Final = asyncio.Event()
 
     def serve(self, server: grpc.aio.Server, advertised: Iterable[str]) -> None:
         """Has a server answer for the services that are advertised."""
@@ -110,13 +112,36 @@ class Calls:
 
     def _watcher(self, method: services.Method) -> services.Handler:
         async def watch(_request: Any, _context: Any) -> AsyncIterator[Any]:
-            async for reports in self._plugin.watch_health():
-                response = method.response()
-                for report in reports:
-                    _report(response.devices.add(), report)
-                yield response
+            async with contextlib.aclosing(self._reports()) as all_reports:
+                async for reports in all_reports:
+                    response = method.response()
+                    for report in reports:
+                        _report(response.devices.add(), report)
+                    yield response
 
         return watch
+
+    async def _reports(self) -> AsyncGenerator[Sequence[Health], None]:
+        """What the driver tells of its devices, until it does not any more or streams are to end."""
+        source = aiter(self._plugin.watch_health())
+        ending = asyncio.ensure_future(self._ending.wait())
+        try:
+            while not ending.done():
+                following = asyncio.ensure_future(anext(source, None))
+                await asyncio.wait({following, ending}, return_when=asyncio.FIRST_COMPLETED)
+                if not following.done():
+                    following.cancel()
+                    return
+                reports = following.result()
+                if reports is None:
+                    return
+                yield reports
+        finally:
+            ending.cancel()
+
+    def end_streams(self) -> None:
+        """Ends what would otherwise last as long as somebody listens."""
+        self._ending.set()
 
 
 def _text(problem: Exception) -> str:

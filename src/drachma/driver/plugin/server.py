@@ -81,6 +81,7 @@ class PluginServer:
 
     async def stop(self, *, grace_seconds: float = 0.0) -> None:
         """Ends both servers, the one that is called first; calls under way may take so long."""
+        self._calls.end_streams()
         for server, path in ((self._dra, self._endpoints.dra), (self._registrar, self._endpoints.registration)):
             if server is not None:
                 await server.stop(grace=grace_seconds or None)
