@@ -6,7 +6,7 @@ RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check peers soak bench format clean
+.PHONY: help run test check peers soak bench docs format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,11 @@ peers: $(DEV) ## try agents with a real kubelet and a Go driver; both are built 
 
 soak: $(DEV) ## churn a control plane under schedulers that are killed, 10,000 operations
 	$(BIN)/python -m tests.scenarios.churn --operations 10000
+
+docs: $(RUNTIME) ## make a site of the documents, with the reference from docstrings, in build/site
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m mkdocs build --quiet
 
 bench: $(DEV) ## print the benchmark tables
 	$(BIN)/python -m bench

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-EXAMPLES = sorted(path.parent for path in (PROJECT / "examples").glob("*/README.md"))
+EXAMPLES = sorted(path.parent for path in (PROJECT / "examples").glob("[0-9]*/README.md"))
 
 
 @pytest.mark.parametrize("example", [pytest.param(path, id=path.name) for path in EXAMPLES])
