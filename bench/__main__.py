@@ -18,6 +18,7 @@ BENCHMARKS = (
     "client",
     "customresources",
     "authorisation",
+    "drivers",
 )
 
 

@@ -9,7 +9,7 @@ import typer
 
 from drachma import errors
 from drachma.cli import options
-from drachma.driver.conformance import report
+from drachma.driver.conformance import checks, report
 from drachma.process import drivercheck
 
 app = typer.Typer(no_args_is_help=True, help="Tools for drivers.")
@@ -40,6 +40,10 @@ def check(
     cdi_dir: Annotated[
         pathlib.Path, typer.Option(help="With --socket: where the driver writes CDI files.")
     ] = pathlib.Path("/var/run/cdi"),
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="A rule to try, by its name in the report; may be repeated. All."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check whether a driver, in whatever language, does what kubelets and clusters rely on.
@@ -49,14 +53,15 @@ def check(
     """
     if sum(map(bool, (module, command, socket))) != 1:
         raise errors.InvalidValueError("driver check: name the driver by one of --module, --command and --socket")
+    chosen = checks.chosen(only) if only else checks.ALL
     if socket is not None:
         if not node:
             raise errors.InvalidValueError("driver check: --socket needs --node, the node that the driver is on")
         running = drivercheck.RunningDriver(socket=socket, kubeconfig=kubeconfig, node=node, cdi=cdi_dir)
-        made = _carried_out(lambda: asyncio.run(drivercheck.check_running(running)))
+        made = _carried_out(lambda: asyncio.run(drivercheck.check_running(running, chosen)))
     else:
         started = drivercheck.command_of_module(module) if module else drivercheck.parse_command(command)
-        made = _carried_out(lambda: drivercheck.check_command(started))
+        made = _carried_out(lambda: drivercheck.check_command(started, chosen))
     typer.echo(report.json(made) if json else report.text(made), nl=False)
     if not made.has_passed:
         raise typer.Exit(_FAILED)

@@ -48,7 +48,7 @@ def command_of_module(name: str) -> list[str]:
     return [sys.executable, "-c", program]
 
 
-async def check_running(driver: RunningDriver) -> report.Report:
+async def check_running(driver: RunningDriver, chosen: Sequence[checks.Check] = checks.ALL) -> report.Report:
     """Tries the rules that can be tried on a driver of somebody else's."""
     reached = http.find_access(driver.kubeconfig)
     async with http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-driver-check") as client:
@@ -59,10 +59,10 @@ async def check_running(driver: RunningDriver) -> report.Report:
             registration=lambda: driver.socket if driver.socket.exists() else None,
             cdi=driver.cdi,
         )
-        return await checks.run(stage)
+        return await checks.run(stage, chosen)
 
 
-def check_command(command: Sequence[str], chosen: Sequence[checks.Check] | None = None) -> report.Report:
+def check_command(command: Sequence[str], chosen: Sequence[checks.Check] = checks.ALL) -> report.Report:
     """Starts a driver beside an API server of its own, and tries all rules on it.
 
     In the command, ``{node}`` and so on stand for what is different each time; the environment says the same.
@@ -92,7 +92,7 @@ async def _written(path: pathlib.Path) -> None:
 
 
 async def _check(
-    command: Sequence[str], folder: pathlib.Path, kubeconfig: pathlib.Path, chosen: Sequence[checks.Check] | None
+    command: Sequence[str], folder: pathlib.Path, kubeconfig: pathlib.Path, chosen: Sequence[checks.Check]
 ) -> report.Report:
     root = folder / "k"
     places = {

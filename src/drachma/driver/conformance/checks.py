@@ -57,7 +57,7 @@ class Check(NamedTuple):
     is_must: bool = True
 
 
-async def run(stage: Stage, chosen: Sequence[Check] | None = None) -> Report:
+async def run(stage: Stage, chosen: Sequence[Check]) -> Report:
     """Starts the driver and tries all rules on it; the driver has ended afterwards, if it was started here.
 
     Raises:
@@ -65,7 +65,7 @@ async def run(stage: Stage, chosen: Sequence[Check] | None = None) -> Report:
     """
     await stage.start()
     try:
-        results = [await _tried(check, stage) for check in (ALL if chosen is None else chosen)]
+        results = [await _tried(check, stage) for check in chosen]
     finally:
         await stage.subject.kill()
         await stage.clean_up()
@@ -680,3 +680,16 @@ ALL: Final[tuple[Check, ...]] = (
         is_must=False,
     ),
 )
+
+
+def chosen(names: Sequence[str]) -> tuple[Check, ...]:
+    """The checks of these names, in the order in which they are tried.
+
+    Raises:
+        errors.InvalidValueError: there is no check of a name.
+    """
+    known = {check.name for check in ALL}
+    for name in names:
+        if name not in known:
+            raise errors.InvalidValueError(f"rule {name!r}: there are {', '.join(check.name for check in ALL)}")
+    return tuple(check for check in ALL if check.name in names)

@@ -35,8 +35,7 @@ async def _staged(defect: str) -> AsyncIterator[stage.Stage]:
 
 async def _outcomes(defect: str, *names: str) -> dict[str, Outcome]:
     async with _staged(defect) as staged:
-        chosen = [check for check in checks.ALL if not names or check.name in names]
-        made = await checks.run(staged, chosen)
+        made = await checks.run(staged, checks.chosen(names) if names else checks.ALL)
     return {result.name: result.outcome for result in made.results}
 
 
