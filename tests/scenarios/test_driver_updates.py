@@ -7,7 +7,7 @@ from typing import Any
 
 import prometheus_client
 
-from drachma import driver
+from drachma import driver, errors
 from drachma.api import resourceslice
 from drachma.client import Change, Selection
 from drachma.driver.instance import NodeInstance
@@ -65,19 +65,27 @@ class _Agent:
         metrics = nodemetrics.NodeMetrics(prometheus_client.CollectorRegistry())
         self.drivers = Drivers(metrics=metrics, time=clock.SystemClock(), gone=self._gone)
         self.prepared = 0
+        self.failure: Exception | None = None
 
     async def _gone(self, name: str) -> None:
         raise AssertionError(f"driver {name} was away for half a minute")
 
     async def keep_preparing(self, claims: list[Any], over: asyncio.Event) -> None:
         """Prepares and undoes one claim after the other, as pods come and go."""
-        while not over.is_set():
-            for claim in claims:
-                for method in ("NodePrepareResources", "NodeUnprepareResources"):
-                    instance = self.drivers.get(NAME)
-                    response = await instance.call(method, instance.request(method, claims=[drivers.reference(claim)]))
-                    assert response.claims[claim.metadata.uid].error == ""
-                self.prepared += 1
+        try:
+            while not over.is_set():
+                for claim in claims:
+                    await self._use(claim)
+                    self.prepared += 1
+        except errors.NodeError as failure:
+            self.failure = failure
+            raise
+
+    async def _use(self, claim: Any) -> None:
+        for method in ("NodePrepareResources", "NodeUnprepareResources"):
+            instance = self.drivers.get(NAME)
+            response = await instance.call(method, instance.request(method, claims=[drivers.reference(claim)]))
+            assert response.claims[claim.metadata.uid].error == ""
 
 
 async def test_two_hundred_updates() -> None:
@@ -99,12 +107,10 @@ async def test_two_hundred_updates() -> None:
                     asyncio.create_task(agent.keep_preparing(claims, over)),
                 ]
             else:
+                await _one_more(agent)
                 await _stopped(old[0])
                 await agent.drivers.deregister(NAME, old[1])
             old = new
-            for task in tasks:
-                if task.done():
-                    await task
         over.set()
         await tasks[1]
         tasks[0].cancel()
@@ -136,6 +142,15 @@ async def _started(machine: drivers.Machine, uid: str) -> tuple[asyncio.Task[Non
 async def _connected(agent: _Agent, endpoint: str) -> None:
     """Until the new instance is the one that is asked: only then it says that it is ready, and the old one stops."""
     while agent.drivers.get(NAME).endpoint != endpoint:
+        await asyncio.sleep(0.001)
+
+
+async def _one_more(agent: _Agent) -> None:
+    """A kubelet tells the old instance to stop some time after the new one is ready: what began before has ended."""
+    before = agent.prepared
+    while agent.prepared == before:
+        if agent.failure is not None:
+            raise agent.failure
         await asyncio.sleep(0.001)
 
 

@@ -30,6 +30,9 @@ CALL_SECONDS: Final = 45.0
 GONE_SECONDS: Final = 30.0
 """How long a driver may be away before it counts as gone."""
 
+_ANSWER_SECONDS: Final = 2.0
+"""How long the connection of a driver that deregisters stays for answers that are under way."""
+
 Gone: TypeAlias = Callable[[str], Awaitable[None]]
 """Is told the name of a driver that is gone."""
 
@@ -155,7 +158,8 @@ class Drivers:
         if not instances:
             del self._instances[driver]
         self._left(instance)
-        await self._disconnect(instance)
+        # A call whose answer is under way ends well: a driver that goes has finished what it was asked.
+        await self._disconnect(instance, grace=_ANSWER_SECONDS)
         self._look_for(driver)
 
     def get(self, driver: str) -> Instance:
@@ -179,13 +183,13 @@ class Drivers:
             await self._disconnect(instance)
         self._instances.clear()
 
-    async def _disconnect(self, instance: Instance) -> None:
+    async def _disconnect(self, instance: Instance, *, grace: float | None = None) -> None:
         watcher = self._watchers.pop(instance)
         watcher.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await watcher
         instance.is_connected = False
-        await instance.channel.close(grace=None)
+        await instance.channel.close(grace=grace)
 
     async def _watch(self, instance: Instance) -> None:
         """Keeps an instance connected, and knows whether it is."""
