@@ -154,6 +154,28 @@ async def test_pods_are_gated_until_admitted() -> None:
         assert await cluster.phases() == {"Succeeded": 1, "Running": 1}
 
 
+async def test_pods_of_a_group_are_admitted_together() -> None:
+    configuration = {**queues.MAPPED, "integrations": {"frameworks": ["batch/job", "pod"]}}
+    async with queues.queues(configuration=configuration) as cluster:
+        await cluster.create_queue(cpu=2)
+        for name in ("one", "two"):
+            container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+            spec = {"containers": [container], "restartPolicy": "Never"}
+            document = queues.made("Pod", name, spec, namespace="default", api_version="v1")
+            document["metadata"]["labels"] = {
+                "kueue.x-k8s.io/queue-name": "team",
+                "kueue.x-k8s.io/pod-group-name": "both",
+            }
+            document["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+            await cluster.client.create_document(pod.Pod, document)
+            await cluster.settle()
+            phases = await cluster.phases()
+            assert phases == ({"Pending": 1} if name == "one" else {"Running": 2})
+        (group,) = await cluster.all_of(resources.WORKLOADS)
+        assert group.metadata.name == "both"
+        assert sorted(each.name for each in group.metadata.owner_references) == ["one", "two"]
+
+
 @pytest.mark.parametrize("moments", range(8))
 async def test_a_component_that_is_killed_leaves_nothing_twice_and_nothing_behind(moments: int) -> None:
     async with queues.queues() as cluster:

@@ -1,6 +1,7 @@
 """What commands that serve the API make of their options: one place for ``drachma apiserver`` and ``drachma up``."""
 
 import pathlib
+from typing import Final
 
 import typer
 
@@ -9,6 +10,8 @@ from drachma.cli import options
 from drachma.process import accessfiles, auditfiles, hosting
 from drachma.server.wire import app as asgi
 from drachma.server.wire import serving
+
+_NOTHING: Final = asgi.Additions()
 
 
 def build(
@@ -30,7 +33,7 @@ def build(
     event_ttl: str,
     audit_policy_file: pathlib.Path | None,
     audit_log_path: str | None,
-    additions: asgi.Additions | None = None,
+    additions: asgi.Additions = _NOTHING,
 ) -> hosting.Options:
     """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense."""
     return hosting.Options(

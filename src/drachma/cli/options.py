@@ -81,6 +81,13 @@ AuditLogPath: TypeAlias = Annotated[
     str | None, typer.Option(help="Where it is noted, one JSON document a line; - for standard output.")
 ]
 
+Queueing: TypeAlias = Annotated[
+    bool, typer.Option("--queueing", help="Queues and quota for jobs, as Kueue has them: its kinds, and who admits.")
+]
+QueueingConfig: TypeAlias = Annotated[
+    pathlib.Path | None,
+    typer.Option(help="Kueue's Configuration, from a file that is looked at again when it changes."),
+]
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
 Profile: TypeAlias = Annotated[
     str, typer.Option(help="What each of them has: cpu, gpu-server, mig, nic, or a file with a Node and its slices.")

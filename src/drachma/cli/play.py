@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
+import msgspec
 import typer
 
 from drachma import errors
@@ -15,11 +16,14 @@ from drachma.claims import conditions, identity, podclaims, podstate, wellknown
 from drachma.cli import options
 from drachma.client import Client, access, http, patches, target
 from drachma.offline import claimallocation, clusterdump, manifestfiles
-from drachma.process import embedded, hosting
+from drachma.process import embedded, hosting, queueing
+from drachma.queueing import conditions as queueconditions
+from drachma.queueing.component import resources
+from drachma.queueing.kinds import workload
 from drachma.runtime import Informers, clock, informer
 from drachma.server.wire import serving
 
-_ORDER: Final = ("Namespace", "PriorityClass", "DeviceClass", "Node", "DeviceTaintRule", "ResourceSlice")
+_ORDER: Final = ("Namespace", "ConfigMap", "PriorityClass", "DeviceClass", "Node", "DeviceTaintRule", "ResourceSlice")
 """What others refer to is created before them; pods come last, in the order in which they are given."""
 
 _WORKLOADS: Final = frozenset(
@@ -40,6 +44,7 @@ class _Wish(NamedTuple):
     explains: bool
     shows_logs: bool
     has_machines: bool
+    has_queues: bool
 
 
 def play(
@@ -52,22 +57,35 @@ def play(
         bool, typer.Option("--logs", help="Show what pods wrote; takes --nodes or --pretend-nodes.")
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say why the claims of waiting pods fit nowhere.")] = False,
+    with_queueing: options.Queueing = False,
+    queueing_config: options.QueueingConfig = None,
 ) -> None:
     """Start a control plane, apply manifests to it, and show where the pods go and which devices they get.
 
     Everything is in memory and on a free port of this machine, and gone in the end. Jobs, Deployments and other
     workloads are shown by the pods that are made for them. Nodes of the manifests are objects only, unless
-    --pretend-nodes; with --nodes there are simulated machines, and pods run on them.
+    --pretend-nodes; with --nodes there are simulated machines, and pods run on them. With --queueing jobs wait for
+    quota, and it is shown who got it.
 
     Exit code 0: all pods have a node. 1: some have not. 2: the manifests are bad.
     """
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     sources = manifestfiles.read_all(file)
-    hosted = hosting.Options(address=serving.Address("127.0.0.1", 0))
+    queues = queueing.chosen(queueing_config, is_on=with_queueing)
+    hosted = hosting.Options(address=serving.Address("127.0.0.1", 0), additions=queues.additions)
     beside = functools.partial(
-        embedded.beside, simulated=options.machines(profile, nodes), pretends_nodes=pretend_nodes
+        embedded.beside,
+        simulated=options.machines(profile, nodes),
+        pretends_nodes=pretend_nodes,
+        more=queues.components,
     )
-    wish = _Wish(seconds, explains=explain, shows_logs=logs, has_machines=bool(nodes) or pretend_nodes)
+    wish = _Wish(
+        seconds,
+        explains=explain,
+        shows_logs=logs,
+        has_machines=bool(nodes) or pretend_nodes,
+        has_queues=queues.is_on,
+    )
     shown: list[str] = []
     waiting: list[pod.Pod] = []
     try:
@@ -100,11 +118,16 @@ async def _play(
         http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-play", is_strict=True) as client,
         Informers(client) as informers,
     ):
-        watched = _Watched(informers, has_workloads=any(map(_is_workload, sources)), has_machines=wish.has_machines)
+        watched = _Watched(
+            informers,
+            has_workloads=any(map(_is_workload, sources)),
+            has_machines=wish.has_machines,
+            has_queues=wish.has_queues,
+        )
         await informers.wait_synced()
-        resources = {(each.group, each.kind): each for each in await client.resources()}
+        served = {(each.group, each.kind): each for each in await client.resources()}
         for source in sorted(sources, key=_rank):
-            await _create(client, resources, source)
+            await _create(client, served, source)
         is_settled = await watched.settle(wish.seconds)
         waiting.extend(each for each in watched.pods if not each.spec.node_name)
         logs = {each.metadata.uid: await _log(client, each) for each in watched.pods} if wish.shows_logs else {}
@@ -123,17 +146,18 @@ def _rank(source: manifestfiles.Source) -> int:
 
 
 async def _create(
-    client: Client, resources: dict[tuple[str, str], target.Target[meta.Object]], source: manifestfiles.Source
+    client: Client, served: dict[tuple[str, str], target.Target[meta.Object]], source: manifestfiles.Source
 ) -> None:
     content = source.content
     if not isinstance(content, dict) or not isinstance(content.get("metadata"), dict):
         raise errors.DecodeError(f"{source.place}: expected an object with metadata")
-    group = str(content.get("apiVersion", "")).rpartition("/")[0]
-    found = resources.get((group, str(content.get("kind"))))
+    group, _, version = str(content.get("apiVersion", "")).rpartition("/")
+    found = served.get((group, str(content.get("kind"))))
     if found is None:
         raise errors.DecodeError(
             f"{source.place}: kind {content.get('kind')} in {content.get('apiVersion')}: not served"
         )
+    found = msgspec.structs.replace(found, versions=(version,))
     metadata = {"namespace": "default", **content["metadata"]} if found.namespaced else content["metadata"]
     place = str(metadata.get("namespace", ""))
     try:
@@ -156,14 +180,16 @@ def _is_workload(source: manifestfiles.Source) -> bool:
 class _Watched:
     """The pods and claims as they are, and whether they have come to rest."""
 
-    def __init__(self, informers: Informers, *, has_workloads: bool, has_machines: bool) -> None:
+    def __init__(self, informers: Informers, *, has_workloads: bool, has_machines: bool, has_queues: bool) -> None:
         self._has_workloads: Final = has_workloads
         self._has_machines: Final = has_machines
         self._pods: Final = informers.of(pod.Pod)
         self._claims: Final = informers.of(Claim)
+        self._queued: Final = informers.of(resources.WORKLOADS) if has_queues else None
         self._changed: Final = asyncio.Event()
-        for each in (self._pods, self._claims):
-            self._hear(each)
+        for each in (self._pods, self._claims, self._queued):
+            if each is not None:
+                self._hear(each)
 
     def _hear(self, of: informer.Informer[Any]) -> None:
         heard = self._changed.set
@@ -172,6 +198,12 @@ class _Watched:
     @property
     def pods(self) -> list[pod.Pod]:
         return sorted(self._pods.cache, key=lambda each: (each.metadata.namespace, each.metadata.name))
+
+    @property
+    def queued(self) -> list[workload.Workload]:
+        """What waits for quota or has it."""
+        found = self._queued.cache if self._queued is not None else ()
+        return sorted(found, key=lambda each: (each.metadata.namespace, each.metadata.name))
 
     def claim(self, name: str, *, namespace: str) -> Claim | None:
         return self._claims.cache.get(name, namespace=namespace)
@@ -182,7 +214,8 @@ class _Watched:
             async with asyncio.timeout(seconds):
                 while True:
                     self._changed.clear()
-                    quiet = _QUIET_SECONDS if self._is_answered() else _SILENT_SECONDS
+                    is_answered = self._is_answered() and not self.queued
+                    quiet = _QUIET_SECONDS if is_answered else _SILENT_SECONDS
                     try:
                         async with asyncio.timeout(quiet):
                             await self._changed.wait()
@@ -215,9 +248,13 @@ def _has_answer(of: pod.Pod, *, runs: bool) -> bool:
 
 
 def _lines(watched: _Watched, logs: Mapping[str, str], reasons: Mapping[str, str]) -> Iterable[str]:
+    for queued in watched.queued:
+        yield from _queued_lines(queued)
     pods = watched.pods
     for each in pods:
-        name = f"pod {each.metadata.namespace}/{each.metadata.name}"
+        # Where jobs wait for quota, it is of interest whose pods these are; their names are drawn by chance.
+        drawn = each.metadata.generate_name if watched.queued else ""
+        name = f"pod {each.metadata.namespace}/{f'{drawn}*' if drawn else each.metadata.name}"
         if each.spec.node_name:
             yield f"{name}: on node {each.spec.node_name}"
         else:
@@ -263,6 +300,21 @@ async def _reasons(client: Client, watched: _Watched, waiting: Iterable[pod.Pod]
                 texts += [one.text for one in explained]
         reasons[each.metadata.uid] = "".join(texts)
     return reasons
+
+
+def _queued_lines(of: workload.Workload) -> Iterable[str]:
+    owner = next(iter(of.metadata.owner_references), None)
+    place = of.metadata.namespace
+    name = f"{owner.kind.lower()} {place}/{owner.name}" if owner is not None else f"workload {place}/{of.metadata.name}"
+    admission = of.status.admission
+    if admission is None:
+        reserved = queueconditions.find(of.status.conditions, queueconditions.QUOTA_RESERVED)
+        yield f"{name}: waits: {f'{reserved.reason}: {reserved.message}' if reserved is not None else 'for its turn'}"
+        return
+    yield f"{name}: admitted by {admission.cluster_queue}"
+    for each in admission.pod_set_assignments:
+        for resource, amount in sorted(each.resource_usage.items()):
+            yield f"  {each.name}, {resource}: {amount} of {each.flavors.get(resource, 'no flavor')}"
 
 
 def _devices(of: pod.Pod, watched: _Watched) -> Iterable[str]:

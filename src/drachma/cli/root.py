@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, str]] = {
     "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
     "plan": "Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.",
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
+    "queueing": "Admit jobs by queues and quota, devices included, as Kueue does.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
     "top": "Show what nodes and pods use.",
     "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",

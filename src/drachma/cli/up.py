@@ -4,9 +4,8 @@ import functools
 
 from drachma.cli import hostingoptions, options
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.process import embedded, hosting, logs
+from drachma.process import embedded, hosting, logs, queueing
 from drachma.server.kinds.metrics import nodemetrics
-from drachma.server.wire import app as asgi
 
 
 def up(
@@ -32,6 +31,8 @@ def up(
     pretend_nodes: options.PretendNodes = False,
     plugin_dir: options.PluginDirectory = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
+    with_queueing: options.Queueing = False,
+    queueing_config: options.QueueingConfig = None,
 ) -> None:
     """Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.
 
@@ -40,9 +41,12 @@ def up(
     With --plugin-dir their drivers are real ones, which register in DIR/NODE/plugins_registry.
     Nodes that somebody else creates are objects only, and those copied from another cluster soon count as dead; with
     --pretend-nodes they are looked after as simulated machines are.
+    With --queueing jobs of queues wait for quota, devices included. The configuration is that of --queueing-config, or
+    of the ConfigMap kueue-controller-manager-config in kueue-system; changes take effect at once.
     """
     logs.to_stderr()
     simulated = options.machines(profile, nodes)
+    queues = queueing.chosen(queueing_config, is_on=with_queueing)
     hosted = hostingoptions.build(
         data=data,
         listen=listen,
@@ -61,7 +65,7 @@ def up(
         event_ttl=event_ttl,
         audit_policy_file=audit_policy_file,
         audit_log_path=audit_log_path,
-        additions=asgi.Additions(kinds=nodemetrics.KINDS),
+        additions=queues.additions.with_kinds(*nodemetrics.KINDS),
     )
     hosting.run(
         hosted,
@@ -72,5 +76,6 @@ def up(
             pretends_nodes=pretend_nodes,
             plugin_directory=plugin_dir,
             runtime=runtime,
+            more=queues.components,
         ),
     )

@@ -42,6 +42,6 @@ async def build(
         additions=additions,
         nodes=nodes,
     )
-    await bootstrap.populate(made.dispatcher)
+    await bootstrap.populate(made.dispatcher, namespaces=additions.namespaces if additions is not None else ())
     await made.definitions.settle()
     return made

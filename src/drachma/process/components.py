@@ -4,10 +4,12 @@
 """
 
 import asyncio
+import pathlib
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, TypeAlias
 
 from drachma.controllers import descriptors
+from drachma.process import configurationfile
 from drachma.queueing.component import ActiveConfiguration, QueueingComponent
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
@@ -62,9 +64,16 @@ def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> R
     return Scheduler(surroundings.acting_as(SCHEDULER), chosen=chosen).run
 
 
-def queueing(surroundings: Surroundings, configured: ActiveConfiguration) -> Run:
-    """Queues and quota for workloads, Jobs and pods."""
-    return QueueingComponent(surroundings.acting_as(QUEUEING), configured).run
+def queueing(
+    surroundings: Surroundings, configured: ActiveConfiguration, configuration_file: pathlib.Path | None = None
+) -> Run:
+    """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap."""
+    own = surroundings.acting_as(QUEUEING)
+    built = QueueingComponent(own, configured, is_fixed=configuration_file is not None)
+    if configuration_file is None:
+        return built.run
+    file = configuration_file
+    return lambda: controller.together(built.run(), configurationfile.follow(file, configured, time=surroundings.clock))
 
 
 ALL: Final[tuple[Component, ...]] = (controllers, scheduler)

@@ -56,8 +56,12 @@ async def beside(
     pretends_nodes: bool = False,
     plugin_directory: pathlib.Path | None = None,
     runtime: RuntimeName = RuntimeName.SIMULATED,
+    more: tuple[components.Component, ...] = (),
 ) -> None:
-    """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it."""
+    """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it.
+
+    ``more`` are components beside those.
+    """
     dispatcher = host.application.dispatcher
 
     def client_of(user: str) -> Client:
@@ -74,7 +78,7 @@ async def beside(
             credentials=Credentials(host.authority.decode(), mint, host.signing),
             clients=client_of,
         )
-        parts = components.ALL
+        parts = (*components.ALL, *more)
         if simulated is not None or pretends_nodes:
             parts = (
                 *parts,

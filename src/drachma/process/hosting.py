@@ -50,7 +50,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """For how many seconds events are kept that nobody writes any more."""
     disabled_plugins: tuple[str, ...] = ()
     audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
-    additions: asgi.Additions | None = None
+    additions: asgi.Additions = asgi.Additions()
     """What is served beside what every API server has."""
     announce: Callable[[str], object] = lambda _: None
     """Tells people where it serves, once it does."""
@@ -113,7 +113,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:
                 _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")
             if modes.ROLE_BASED in options.access.authorization_modes:
-                await rolereconciliation.reconcile(application.dispatcher)
+                await rolereconciliation.reconcile(application.dispatcher, more=options.additions.roles)
             await flowdefaults.populate(application.dispatcher)
             server = serving.Server(application, files, client_authority=options.access.client_ca_file)
             waits = asyncio.Semaphore(0)

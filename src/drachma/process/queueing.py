@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from drachma.queueing import frameworks, jobwebhooks, queuewebhooks
+from drachma.process import components, configurationfile
+from drachma.queueing import configuration, frameworks, jobwebhooks, queuewebhooks
 from drachma.queueing.component import ActiveConfiguration
 from drachma.server.admission import hooks
 from drachma.server.kinds.kueue import queuekinds
@@ -24,12 +27,70 @@ _PLURALS: Final = {
     },
 }
 
+_ROLES: Final = """\
+role kueue-manager-role
+    read core: configmaps limitranges namespaces pods
+    delete,patch,update core: pods
+    patch,update core: pods/finalizers pods/status
+    read node.k8s.io: runtimeclasses
+    read scheduling.k8s.io: priorityclasses
+    read resource.k8s.io: deviceclasses resourceclaims resourceclaimtemplates resourceslices
+    read apps: replicasets statefulsets
+    get,list,patch,update,watch,delete batch: jobs
+    patch,update batch: jobs/finalizers jobs/status
+    get,list,patch,update,watch jobset.x-k8s.io: jobsets
+    patch,update jobset.x-k8s.io: jobsets/finalizers jobsets/status
+    get,list,patch,update,watch kueue.x-k8s.io: admissionchecks clusterqueues cohorts localqueues resourceflavors
+    read kueue.x-k8s.io: workloadpriorityclasses
+    create,delete,get,list,patch,update,watch kueue.x-k8s.io: workloads
+    patch,update kueue.x-k8s.io: admissionchecks/status clusterqueues/status cohorts/status localqueues/status
+    patch,update kueue.x-k8s.io: workloads/status
+    update kueue.x-k8s.io: clusterqueues/finalizers resourceflavors/finalizers workloads/finalizers
+    create,patch,update core,events.k8s.io: events
+role kueue-batch-admin-role in admin
+    create,delete,get,list,patch,update,watch kueue.x-k8s.io: localqueues workloads
+    read kueue.x-k8s.io: localqueues/status workloads/status
+role kueue-batch-user-role in view
+    read kueue.x-k8s.io: localqueues localqueues/status workloads workloads/status
+binding kueue-manager-rolebinding of kueue-manager-role to account:kueue-system/kueue-controller-manager
+"""
+"""What the component may do, under Kueue's names, and what people may do in their namespaces."""
+
 _Problems = Callable[[hooks.Review], tuple[FieldError, ...]]
+
+
+class Chosen(NamedTuple):
+    """Queueing as somebody wants it beside a server, or not: what the server has more, and what runs more."""
+
+    is_on: bool
+    additions: app.Additions
+    components: tuple[components.Component, ...]
+
+
+def chosen(configuration_file: pathlib.Path | None, *, is_on: bool) -> Chosen:
+    """Queueing with a configuration from a file, or from the ConfigMap; a file says that it is wanted.
+
+    Raises:
+        errors.InvalidValueError: the configuration is refused.
+    """
+    if not is_on and configuration_file is None:
+        return Chosen(is_on=False, additions=app.Additions(), components=())
+    active = ActiveConfiguration()
+    if configuration_file is not None:
+        configurationfile.load(configuration_file, active)
+    run = functools.partial(components.queueing, configured=active, configuration_file=configuration_file)
+    return Chosen(is_on=True, additions=additions(active), components=(run,))
 
 
 def additions(configured: ActiveConfiguration) -> app.Additions:
     """What an application serves and asks for queueing's sake."""
-    return app.Additions(kinds=queuekinds.kinds(), functions=(*_queue_hooks(configured), *_job_hooks(configured)))
+    functions = (*_queue_hooks(configured), *_job_hooks(configured))
+    return app.Additions(
+        kinds=queuekinds.kinds(),
+        functions=functions,
+        namespaces=(configuration.DEFAULT_NAMESPACE,),
+        roles=_ROLES,
+    )
 
 
 def _queue_hooks(configured: ActiveConfiguration) -> list[hooks.Hook]:

@@ -19,7 +19,7 @@ from msgspec import structs
 
 from drachma.queueing import amounts, clusterqueuechecks, cycleorder, preemptionoracle, transitions, workloadstate
 from drachma.queueing.admissibility import NAMESPACE_MISMATCH
-from drachma.queueing.flavorassignment import Assignment, Mode
+from drachma.queueing.flavorassignment import Assignment, Mode, Reason
 from drachma.queueing.flavorsearch import FlavorSearch, Nominated
 from drachma.queueing.gates import Gate
 from drachma.queueing.kinds import clusterqueue, workload
@@ -335,7 +335,9 @@ def admitted(entry: Entry, queue: QueueState, *, settings: Settings, now: dateti
 
 def waiting(entry: Entry, *, settings: Settings, now: datetime) -> workload.Workload:
     """The workload of an entry that is not admitted: why, and what it was looked at with."""
-    reason = entry.quota_reason if settings.gates.on(Gate.UNADMITTED_OBSERVABILITY) else "Pending"
+    # Differs from Kueue: it has no reason where a resource is in no group of the queue, which API servers refuse.
+    granular = entry.quota_reason or Reason.NO_MATCHING_FLAVOR.value
+    reason = granular if settings.gates.on(Gate.UNADMITTED_OBSERVABILITY) else "Pending"
     after = transitions.unreserve(
         entry.info.workload, reason=reason, message=entry.message, now=now, gates=settings.gates
     )

@@ -1,5 +1,6 @@
 """What exists in every cluster from the beginning: four namespaces, two priority classes, and the API's own service."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -48,9 +49,9 @@ _SERVICE: Final[dict[str, Any]] = {
 }
 
 
-async def populate(dispatcher: Dispatcher) -> None:
-    """Creates what is missing; a store that has it all is not written to."""
-    for name in NAMESPACES:
+async def populate(dispatcher: Dispatcher, *, namespaces: Sequence[str] = ()) -> None:
+    """Creates what is missing, with more namespaces; a store that has it all is not written to."""
+    for name in (*NAMESPACES, *namespaces):
         await ensure(dispatcher, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     for priority in _PRIORITY_CLASSES:
         await ensure(dispatcher, priority)

@@ -24,9 +24,12 @@ _NOTHING: Final = Body()
 Document = dict[str, Any]
 
 
-async def reconcile(dispatcher: Dispatcher) -> None:
-    """Writes what is missing, all of it at once; a store that has it all is not written to."""
-    defaults = defaultroles.read()
+async def reconcile(dispatcher: Dispatcher, *, more: str = "") -> None:
+    """Writes what is missing, all of it at once; a store that has it all is not written to.
+
+    ``more`` are roles and bindings beside the default ones, in their notation.
+    """
+    defaults = defaultroles.read(more)
     wanted = (*defaults.roles, *defaults.bindings)
     for call in _removals(dispatcher, defaults.bindings):
         await dispatcher.dispatch(call)

@@ -16,7 +16,7 @@ from drachma import errors
 from drachma.api import event
 from drachma.queueing import workloadreconcile, workloadstate
 from drachma.queueing.admitter import Admitter, CycleReport
-from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, key_of, on_change
 from drachma.queueing.component.queuemeasures import QueueMeasures
@@ -137,7 +137,7 @@ class Admission:
             return
         self._release(key)
         if workloadreconcile.is_admissible(of, self._configured.gates) and self._is_open(of):
-            self.admitter.enqueue(of, self._clock.utc(), devices=devices)
+            self.admitter.enqueue(of, wholeseconds.now(self._clock), devices=devices)
             self._wake.set()
         else:
             self.admitter.forget(key)
@@ -165,7 +165,7 @@ class Admission:
             self._on_queue()
 
     def _retry(self, cluster_queue: str) -> None:
-        self.admitter.retry(cluster_queue, self._clock.utc())
+        self.admitter.retry(cluster_queue, wholeseconds.now(self._clock))
         self._wake.set()
 
     def _tell_queues(self, of: workload.Workload) -> None:
@@ -195,7 +195,7 @@ class Admission:
         while True:
             self._refresh()
             began = self._clock.monotonic()
-            report = self.admitter.run_cycle(self._clock.utc())
+            report = self.admitter.run_cycle(wholeseconds.now(self._clock))
             if report is None:
                 return
             heads = frozenset(each.info.key for each in report.entries)
@@ -254,7 +254,7 @@ class Admission:
         self._retry_all()
 
     def _retry_all(self) -> None:
-        now = self._clock.utc()
+        now = wholeseconds.now(self._clock)
         for queue in self.admitter.queues.values():
             queue.retry(now)
         self._wake.set()
@@ -266,7 +266,7 @@ class Admission:
     # Writing
 
     def _carry_out(self, report: CycleReport) -> None:
-        now = self._clock.utc()
+        now = wholeseconds.now(self._clock)
         entries = {each.info.key: each for each in report.entries}
         for key, after in report.workloads.items():
             entry = entries.get(key)

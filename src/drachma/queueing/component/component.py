@@ -7,6 +7,7 @@ from typing import Final
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
+from drachma.queueing.component.configurationmap import ConfigurationMap
 from drachma.queueing.component.jobcontroller import JobController
 from drachma.queueing.component.podcontroller import PodController
 from drachma.queueing.component.queuecontroller import QueueController
@@ -19,11 +20,18 @@ COMPONENT: Final = "kueue-admission"
 
 
 class QueueingComponent:
-    """Built on informers that need not run yet."""
+    """Built on informers that need not run yet.
 
-    def __init__(self, surroundings: Surroundings, configured: ActiveConfiguration | None = None) -> None:
+    The configuration is that of the ConfigMap, where it is not ``is_fixed``: then somebody else sees to it.
+    """
+
+    def __init__(
+        self, surroundings: Surroundings, configured: ActiveConfiguration | None = None, *, is_fixed: bool = False
+    ) -> None:
         configured = configured or ActiveConfiguration()
         recorder = surroundings.recorder(COMPONENT)
+        if not is_fixed:
+            ConfigurationMap(surroundings, configured, recorder=recorder)
         measures = QueueMeasures(surroundings.registry)
         caches = Caches(surroundings, configured)
         admission = Admission(surroundings, caches, configured, recorder=recorder, measures=measures)

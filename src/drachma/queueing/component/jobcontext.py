@@ -56,7 +56,7 @@ class JobContext:
         return records
 
     async def around(self, namespace: str, of: Document | None, records: list[WorkloadRecord]) -> Surroundings:
-        """All that a look at a job needs."""
+        """All that a look at a job needs; the workloads of its owners are added to its own ``records``."""
         place = self._caches.places.get(namespace)
         owners = await self._owners(of, namespace) if of is not None else {}
         for owner in owners.values():

@@ -8,7 +8,7 @@ from typing import Any, Final
 from drachma.api import job
 from drachma.queueing import jobreconcile
 from drachma.queueing.batchjob import BatchJob
-from drachma.queueing.component import resources
+from drachma.queueing.component import resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
 from drachma.queueing.component.jobcontext import JobContext
@@ -36,7 +36,7 @@ class JobController:
         self._configured: Final = configured
         self._caches: Final = caches
         self._context: Final = JobContext(surroundings.client, caches)
-        self._writes: Final = JobWrites(surroundings.client, recorder)
+        self._writes: Final = JobWrites(surroundings.client, recorder, time=surroundings.clock)
         self._queue: Final[workqueue.Queue[Key]] = workqueue.Queue(
             "kueue_job", time=surroundings.clock, measured=surroundings.queues
         )
@@ -79,7 +79,11 @@ class JobController:
         records = await self._context.workloads(self._owner(key), of=before, namespace=key.namespace)
         around = await self._context.around(key.namespace, before, records)
         outcome = jobreconcile.reconcile(
-            key.name, None if before is None else BatchJob(before), around, self._clock.utc(), settings=settings
+            key.name,
+            None if before is None else BatchJob(before),
+            around,
+            wholeseconds.now(self._clock),
+            settings=settings,
         )
         if before is not None:
             await self._write_job(before, outcome.job)

@@ -10,7 +10,7 @@ from drachma import errors
 from drachma.api import event
 from drachma.client import patches, protocol, target
 from drachma.queueing.admitter import Event
-from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.jobworkload import WorkloadRecord
 from drachma.runtime import clock, events
 
@@ -20,10 +20,10 @@ Document = Mapping[str, Any]
 class JobWrites:
     """Writes with the versions that were looked at; a conflict is for the next look to settle."""
 
-    def __init__(self, client: protocol.Client, recorder: events.Recorder, time: clock.Clock | None = None) -> None:
+    def __init__(self, client: protocol.Client, recorder: events.Recorder, *, time: clock.Clock) -> None:
         self._client: Final = client
         self._recorder: Final = recorder
-        self._clock: Final = time or clock.SystemClock()
+        self._clock: Final = time
 
     async def document(self, kind: target.Of[Any], before: Document, after: Document) -> Document:
         """Makes one document of another; as it is stored then."""
@@ -61,7 +61,7 @@ class JobWrites:
         if is_deleted:
             await self._remove(old)
             return
-        dated = new.with_status(workloadwrites.with_times(new.view, self._clock.utc()))
+        dated = new.with_status(workloadwrites.with_times(new.view, wholeseconds.now(self._clock)))
         await self.document(resources.WORKLOADS, old.document, dated.document)
 
     async def _remove(self, record: WorkloadRecord) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from drachma import errors
 from drachma.api import pod
 from drachma.queueing import podgroup, podreconcile
+from drachma.queueing.component import wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import Caches, owner_value
 from drachma.queueing.component.jobcontext import JobContext
@@ -44,7 +45,7 @@ class PodController:
         self._clock: Final = surroundings.clock
         self._configured: Final = configured
         self._context: Final = JobContext(surroundings.client, caches)
-        self._writes: Final = JobWrites(surroundings.client, recorder)
+        self._writes: Final = JobWrites(surroundings.client, recorder, time=surroundings.clock)
         self._queue: Final[workqueue.Queue[_Subject]] = workqueue.Queue(
             "kueue_pod", time=surroundings.clock, measured=surroundings.queues
         )
@@ -96,7 +97,7 @@ class PodController:
             first = pods[0] if pods else None
             records = await self._context.workloads(owner, of=first, namespace=of.namespace)
         around = await self._context.around(of.namespace, None, records)
-        now = self._clock.utc()
+        now = wholeseconds.now(self._clock)
         if of.is_group:
             outcome = podreconcile.reconcile_group(of.namespace, of.name, pods, around, now, settings=settings)
         else:

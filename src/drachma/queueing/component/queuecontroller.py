@@ -8,7 +8,7 @@ from typing import Any, Final
 from drachma.api import meta
 from drachma.client import patches, target
 from drachma.queueing import conditions, queuestatus, workloadstate
-from drachma.queueing.component import documentchange, resources
+from drachma.queueing.component import documentchange, resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, key_of
@@ -92,6 +92,8 @@ class QueueController:
     async def _cluster_queue(self, name: str) -> None:
         of = self._caches.cluster_queues.cache.get(name)
         if of is None:
+            known = self._measures.levels.readiness
+            self._measures.levels.readiness = {each: value for each, value in known.items() if each != name}
             return
         readiness = self._caches.readiness(of)
         self._measures.levels.admitter = self._admission.admitter
@@ -123,7 +125,7 @@ class QueueController:
             reason=readiness.reason,
             message=readiness.message,
             generation=of.metadata.generation,
-            now=self._clock.utc(),
+            now=wholeseconds.now(self._clock),
         )
         return conditions.put(before, made).conditions
 

@@ -11,7 +11,7 @@ from drachma.api import deviceclass, resourceclaimtemplate
 from drachma.client import patches
 from drachma.queueing import workloadreconcile, workloadstate
 from drachma.queueing.admitter import Event
-from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission, workload_reference
 from drachma.queueing.component.caches import BY_TEMPLATE, WITH_CLAIMS, Caches, key_of, on_change
@@ -104,7 +104,7 @@ class WorkloadController:
         if before is None or self._admission.is_decided(key):
             return None
         around = self._caches.neighbourhood(before, parked_reason=self._admission.parked_reason(before))
-        now = self._clock.utc()
+        now = wholeseconds.now(self._clock)
         outcome = workloadreconcile.reconcile(before, around, now, settings=self._configured.settings)
         is_written = await self._write(before, outcome.workload)
         for told in outcome.events:
@@ -146,7 +146,7 @@ class WorkloadController:
                 namespace=before.metadata.namespace,
                 patch=patches.merge(main, patches.unchanged(before)),
             )
-        after = workloadwrites.with_times(after, self._clock.utc())
+        after = workloadwrites.with_times(after, wholeseconds.now(self._clock))
         if not workloadwrites.status_change(before, after):
             return bool(main)
         await workloadwrites.write_status(self._client, stored, after)

@@ -96,13 +96,6 @@ def status_change(before: workload.Workload, after: workload.Workload) -> dict[s
     return documentchange.difference(decoding.document(before.status), decoding.document(after.status))
 
 
-async def write_documents(
-    client: protocol.Client, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """The same for whole documents: first what is beside the status, then the status."""
-    return await write_object(client, resources.WORKLOADS, before, after=after)
-
-
 async def write_object(
     client: protocol.Client, kind: Any, before: Mapping[str, Any], *, after: Mapping[str, Any]
 ) -> Mapping[str, Any]:

@@ -37,12 +37,12 @@ class Defaults(NamedTuple):
         raise KeyError(name)
 
 
-def read() -> Defaults:
-    """All of them."""
+def read(more: str = "") -> Defaults:
+    """All of them, and more in the same notation."""
     text = (importlib.resources.files(__package__) / "defaultroles.txt").read_text(encoding="utf-8")
     roles: list[Document] = []
     bindings: list[Document] = []
-    for line in text.splitlines():
+    for line in (*text.splitlines(), *more.splitlines()):
         match line.split():
             case [] | ["#", *_]:
                 continue

@@ -57,10 +57,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Additions(msgspec.Struct, frozen=True, kw_only=True):
-    """What an application has beside what every one has: kinds, and functions that are asked where webhooks are."""
+    """What an application has beside what every one has: kinds, functions that are asked where webhooks are,
+    namespaces, and roles in the notation of the default ones."""
 
     kinds: Sequence[apisurface.Kind] = ()
     functions: Sequence[hooks.Hook] = ()
+    namespaces: Sequence[str] = ()
+    roles: str = ""
+
+    def with_kinds(self, *kinds: apisurface.Kind) -> "Additions":
+        """The same with more kinds."""
+        return msgspec.structs.replace(self, kinds=(*self.kinds, *kinds))
 
 
 class Application:

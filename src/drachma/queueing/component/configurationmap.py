@@ -1,0 +1,65 @@
+"""The configuration from a ConfigMap, as KEP-2941 has it: put in force whenever it changes, without a restart.
+
+What cannot be is refused, with an event about the ConfigMap; the configuration before stays in force.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from drachma import errors
+from drachma.api import configmap, manifest
+from drachma.client import Selection
+from drachma.queueing import configuration
+from drachma.queueing.component.activeconfiguration import ActiveConfiguration
+from drachma.queueing.configurationform import RefusedConfigurationError
+from drachma.runtime import Surroundings, events
+from drachma.runtime.informer import Handler
+
+NAME: Final = "kueue-controller-manager-config"
+FIELDS: Final = ("controller_manager_config.yaml", "config.yaml")
+"""Where the configuration is: as Kueue's manifests have it, and as the KEP does."""
+
+_log = logging.getLogger(__name__)
+
+
+class ConfigurationMap:
+    """Follows the ConfigMap of one name."""
+
+    def __init__(self, surroundings: Surroundings, active: ActiveConfiguration, *, recorder: events.Recorder) -> None:
+        self._active: Final = active
+        self._recorder: Final = recorder
+        selection = Selection(namespace=configuration.DEFAULT_NAMESPACE, fields=f"metadata.name={NAME}")
+        surroundings.informers.of(configmap.ConfigMap, selection).add_handler(
+            Handler(added=self._offer, updated=lambda _, new: self._offer(new))
+        )
+
+    def _offer(self, of: configmap.ConfigMap) -> None:
+        try:
+            if self._active.offer(_document(of)):
+                self._tell(of, events.NORMAL, "ConfigurationChanged", "The configuration is in force")
+        except RefusedConfigurationError as error:
+            _log.warning("ConfigMap %s: refused, the configuration before stays in force: %s", of.metadata.name, error)
+            self._tell(of, events.WARNING, "InvalidConfiguration", f"Refused, the one before stays: {error}")
+
+    def _tell(self, of: configmap.ConfigMap, kind: events.Type, reason: str, message: str) -> None:
+        self._recorder.record(of, type=kind, reason=reason, message=message)
+
+
+def _document(of: configmap.ConfigMap) -> dict[str, object]:
+    field = next((each for each in FIELDS if each in of.data), None)
+    if field is None:
+        raise RefusedConfigurationError(f"data: none of {', '.join(FIELDS)} is there")
+    return parse(of.data[field])
+
+
+def parse(text: str) -> dict[str, object]:
+    """The one document of a text; RefusedConfigurationError if there is not exactly one."""
+    try:
+        documents = [each.content for each in manifest.read(text)]
+    except errors.DrachmaError as error:
+        raise RefusedConfigurationError(str(error)) from None
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise RefusedConfigurationError(f"expected one Configuration, there are {len(documents)} documents")
+    return documents[0]
