@@ -185,3 +185,60 @@ def test_what_one_may_do(kubectl: Kubectl, namespace: str) -> None:
     refused = kubectl("get", "secrets", token, fails=True)
     account = f'User "system:serviceaccount:{namespace}:robot"'
     assert f'{account} cannot list resource "secrets" in API group "" in the namespace "{namespace}"' in refused
+
+
+FIRST_ALPHA = """
+kind: NodeResourceSlice
+apiVersion: resource.k8s.io/v1alpha2
+metadata: {name: first-alpha}
+spec:
+  nodeName: worker-1
+  driverName: cards.dra.example.com
+  namedResourcesWithAttributes: [{name: gpu-0, attributes: [{name: memory, quantity: 16Gi}]}]
+---
+kind: ResourceClass
+apiVersion: resource.k8s.io/v1alpha2
+metadata: {name: first-alpha}
+driverName: cards.dra.example.com
+structuredParameters: true
+---
+kind: ResourceClassParameters
+apiVersion: resource.k8s.io/v1alpha2
+metadata: {name: first-alpha}
+filters: [{driverName: cards.dra.example.com, namedResources: {selector: "true"}}]
+---
+kind: ResourceClaimParameters
+apiVersion: resource.k8s.io/v1alpha2
+metadata: {name: first-alpha}
+requests: [{driverName: cards.dra.example.com, namedResourcesWithAttributes: {selector: "true"}}]
+---
+kind: ResourceClaimTemplate
+apiVersion: resource.k8s.io/v1alpha2
+metadata: {name: first-alpha}
+spec: {spec: {resourceClassName: first-alpha}}
+---
+kind: ResourceClaim
+apiVersion: resource.k8s.io/v1alpha2
+metadata: {name: first-alpha}
+spec: {resourceClassName: first-alpha}
+"""
+FIRST_ALPHA_KINDS: tuple[tuple[str, list[str]], ...] = (
+    ("noderesourceslices", ["worker-1", "cards.dra.example.com"]),
+    ("resourceclasses", ["cards.dra.example.com"]),
+    ("resourceclassparameters", []),
+    ("resourceclaimparameters", []),
+    ("resourceclaimtemplates.v1alpha2.resource.k8s.io", ["first-alpha", "WaitForFirstConsumer"]),
+    ("resourceclaims.v1alpha2.resource.k8s.io", ["first-alpha", "WaitForFirstConsumer", "pending"]),
+)
+
+
+def test_kinds_of_the_first_alpha(kubectl: Kubectl) -> None:
+    assert kubectl("apply", "-f", "-", stdin=FIRST_ALPHA).count("created") == len(FIRST_ALPHA_KINDS)
+    for kind, cells in FIRST_ALPHA_KINDS:
+        [row] = kubectl("get", kind, "--no-headers").splitlines()
+        assert row.split()[:-1] == ["first-alpha", *cells]
+        assert "resource.k8s.io/v1alpha2" in kubectl("describe", kind, "first-alpha")
+        assert "v1alpha2" in kubectl("explain", kind.partition(".")[0], "--api-version", "resource.k8s.io/v1alpha2")
+    selected = kubectl("get", "noderesourceslices", "--field-selector", "spec.nodeName=other", "-o", "name")
+    assert selected == ""
+    assert kubectl("delete", "-f", "-", stdin=FIRST_ALPHA).count("deleted") == len(FIRST_ALPHA_KINDS)

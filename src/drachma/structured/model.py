@@ -33,10 +33,6 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
 class Model(Protocol):
     """One structured model; None from any of its functions says that something is not of this model."""
 
-    @property
-    def name(self) -> str:
-        """The name of the field that it has in slices, as the KEP spells it."""
-
     def inventory(self, published: Slice) -> Inventory | None:
         """The devices of a slice."""
 

@@ -22,10 +22,6 @@ _LIST_VALUES: Final = 48
 class NamedResources:
     """The model, in both spellings."""
 
-    @property
-    def name(self) -> str:
-        return "namedResourcesWithAttributes"
-
     def inventory(self, published: model.Slice) -> model.Inventory | None:
         found = resources_of(published)
         if found is None:

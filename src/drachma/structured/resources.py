@@ -21,7 +21,7 @@ class Version(msgspec.Struct, frozen=True):
 Value = quantity.Quantity | Version | bool | int | str | tuple[int, ...] | tuple[str, ...]
 
 
-class Resource(msgspec.Struct, frozen=True, dict=True):
+class Resource(msgspec.Struct, frozen=True):
     """A resource. ``types`` has for each attribute the name under which selectors know its type."""
 
     name: str
