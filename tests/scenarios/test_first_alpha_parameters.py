@@ -1,6 +1,6 @@
 """KEP-4381's first example, from a vendor's own kind of parameters to the card that a pod gets.
 
-The manifests are those of ``examples/04-the-first-alpha``; the vendor's controller is made with the kit.
+The manifests are those of ``examples/06-the-first-alpha``; the vendor's controller is made with the kit.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from drachma.runtime import Surroundings, controller
 from drachma.testing import node as a_node
 from tests.scenarios import controlplane
 
-EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "04-the-first-alpha"
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "06-the-first-alpha"
 DRIVER = "cards.dra.example.com"
 
 Version = Annotated[str, msgspec.Meta(pattern=r"^v?[0-9]+\.[0-9]+(\.[0-9]+)?$")]
