@@ -31,6 +31,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Proce
     folder = tmp_path_factory.mktemp("streams") / "data"
     with processes.running(folder, command_name="up", options=("--nodes", "2", "--runtime", "process")) as started:
         yield started
+        # Asked to end, it ends its containers too; killed, it could not.
+        started.process.terminate()
+        started.process.wait(60)
 
 
 @pytest.fixture(scope="module")

@@ -90,6 +90,7 @@ class Agents:
         """
         self._addresses = addresses
         self._around = around
+        self._runtime = runtime
         self._classes = machines.classes
         self._pods = around.informers.of(pod.Pod, selection)
         self._pods.cache.add_index(_INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
@@ -127,11 +128,14 @@ class Agents:
             with contextlib.suppress(errors.ObjectExistsError):
                 await admin.create_document(deviceclass.DeviceClass, document)
         await controller.side_by_side([agent.register for agent in self._agents.values()])
-        async with asyncio.TaskGroup() as group:
-            for agent in self._agents.values():
-                group.create_task(agent.run(), name=f"agent of {agent.name}")
-            if self._newcomers is not None:
-                group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
+        try:
+            async with asyncio.TaskGroup() as group:
+                for agent in self._agents.values():
+                    group.create_task(agent.run(), name=f"agent of {agent.name}")
+                if self._newcomers is not None:
+                    group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
+        finally:
+            await self._runtime.close()
 
     def _see_node(self, of: node.Node) -> None:
         if self._newcomers is not None and of.metadata.name not in self._agents:

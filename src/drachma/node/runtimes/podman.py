@@ -107,6 +107,9 @@ class PodmanRuntime:
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
+    async def close(self) -> None:
+        await self._remove(self._label)
+
     async def _clear(self) -> None:
         """Removes, once, what an agent before this one left."""
         if self._clearing is None:

@@ -132,6 +132,9 @@ class ProcessRuntime:
         shutil.rmtree(self._folder / "pods" / uid / "containers", ignore_errors=True)
         self._logs.forget(uid)
 
+    async def close(self) -> None:
+        self._orphans.end()
+
     def _device_environment(self, work: Work) -> dict[str, str]:
         if not work.devices:
             return {}

@@ -160,6 +160,9 @@ class Runtime(Protocol):
     def forget(self, uid: str) -> None:
         """The pod of a uid is gone for good, and so is what its containers left."""
 
+    async def close(self) -> None:
+        """The agent ends, and with it all containers: no other agent could look after them."""
+
 
 class StartError(Exception):
     """A container cannot be started now; ``reason`` is what its status says, as ``ErrImagePull``."""

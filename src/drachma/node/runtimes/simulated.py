@@ -64,6 +64,9 @@ class SimulatedRuntime:
     def forget(self, uid: str) -> None:
         """Nothing is kept of what is only imagined."""
 
+    async def close(self) -> None:
+        """Nothing runs outside the agent."""
+
 
 class Container:
     """A container that is only imagined."""

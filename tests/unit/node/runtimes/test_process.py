@@ -201,3 +201,10 @@ def _lives(pid: int) -> bool:
     except OSError:
         return False
     return text.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+async def test_containers_end_with_their_agent(tmp_path: pathlib.Path) -> None:
+    runtime = _runtime(tmp_path)
+    container = await runtime.start(_work("sleep", "600"))
+    await runtime.close()
+    assert await container.wait() == protocol.Exit(128 + signal.SIGKILL)
