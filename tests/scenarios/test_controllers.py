@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from drachma import errors
-from drachma.api import job, namespace, node, pod, resourceclaim
+from drachma.api import gates, job, namespace, node, pod, resourceclaim
 from drachma.claims import wellknown
 from drachma.client import Client, Selection, patches
 from drachma.controllers import descriptors
@@ -194,7 +194,7 @@ async def http_controllers() -> AsyncIterator[Client]:
     """A server on loopback and all controllers as a client of it."""
     makes = [
         each._replace(make=_namespace_controller) if each.name == "namespace-controller" else each
-        for each in descriptors.ALL
+        for each in descriptors.chosen(gates=gates.ALL)
     ]
     component = functools.partial(components.controllers, chosen=tuple(makes))
     async with (

@@ -26,16 +26,21 @@ class ReplicaSetCondition(Struct, frozen=True, kw_only=True):
     message: str = ABSENT_TEXT
 
 
-class ReplicaSetStatus(Struct, frozen=True, kw_only=True):
-    """How many pods there are."""
+class ReplicaCounts(Struct, frozen=True, kw_only=True):
+    """How many pods there are, as sets and their predecessor, the ReplicationController, both tell."""
 
     replicas: Int32 = ABSENT_INT
     fully_labeled_replicas: Int32 = ABSENT_INT
     ready_replicas: Int32 = ABSENT_INT
     available_replicas: Int32 = ABSENT_INT
-    terminating_replicas: Int32 | None = None
     observed_generation: Int64 = ABSENT_INT
     conditions: tuple[ReplicaSetCondition, ...] = ABSENT_TUPLE
+
+
+class ReplicaSetStatus(ReplicaCounts, frozen=True, kw_only=True):
+    """How many pods there are, those included that are on their way out."""
+
+    terminating_replicas: Int32 | None = None
 
 
 class ReplicaSet(meta.Object, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ class ReplicationControllerSpec(Struct, frozen=True, kw_only=True):
 
 
 class ReplicationController(meta.Object, frozen=True, kw_only=True):
-    """Core ReplicationController, namespaced; its status has the fields of a set's."""
+    """Core ReplicationController, namespaced."""
 
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
-    status: replicaset.ReplicaSetStatus = replicaset.ReplicaSetStatus()
+    status: replicaset.ReplicaCounts = replicaset.ReplicaCounts()

@@ -202,7 +202,6 @@ def _status(
         "availableReplicas": sum(
             readiness.is_available(each, wanted.spec.min_ready_seconds, now=now) for each in active
         ),
-        "terminatingReplicas": sum(each.metadata.deletion_timestamp is not None for each in pods),
         "observedGeneration": int(wanted.metadata.generation),
     }
     known = {
@@ -210,12 +209,11 @@ def _status(
         "fullyLabeledReplicas": before.fully_labeled_replicas,
         "readyReplicas": before.ready_replicas,
         "availableReplicas": before.available_replicas,
-        "terminatingReplicas": before.terminating_replicas or 0,
         "observedGeneration": before.observed_generation,
     }
-    if isinstance(wanted, replicationcontroller.ReplicationController):
-        # That is a field of sets only.
-        del counts["terminatingReplicas"], known["terminatingReplicas"]
+    if isinstance(before, replicaset.ReplicaSetStatus):
+        counts["terminatingReplicas"] = sum(each.metadata.deletion_timestamp is not None for each in pods)
+        known["terminatingReplicas"] = before.terminating_replicas or 0
     had_failed = conditions.is_true(before.conditions, "ReplicaFailure")
     if counts == known and had_failed == (failure is not None):
         return None
