@@ -6,11 +6,8 @@ what it knew is learnt again from the pods.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
 import pathlib
-import tempfile
 import zlib
 from typing import Any, Final
 
@@ -18,6 +15,7 @@ import msgspec
 
 from drachma import errors
 from drachma.node.preparedclaims import Device, DriverState, Key, PreparedClaim, PreparedClaims
+from drachma.nodewire import wholefile
 
 NAME: Final = "dra_manager_state"
 API_VERSION: Final = "checkpoint.dra.kubelet.k8s.io/v1"
@@ -114,18 +112,7 @@ class Checkpoint:
         return aside
 
     def _write(self, content: bytes) -> None:
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{NAME}-")
-        temporary = pathlib.Path(name)
-        try:
-            with open(handle, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
+        wholefile.write(self.path, content, mode=0o600)
 
 
 def _entry(record: PreparedClaim) -> dict[str, Any]:
