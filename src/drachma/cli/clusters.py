@@ -1,14 +1,17 @@
-"""Where commands that simulate get their cluster from: files, or a server. Each option and each message once."""
+"""What commands that simulate share: where their cluster comes from, and how they show what came out."""
 
 from __future__ import annotations
 
 import asyncio
 import pathlib
+from collections.abc import Iterable
+from typing import Any
 
 import typer
 
 from drachma import errors
-from drachma.api import gates
+from drachma.api import gates, manifest
+from drachma.cli import options
 from drachma.client import http
 from drachma.offline import clusterfiles
 from drachma.runtime import clock
@@ -57,3 +60,13 @@ def maxima(texts: list[str], groups: set[str]) -> dict[str, int]:
             raise errors.DecodeError(f"--max {text}: there is no node group {name}, but {', '.join(sorted(groups))}")
         limits[name] = int(number)
     return limits
+
+
+def write(document: dict[str, Any], lines: Iterable[str], output: options.Format | None) -> None:
+    """Shows an answer as a document, or else as lines."""
+    if output is None:
+        for line in lines:
+            typer.echo(line)
+        return
+    as_text = manifest.write_json if output is options.Format.JSON else manifest.write_yaml
+    typer.echo(as_text([document]), nl=False)

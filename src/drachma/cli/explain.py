@@ -10,7 +10,7 @@ import typer
 from drachma import errors
 from drachma.allocator import explanation
 from drachma.allocator.explanation import survey
-from drachma.api import gates, manifest
+from drachma.api import gates
 from drachma.cli import clusters, options
 from drachma.scheduler import Settings
 from drachma.simulate import NodeGroup, Simulation, podexplanation
@@ -54,7 +54,7 @@ def pod(
     if asked is None:
         raise errors.DecodeError(f"there is no pod {namespace}/{name} for this scheduler to look after")
     explained = podexplanation.explain(cluster, asked, groups=groups)
-    _write(podexplanation.to_document(explained), _pod_lines(explained), output)
+    clusters.write(podexplanation.to_document(explained), _pod_lines(explained), output)
     if not explained.node:
         raise typer.Exit(1)
 
@@ -80,14 +80,14 @@ def claim(
     if asked.status.allocation is not None:
         devices = [f"{each.driver}/{each.pool}/{each.device}" for each in asked.status.allocation.devices.results]
         document: dict[str, Any] = {"claim": f"{namespace}/{name}", "devices": devices}
-        _write(document, [f"claim {namespace}/{name}: has {', '.join(devices) or 'no devices'}"], output)
+        clusters.write(document, [f"claim {namespace}/{name}: has {', '.join(devices) or 'no devices'}"], output)
         return
     nodes = sorted((info.place for info in cluster.snapshot.nodes), key=lambda place: place.name)
     explainer = explanation.Explainer(cluster.snapshot.devices.allocator)
     surveyed = survey.survey(explainer, nodes, wanted=[asked], most=5)
     fits = any(each.explanation.outcome == "Fits" for each in surveyed.groups)
     reports = [{**explanation.to_document(each.explanation), "alsoOn": list(each.others)} for each in surveyed.groups]
-    _write({"claim": f"{namespace}/{name}", "nodes": reports}, _survey_lines(surveyed), output)
+    clusters.write({"claim": f"{namespace}/{name}", "nodes": reports}, _survey_lines(surveyed), output)
     if not fits:
         raise typer.Exit(1)
 
@@ -102,15 +102,6 @@ def _cluster(
     enabled = gates.Gates.parse(feature_gates)
     read = clusters.read(file, kubeconfig, context=context, more=node_groups, enabled=enabled)
     return Simulation(read.state, chosen=Settings(gates=enabled)), read.groups
-
-
-def _write(document: dict[str, Any], lines: Sequence[str] | Iterator[str], output: options.Format | None) -> None:
-    if output is None:
-        for line in lines:
-            typer.echo(line)
-        return
-    write = manifest.write_json if output is options.Format.JSON else manifest.write_yaml
-    typer.echo(write([document]), nl=False)
 
 
 # As text

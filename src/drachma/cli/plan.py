@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drachma.api import gates, manifest
+from drachma.api import gates
 from drachma.cli import clusters, options
 from drachma.scheduler import Settings
 from drachma.simulate import Simulation, nodeusage, shrinkage
@@ -43,21 +43,12 @@ def plan(
     simulation = Simulation(cluster.state, chosen=Settings(gates=enabled))
     if shrink:
         shrunk = shrinkage.shrink(simulation, groups=cluster.groups)
-        _write(_shrink_document(shrunk), _shrink_lines(shrunk), output)
+        clusters.write(_shrink_document(shrunk), _shrink_lines(shrunk), output)
         return
     made = Planner(simulation, cluster.groups, objective=objective, maxima=maxima).plan()
-    _write(_document(made), _lines(made), output)
+    clusters.write(_document(made), _lines(made), output)
     if made.pending:
         raise typer.Exit(1)
-
-
-def _write(document: dict[str, Any], lines: Iterator[str], output: options.Format | None) -> None:
-    if output is None:
-        for line in lines:
-            typer.echo(line)
-        return
-    write = manifest.write_json if output is options.Format.JSON else manifest.write_yaml
-    typer.echo(write([document]), nl=False)
 
 
 def _document(made: Plan) -> dict[str, Any]:
