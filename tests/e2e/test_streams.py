@@ -85,13 +85,15 @@ def test_a_log_shows_the_device(kubectl: Kubectl) -> None:
     assert shown.startswith("SIMULATED_DEVICE_GPU_")
 
 
-def test_logs_in_part_and_of_the_run_before(kubectl: Kubectl) -> None:
-    script = "for n in 1 2 3; do echo line $n; done; exit 1"
+def test_logs_in_part_and_of_the_run_before(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+    sign = tmp_path / "sign"
+    script = f"for n in 1 2 3; do echo line $n; done; while ! rm {sign} 2>/dev/null; do sleep 0.1; done; exit 1"
     _run(kubectl, "crash", script)
     _eventually(kubectl, "logs", "crash", want="line 3")
     assert kubectl("logs", "crash", "--tail=1") == "line 3\n"
     assert kubectl("logs", "crash", "--limit-bytes=4") == "line"
     assert kubectl("logs", "crash", "--tail=1", "--timestamps").endswith("Z line 3\n")
+    sign.touch()
     _eventually(kubectl, "get", "pod", "crash", "-o", "jsonpath={.status.containerStatuses[0].restartCount}", want="1")
     assert kubectl("logs", "crash", "--previous") == "line 1\nline 2\nline 3\n"
     assert "container x is not valid for pod crash" in kubectl("logs", "crash", "-c", "x", fails=True)
@@ -131,7 +133,11 @@ def test_a_port_is_forwarded(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as opened:
         port = opened.getsockname()[1]
-    _run(kubectl, "web", f"echo hello > index.html; exec python3 -m http.server {port} --bind 127.0.0.1")
+    # kubectl gives up its local port when the first connection to the container's is refused.
+    listens = {"tcpSocket": {"port": port}, "periodSeconds": 1}
+    serve = f"echo hello > index.html; exec python3 -m http.server {port} --bind 127.0.0.1"
+    _run(kubectl, "web", serve, readinessProbe=listens, terminationGracePeriodSeconds=1)
+    kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=60s")
     forwarding = subprocess.Popen(
         [str(kubectl_binary), "--namespace", namespace, "port-forward", "pod/web", f":{port}"],
         stdout=subprocess.PIPE,
@@ -142,22 +148,11 @@ def test_a_port_is_forwarded(
         assert forwarding.stdout is not None
         local = forwarding.stdout.readline().split(" -> ")[0].rpartition(":")[2]
         for _ in range(3):
-            assert _fetched(f"http://127.0.0.1:{local}/index.html") == "hello\n"
+            with urllib.request.urlopen(f"http://127.0.0.1:{local}/index.html", timeout=60) as response:
+                assert response.read() == b"hello\n"
     finally:
         forwarding.terminate()
         forwarding.communicate(timeout=30)
-
-
-def _fetched(url: str) -> str:
-    """What is at a URL, once somebody listens there."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=10) as response:
-                return str(response.read().decode())
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
 
 
 def test_a_pod_that_minds_its_end_is_gone_within_its_grace_period(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
