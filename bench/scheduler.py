@@ -77,7 +77,7 @@ def main() -> None:
     )
     timing.table(
         "scheduler: what-if questions, one device of ten, us",
-        ("nodes", "fork", "fork, add a node", "fork, bind a pod", "revert", "decide in a fork"),
+        ("nodes", "fork", "fork, add a node", "fork, bind a pod", "start, revert", "decide in a fork"),
         [_what_if(nodes) for nodes in (500, 5000)],
     )
 
@@ -135,13 +135,18 @@ def _what_if(count: int) -> tuple[str, ...]:
         raise TypeError(f"no device left on {count} nodes")
     another = node("another").build()
     waiting = made.pod(101)
-    fork = snapshot.fork()
+    fork, reverting = snapshot.fork(), snapshot.fork()
     fork.bind(placed.assignment)
+
+    def start_and_revert() -> None:
+        reverting.start()
+        reverting.revert()
+
     calls: list[Callable[[], object]] = [
         snapshot.fork,
         lambda: snapshot.fork().add_node(another),
         lambda: snapshot.fork().bind(placed.assignment),
-        snapshot.fork().revert,
+        start_and_revert,
         lambda: made.cycle.decide(waiting, fork),
     ]
     return (str(count), *(f"{timing.per_call(call, repeat=100) * 1e6:.0f}" for call in calls))

@@ -92,7 +92,7 @@ CHANGES = st.one_of(
 STEPS = st.lists(
     st.tuples(
         st.integers(0, 3),  # which of the snapshots there are by then
-        st.one_of(CHANGES, CHANGES, st.sampled_from(["fork", "revert"])),
+        st.one_of(CHANGES, CHANGES, st.sampled_from(["fork", "start", "revert"])),
         st.integers(0, 3),  # who is asked afterwards, if there are so many
     ),
     max_size=25,
@@ -217,18 +217,21 @@ def fresh() -> Snapshot:
 def test_each_fork_is_as_if_only_its_own_history_happened(steps: list[tuple[int, Any, int]]) -> None:
     snapshots = [fresh()]
     histories: list[list[Any]] = [[]]
-    forked_at: list[list[Any]] = [[]]
+    started_at: list[list[list[Any]]] = [[]]
     for which, step, listener in steps:
         which %= len(snapshots)
         match step:
             case "fork":
                 snapshots.append(snapshots[which].fork())
                 histories.append(list(histories[which]))
-                forked_at.append(list(histories[which]))
+                started_at.append([])
+            case "start":
+                snapshots[which].start()
+                started_at[which].append(list(histories[which]))
             case "revert":
-                if which:
+                if started_at[which]:
                     snapshots[which].revert()
-                    histories[which] = list(forked_at[which])
+                    histories[which] = started_at[which].pop()
             case _:
                 apply(snapshots[which], step)
                 histories[which].append(step)
@@ -242,9 +245,12 @@ def test_each_fork_is_as_if_only_its_own_history_happened(steps: list[tuple[int,
         assert asked(snapshot) == asked(want)
 
 
-def test_a_snapshot_that_is_no_fork_cannot_be_reverted() -> None:
-    with pytest.raises(ValueError, match="not a fork"):
-        fresh().revert()
+def test_nothing_is_reverted_that_was_not_started() -> None:
+    snapshot = fresh()
+    snapshot.start()
+    snapshot.revert()
+    with pytest.raises(ValueError, match="nothing was started"):
+        snapshot.revert()
 
 
 def test_forks_go_at_once_when_nobody_has_them() -> None:
@@ -254,6 +260,7 @@ def test_forks_go_at_once_when_nobody_has_them() -> None:
     gc.disable()
     try:
         fork = snapshot.fork()
+        fork.start()
         fork.remove_node("n1")
         asked(fork)
         fork.revert()

@@ -4,11 +4,13 @@ What the scheduler, the claim controller and the API server would write is noted
 made from templates, allocated, reserved; pods count on their nodes. Nothing is evicted: a pod that could only be placed
 in the stead of others waits.
 
-:meth:`Simulation.fork` costs microseconds. Forks see nothing of what becomes of each other.
+:meth:`Simulation.fork` costs microseconds. Forks see nothing of what becomes of each other. An autoscaler that drives
+one simulation instead says :meth:`Simulation.start`, adds nodes, places pods, and says :meth:`Simulation.revert`.
 """
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -69,6 +71,14 @@ class Schedule(NamedTuple):
     waiting: tuple[Waiting, ...]
 
 
+class _Earlier(NamedTuple):
+    """What a simulation goes back to, beside its snapshot."""
+
+    templates: forkmap.ForkMap[cache.Key, resourceclaimtemplate.ResourceClaimTemplate]
+    pending: forkmap.ForkMap[cache.Key, pod.Pod]
+    cycle: cycle.Cycle
+
+
 class Simulation:
     """A cluster to be asked "what if"."""
 
@@ -89,10 +99,12 @@ class Simulation:
         self.snapshot = Snapshot(self._settings.gates)
         self._templates = forkmap.ForkMap[cache.Key, resourceclaimtemplate.ResourceClaimTemplate]()
         self._pending = forkmap.ForkMap[cache.Key, pod.Pod]()
-        self._cycle = self._new_cycle()
+        self._earlier: list[_Earlier] = []
         self.add(state.objects)
 
-    def _new_cycle(self) -> cycle.Cycle:
+    @functools.cached_property
+    def _cycle(self) -> cycle.Cycle:
+        # Drawing from a seed is dear: most forks are asked nothing that depends on chance, or nothing at all.
         return cycle.Cycle(self._profile, chance=random.Random(self._seed), monotonic=self._monotonic)
 
     def fork(self, *, seed: int | None = None) -> Simulation:
@@ -105,8 +117,21 @@ class Simulation:
         other.snapshot = self.snapshot.fork()
         other._templates = self._templates.fork()
         other._pending = self._pending.fork()
-        other._cycle = other._new_cycle()
+        other._earlier = []
         return other
+
+    def start(self) -> None:
+        """Begin what :meth:`revert` takes back; may be said again before that, and costs as much as a fork."""
+        self._earlier.append(_Earlier(self._templates, self._pending, self._cycle))
+        self.snapshot.start()
+        self._templates = self._templates.fork()
+        self._pending = self._pending.fork()
+        del self._cycle
+
+    def revert(self) -> None:
+        """Undo everything since the last :meth:`start` that was not reverted; ValueError where there is none."""
+        self.snapshot.revert()
+        self._templates, self._pending, self._cycle = self._earlier.pop()
 
     @property
     def gates(self) -> gates.Gates:

@@ -49,6 +49,7 @@ class DefaultPreemption:
         enough = min(max(len(potential) * _CANDIDATES_PERCENT // 100, _LEAST_CANDIDATES), len(potential))
         trial = cycle.on(cycle.snapshot.fork()) if potential else cycle
         for slot in potential[start:] + potential[:start]:
+            trial.snapshot.start()
             outcome = _dry_run(trial, trial.snapshot.nodes.at(slot), filters=filters)
             trial.snapshot.revert()
             if isinstance(outcome, verdict.Rejection):

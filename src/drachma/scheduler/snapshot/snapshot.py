@@ -1,13 +1,15 @@
 """Snapshots: the cluster that a decision is about. One is live; forks of it are for "what if".
 
 Informers keep the live one up to date, and the scheduler counts in it what it decided. :meth:`Snapshot.fork` costs
-microseconds, however large the cluster: from then on neither of the two sees what becomes of the other, and
-:meth:`Snapshot.revert` takes a fork back to the moment when it was made. A fork of a fork is as good as any.
+microseconds, however large the cluster: from then on neither of the two sees what becomes of the other. A fork of a
+fork is as good as any. Whoever would rather change one snapshot and change it back says :meth:`Snapshot.start` before
+and :meth:`Snapshot.revert` afterwards; that is not for the live one, of whose parts informers hold on to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from drachma.accounting import accountant, ledger
 from drachma.api import gates, pod
@@ -18,51 +20,81 @@ from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import forkmap
 
 
+class _Parts(NamedTuple):
+    """What a snapshot is made of."""
+
+    nodes: snapshotnodes.Nodes
+    devices: snapshotdevices.Devices
+    nominations: nominations.Nominations
+    namespaces: forkmap.ForkMap[str, Mapping[str, str]]
+    workloads: workloads.Workloads
+    budgets: disruptionbudgets.DisruptionBudgets
+    volumes: volumes.Volumes
+
+    def fork(self) -> _Parts:
+        nodes = self.nodes.fork()
+        return _Parts(
+            nodes,
+            self.devices.fork(nodes),
+            self.nominations.fork(),
+            self.namespaces.fork(),
+            self.workloads.fork(),
+            self.budgets.fork(),
+            self.volumes.fork(),
+        )
+
+
 class Snapshot:
     """Nodes, pods on them, devices, claims, nominations, and what else decisions look at."""
 
     def __init__(self, enabled: gates.Gates, *, origin: Snapshot | None = None) -> None:
         """With an ``origin`` this is a fork of it."""
         self._gates = enabled
-        self._origin: Snapshot | None = None
+        self._earlier: list[_Parts] = []
         if origin is None:
-            self.nodes = snapshotnodes.Nodes()
-            self.devices = snapshotdevices.Devices(self.nodes, enabled)
-            self.claims = self.devices.claims
-            """The claims, with those that are being allocated."""
-            self.nominations = nominations.Nominations()
-            self.namespaces = forkmap.ForkMap[str, Mapping[str, str]]()
-            """The labels of namespaces, by name."""
-            self.workloads = workloads.Workloads()
-            self.budgets = disruptionbudgets.DisruptionBudgets()
-            self.volumes = volumes.Volumes()
-            self.accountant = accountant.Accountant(self.devices, enabled)
+            nodes = snapshotnodes.Nodes()
+            self._hold(
+                _Parts(
+                    nodes=nodes,
+                    devices=snapshotdevices.Devices(nodes, enabled),
+                    nominations=nominations.Nominations(),
+                    namespaces=forkmap.ForkMap(),
+                    workloads=workloads.Workloads(),
+                    budgets=disruptionbudgets.DisruptionBudgets(),
+                    volumes=volumes.Volumes(),
+                )
+            )
         else:
-            self._take_over(origin)
+            self._hold(origin._parts.fork())
+
+    def _hold(self, parts: _Parts) -> None:
+        self._parts = parts
+        self.nodes = parts.nodes
+        self.devices = parts.devices
+        self.claims = parts.devices.claims
+        """The claims, with those that are being allocated."""
+        self.nominations = parts.nominations
+        self.namespaces = parts.namespaces
+        """The labels of namespaces, by name."""
+        self.workloads = parts.workloads
+        self.budgets = parts.budgets
+        self.volumes = parts.volumes
+        self.accountant = accountant.Accountant(parts.devices, self._gates)
 
     def fork(self) -> Snapshot:
         """The same cluster, to be changed apart."""
-        other = Snapshot(self._gates, origin=self)
-        # What nobody touches is what the fork can go back to.
-        other._origin = Snapshot(self._gates, origin=self)
-        return other
+        return Snapshot(self._gates, origin=self)
+
+    def start(self) -> None:
+        """Begin what :meth:`revert` takes back; may be said again before that, and costs as much as a fork."""
+        self._earlier.append(self._parts)
+        self._hold(self._parts.fork())
 
     def revert(self) -> None:
-        """Undo everything that was done to a fork since it was made; ValueError for what is not a fork."""
-        if self._origin is None:
-            raise ValueError("a snapshot that is not a fork cannot be reverted")
-        self._take_over(self._origin)
-
-    def _take_over(self, origin: Snapshot) -> None:
-        self.nodes = origin.nodes.fork()
-        self.devices = origin.devices.fork(self.nodes)
-        self.claims = self.devices.claims
-        self.nominations = origin.nominations.fork()
-        self.namespaces = origin.namespaces.fork()
-        self.workloads = origin.workloads.fork()
-        self.budgets = origin.budgets.fork()
-        self.volumes = origin.volumes.fork()
-        self.accountant = accountant.Accountant(self.devices, self._gates)
+        """Undo everything since the last :meth:`start` that was not reverted; ValueError where there is none."""
+        if not self._earlier:
+            raise ValueError("a snapshot with which nothing was started cannot be reverted")
+        self._hold(self._earlier.pop())
 
     # Nodes
 

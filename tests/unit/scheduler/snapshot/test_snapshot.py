@@ -52,6 +52,7 @@ NOT_ALLOCATED = "0/2 nodes are available: 2 cannot allocate all claims."
 def test_devices_taken_in_a_fork_before_anybody_looked() -> None:
     world = a_world()
     fork = world.snapshot.fork()
+    fork.start()
     fork.bind(taking("net", "d"))
     assert where(world, WANTING, fork) == NOT_ALLOCATED
     assert where(world, WANTING, world.snapshot) == 2
@@ -61,6 +62,7 @@ def test_devices_taken_in_a_fork_after_the_live_snapshot_was_asked() -> None:
     world = a_world()
     assert where(world, WANTING, world.snapshot) == 2
     fork = world.snapshot.fork()
+    fork.start()
     fork.bind(taking("net", "d"))
     assert where(world, WANTING, fork) == NOT_ALLOCATED
     assert where(world, WANTING, world.snapshot) == 2
@@ -77,6 +79,7 @@ def test_devices_taken_in_the_live_snapshot_are_still_free_in_a_fork() -> None:
 def test_devices_of_a_pool_that_nodes_came_to_see() -> None:
     world = a_world()
     fork = world.snapshot.fork()
+    fork.start()
     fork.bind(taking("net", "d"))
     assert where(world, WANTING, fork) == NOT_ALLOCATED
     fork.devices.put_slice(resource_slice("more", driver=DRIVER).on_all_nodes().devices("e").build())
@@ -132,6 +135,7 @@ def test_a_node_that_is_gone_in_a_fork_leaves_its_slot_to_nobody_else() -> None:
 def test_pods_in_a_fork_take_nothing_of_the_live_snapshot() -> None:
     world = a_world()
     fork = world.snapshot.fork()
+    fork.start()
     fork.bind(taking("net", "d"))
     assert where(world, BIG, fork) == 1
     assert where(world, BIG, world.snapshot) == 2
@@ -171,6 +175,7 @@ def test_forks_of_forks(forks: int) -> None:
     snapshot = world.snapshot
     for _ in range(forks):
         snapshot = snapshot.fork()
+    snapshot.start()
     snapshot.remove_node("n0")
     assert where(world, BIG, snapshot) == 1
     assert where(world, BIG, world.snapshot) == 2
