@@ -146,10 +146,15 @@ def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
         style = "|"
     elif dumper.resolve(yaml.ScalarNode, text, (True, False)) != _TEXT:  # type: ignore[no-untyped-call]
         style = '"'
-    return dumper.represent_scalar(_TEXT, text, style=style)
+    return dumper.represent_scalar(_TEXT, str(text), style=style)
 
 
 Dumper.add_representer(str, _represent_text)
+# Values that stand for absent fields, and words of enumerations, are written as what they are equal to.
+Dumper.add_multi_representer(str, _represent_text)
+Dumper.add_multi_representer(int, Dumper.represent_int)
+Dumper.add_multi_representer(tuple, Dumper.represent_list)
+Dumper.add_multi_representer(dict, Dumper.represent_dict)
 
 
 def refuse_depth(text: str | bytes) -> None:

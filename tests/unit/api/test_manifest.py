@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from drachma import errors
-from drachma.api import manifest, yamldialect
+from drachma.api import manifest, struct, yamldialect
 
 DEEP = yamldialect.MAX_DEPTH + 1
 
@@ -111,6 +111,20 @@ def test_twenty_megabytes_are_refused() -> None:
 )
 def test_written_strings_are_read_as_strings(text: str) -> None:
     assert contents(manifest.write_yaml([{"key": text}])) == [{"key": text}]
+
+
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [
+        pytest.param(struct.ABSENT_TEXT, "", id="text"),
+        pytest.param(struct.ABSENT_INT, 0, id="int"),
+        pytest.param(struct.ABSENT_TUPLE, [], id="tuple"),
+        pytest.param(struct.ABSENT_MAP, {}, id="map"),
+    ],
+)
+def test_absent_values_are_written_as_what_they_are_equal_to(value: object, want: object) -> None:
+    assert contents(manifest.write_yaml([{"key": value}])) == [{"key": want}]
+    assert contents(manifest.write_json([{"key": value}])) == [{"key": want}]
 
 
 def test_several_documents_as_json_are_a_list() -> None:
