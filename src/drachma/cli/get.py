@@ -1,4 +1,4 @@
-"""``drachma get``: devices, pools, claims, nodes and pods of a cluster, and how they belong together."""
+"""``drachma get``: devices, claims, nodes, pods, queues and workloads of a cluster, and how they belong together."""
 
 import asyncio
 import datetime as dt
@@ -9,22 +9,37 @@ from typing import Annotated, Any, Final
 import typer
 
 from drachma import errors
-from drachma.api import manifest, meta, node, pod, resourceclaim, resourceslice
+from drachma.api import manifest, node, pod, resourceclaim, resourceslice
 from drachma.cli import options
 from drachma.cli.inventory import cluster as clusters
-from drachma.cli.inventory import rows as inventory
-from drachma.client import Client, Selection, access, http
+from drachma.cli.inventory import table as inventory
+from drachma.cli.inventory import tables
+from drachma.client import Client, Selection, access, http, target
+from drachma.queueing.component import resources
 from drachma.runtime import Informers, clock, informer
 
 _PAUSE_SECONDS: Final = 0.2
 """How long changes are gathered before a watch shows them."""
 
-_FIELDS: Final = {
+_FIELDS: Final[dict[target.Of[Any], str]] = {
     node.Node: "nodes",
     pod.Pod: "pods",
     resourceclaim.ResourceClaim: "claims",
     resourceslice.ResourceSlice: "slices",
+    resources.WORKLOADS: "workloads",
+    resources.CLUSTER_QUEUES: "cluster_queues",
+    resources.LOCAL_QUEUES: "local_queues",
 }
+"""Where a cluster has the objects of a kind."""
+
+_OPTIONS: Final = {
+    "node": "--node",
+    "driver": "--driver",
+    "pool": "--pool",
+    "device_class": "--class",
+    "queue": "--queue",
+}
+"""The option that sets a field of a filter."""
 
 
 class What(enum.StrEnum):
@@ -35,6 +50,8 @@ class What(enum.StrEnum):
     POOLS = "pools"
     NODES = "nodes"
     PODS = "pods"
+    QUEUES = "queues"
+    WORKLOADS = "workloads"
 
 
 class Output(enum.StrEnum):
@@ -49,7 +66,10 @@ class Output(enum.StrEnum):
 def get(
     what: Annotated[What, typer.Argument(help="What to show.")],
     namespace: Annotated[
-        str | None, typer.Option("-n", "--namespace", help="Of claims and pods; that of the kubeconfig by default.")
+        str | None,
+        typer.Option(
+            "-n", "--namespace", help="Of claims, pods, local queues and workloads; that of the kubeconfig by default."
+        ),
     ] = None,
     all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces", help="Those of all namespaces.")] = False,
     selector: Annotated[str, typer.Option("-l", "--selector", help="By their labels: app=web,tier!=db.")] = "",
@@ -57,6 +77,9 @@ def get(
     driver: Annotated[str, typer.Option(help="Only what has to do with devices of this driver.")] = "",
     pool: Annotated[str, typer.Option(help="Only what has to do with devices of this pool.")] = "",
     device_class: Annotated[str, typer.Option("--class", help="Only what has to do with this device class.")] = "",
+    queue: Annotated[
+        str, typer.Option(help="Only this queue and what is in it; of a namespace, or of the cluster.")
+    ] = "",
     output: Annotated[
         Output, typer.Option("-o", "--output", help="A table, a wider one, or documents.")
     ] = Output.TABLE,
@@ -64,7 +87,7 @@ def get(
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
 ) -> None:
-    """Show devices, claims, pools, nodes or pods of a cluster: which device is where, who has it, what is free.
+    """Show devices, claims, pools, nodes, pods, queues or workloads: who has what, what is free, who waits.
 
     Works on any Kubernetes API server that a kubeconfig names, and on a running drachma up.
     """
@@ -72,30 +95,16 @@ def get(
         raise errors.InvalidValueError(f"--watch: goes with tables, not with -o {output}")
     found = http.find_access(kubeconfig, context=context)
     place = "" if all_namespaces else namespace if namespace is not None else found.namespace or "default"
-    view = _View(
-        inventory.TABLES[what],
-        inventory.Filter(node_name, driver, pool, device_class),
-        namespace=place,
-        selector=selector,
-        kind=_OF[what],
-    )
+    wanted = inventory.Filter(node_name, driver, pool, device_class, queue)
+    for field, value in wanted._asdict().items():
+        if value and field not in tables.TABLES[what].filters:
+            raise errors.InvalidValueError(f"{_OPTIONS[field]} {value}: does not go with {what}")
+    view = _View(tables.TABLES[what], wanted, namespace=place, selector=selector)
     try:
         asyncio.run(_run(found, view, output, is_watch=watch))
     except KeyboardInterrupt:
         # Who watches has seen enough.
         return
-
-
-_OF: Final[dict[What, type[meta.Object]]] = {
-    What.DEVICES: resourceslice.ResourceSlice,
-    What.POOLS: resourceslice.ResourceSlice,
-    What.CLAIMS: resourceclaim.ResourceClaim,
-    What.NODES: node.Node,
-    What.PODS: pod.Pod,
-}
-"""The kind whose labels and namespace the options are about."""
-
-_NAMESPACED: Final = frozenset({resourceclaim.ResourceClaim, pod.Pod})
 
 
 class _View:
@@ -108,28 +117,25 @@ class _View:
         *,
         namespace: str,
         selector: str,
-        kind: type[meta.Object],
     ) -> None:
         self.table: Final = table
         self._wanted: Final = wanted
         self._namespace: Final = namespace
         self._selector: Final = selector
-        self._kind: Final = kind
+        self._is_placed: Final = any(target.of(kind).namespaced for kind in table.about)
 
     @property
     def has_namespaces(self) -> bool:
         """Whether rows of several namespaces are shown."""
         return not self._namespace
 
-    def selection(self, kind: type[meta.Object]) -> Selection:
+    def selection(self, kind: target.Of[Any]) -> Selection:
         """Which objects of a kind are needed."""
-        if kind is self._kind:
-            is_namespaced = kind in _NAMESPACED
-            return Selection(self._namespace if is_namespaced else "", self._selector)
-        # A pod's claims are in its own namespace; devices may be anybody's.
-        return Selection(self._namespace if kind in _NAMESPACED and self._kind in _NAMESPACED else "")
+        # What belongs to something in a namespace is in it too; devices may be anybody's.
+        place = self._namespace if self._is_placed and target.of(kind).namespaced else ""
+        return Selection(place, self._selector if kind in self.table.about else "")
 
-    def rows(self, objects: dict[type[meta.Object], Iterable[Any]]) -> list[inventory.Row]:
+    def rows(self, objects: dict[target.Of[Any], Iterable[Any]]) -> list[inventory.Row]:
         """The rows as they are now."""
         parts = {_FIELDS[kind]: tuple(known) for kind, known in objects.items()}
         now = dt.datetime.now(dt.UTC)

@@ -27,7 +27,7 @@ COMMANDS: Final[dict[str, str]] = {
     "dump": "Write all that decisions depend on into a folder, so that they can be repeated elsewhere.",
     "explain": "Say why pods and claims get nothing, and what would help.",
     "logs": "Show what a container of a pod writes.",
-    "get": "Show devices, claims, pools, nodes or pods of a cluster: which device is where, who has it, what is free.",
+    "get": "Show devices, claims, pools, nodes, pods, queues or workloads: who has what, what is free, who waits.",
     "migrate": "Migrate resource.k8s.io/v1alpha2 and v1alpha3 to v1.",
     "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
     "plan": "Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.",

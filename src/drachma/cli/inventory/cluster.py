@@ -1,4 +1,4 @@
-"""The objects that rows are made of, and how they belong together: devices, pools, claims, pods."""
+"""The objects that rows are made of, and how they belong together: devices, pools, claims, pods, queues."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 
 from drachma.api import node, pod, resourceclaim, resourceslice
 from drachma.claims import identity
+from drachma.queueing.kinds import clusterqueue, localqueue, workload
 
 Claim = resourceclaim.ResourceClaim
 Slice = resourceslice.ResourceSlice
@@ -61,6 +62,9 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     pods: Sequence[pod.Pod] = ()
     claims: Sequence[Claim] = ()
     slices: Sequence[Slice] = ()
+    workloads: Sequence[workload.Workload] = ()
+    cluster_queues: Sequence[clusterqueue.ClusterQueue] = ()
+    local_queues: Sequence[localqueue.LocalQueue] = ()
 
     @functools.cached_property
     def pools(self) -> list[Pool]:

@@ -1,56 +1,20 @@
-"""The rows of each table: what stands in which column, and the same as a document."""
+"""Rows of devices and of what has to do with them: what stands in which column, and the same as a document."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from drachma.api import meta, node, pod, resourceclaim, resourceslice
+from drachma.api import node, pod, resourceclaim, resourceslice
 from drachma.claims import conditions, identity, podclaims
 from drachma.cli.inventory import cluster as clusters
-from drachma.server.surface import age
+from drachma.cli.inventory import table
 
 Cluster = clusters.Cluster
 
-_NONE: Final = "<none>"
 
-
-class Filter(NamedTuple):
-    """What rows are wanted; what is empty does not matter."""
-
-    node: str = ""
-    driver: str = ""
-    pool: str = ""
-    device_class: str = ""
-
-    def has_device(self, of: identity.DeviceID) -> bool:
-        """Whether a device is of the wanted driver and pool."""
-        return self.driver in ("", of.driver) and self.pool in ("", of.pool)
-
-    @property
-    def is_about_devices(self) -> bool:
-        return bool(self.driver or self.pool)
-
-
-class Row(NamedTuple):
-    """One thing: what it is called among others, its cells, and the same as a document."""
-
-    key: str
-    cells: Mapping[str, str]
-    document: dict[str, Any]
-
-
-class Table(NamedTuple):
-    """One table: its columns, those that only a wide one has, what it needs, and how rows are made."""
-
-    columns: tuple[str, ...]
-    wide: tuple[str, ...]
-    needs: tuple[type[meta.Object], ...]
-    rows: Callable[[Cluster, Filter, dt.datetime], Iterable[Row]]
-
-
-def _devices(of: Cluster, wanted: Filter, _: dt.datetime) -> Iterable[Row]:
+def _devices(of: Cluster, wanted: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
     for each in of.devices:
         uses = of.uses.get(each.id, [])
         if not wanted.has_device(each.id) or wanted.node not in ("", each.node):
@@ -62,18 +26,18 @@ def _devices(of: Cluster, wanted: Filter, _: dt.datetime) -> Iterable[Row]:
         attributes = {name: _attribute(value) for name, value in sorted(each.device.attributes.items())}
         capacity = {name: str(value.value) for name, value in sorted(each.device.capacity.items())}
         taints = [f"{taint.key}={taint.value}:{taint.effect}" for taint in each.device.taints]
-        yield Row(
+        yield table.Row(
             "/".join(each.id),
             {
                 "DEVICE": each.device.name,
                 "POOL": each.pool.name,
                 "DRIVER": each.pool.driver,
                 "NODE": each.node,
-                "CLAIM": _listed(claims),
-                "POD": _listed(pods),
-                "CAPACITY": _listed(f"{name}={value}" for name, value in capacity.items()),
-                "TAINTS": _listed(taints),
-                "ATTRIBUTES": _listed(f"{name}={value}" for name, value in attributes.items()),
+                "CLAIM": table.listed(claims),
+                "POD": table.listed(pods),
+                "CAPACITY": table.listed(f"{name}={value}" for name, value in capacity.items()),
+                "TAINTS": table.listed(taints),
+                "ATTRIBUTES": table.listed(f"{name}={value}" for name, value in attributes.items()),
             },
             {
                 "name": each.device.name,
@@ -89,7 +53,7 @@ def _devices(of: Cluster, wanted: Filter, _: dt.datetime) -> Iterable[Row]:
         )
 
 
-def _pools(of: Cluster, wanted: Filter, _: dt.datetime) -> Iterable[Row]:
+def _pools(of: Cluster, wanted: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
     for each in of.pools:
         devices = [device for device in of.devices if device.pool is each]
         if wanted.driver not in ("", each.driver) or wanted.pool not in ("", each.name):
@@ -97,7 +61,7 @@ def _pools(of: Cluster, wanted: Filter, _: dt.datetime) -> Iterable[Row]:
         if wanted.node and not any(device.node == wanted.node for device in devices):
             continue
         free = sum(device.id not in of.uses for device in devices)
-        yield Row(
+        yield table.Row(
             f"{each.driver}/{each.name}",
             {
                 "POOL": each.name,
@@ -122,8 +86,8 @@ def _pools(of: Cluster, wanted: Filter, _: dt.datetime) -> Iterable[Row]:
         )
 
 
-def _claims(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
-    for each in sorted(of.claims, key=_name):
+def _claims(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
+    for each in sorted(of.claims, key=table.place):
         results = clusters.results(each)
         devices = [identity.DeviceID(result.driver, result.pool, result.device) for result in results]
         classes = sorted(clusters.classes(each))
@@ -136,18 +100,18 @@ def _claims(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
             continue
         pods = clusters.consumers(each)
         state = _claim_state(each)
-        yield Row(
+        yield table.Row(
             identity.label(each.metadata),
             {
                 "NAMESPACE": each.metadata.namespace,
                 "NAME": each.metadata.name,
                 "STATE": state,
-                "DEVICES": _listed(device.device for device in devices),
-                "NODE": _listed(places),
-                "PODS": _listed(pods),
-                "AGE": _age(each, now),
-                "CLASSES": _listed(classes),
-                "POOLS": _listed(sorted({f"{device.driver}/{device.pool}" for device in devices})),
+                "DEVICES": table.listed(device.device for device in devices),
+                "NODE": table.listed(places),
+                "PODS": table.listed(pods),
+                "AGE": table.age(each, now),
+                "CLASSES": table.listed(classes),
+                "POOLS": table.listed(sorted({f"{device.driver}/{device.pool}" for device in devices})),
             },
             {
                 "namespace": each.metadata.namespace,
@@ -164,8 +128,8 @@ def _claims(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
         )
 
 
-def _nodes_table(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
-    for each in sorted(of.nodes, key=_name):
+def _nodes_table(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
+    for each in sorted(of.nodes, key=table.place):
         name = each.metadata.name
         if wanted.node not in ("", name):
             continue
@@ -177,7 +141,7 @@ def _nodes_table(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]
         drivers = sorted({device.pool.driver for device in devices})
         allocatable = {key: str(value) for key, value in each.status.allocatable.items()}
         status = _node_status(each)
-        yield Row(
+        yield table.Row(
             name,
             {
                 "NAME": name,
@@ -185,10 +149,10 @@ def _nodes_table(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]
                 "PODS": f"{pods}/{allocatable.get('pods', '?')}",
                 "DEVICES": str(len(devices)),
                 "FREE": str(free),
-                "AGE": _age(each, now),
-                "CPU": allocatable.get("cpu", _NONE),
-                "MEMORY": allocatable.get("memory", _NONE),
-                "DRIVERS": _listed(drivers),
+                "AGE": table.age(each, now),
+                "CPU": allocatable.get("cpu", table.NONE),
+                "MEMORY": allocatable.get("memory", table.NONE),
+                "DRIVERS": table.listed(drivers),
             },
             {
                 "name": name,
@@ -202,9 +166,9 @@ def _nodes_table(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]
         )
 
 
-def _pods(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
+def _pods(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
     claims = {identity.label(each.metadata): each for each in of.claims}
-    for each in sorted(of.pods, key=_name):
+    for each in sorted(of.pods, key=table.place):
         if wanted.node not in ("", each.spec.node_name):
             continue
         namespace = each.metadata.namespace
@@ -222,17 +186,17 @@ def _pods(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
             continue
         status = _pod_status(each)
         used = [claim.metadata.name for claim in own]
-        yield Row(
+        yield table.Row(
             f"{namespace}/{each.metadata.name}",
             {
                 "NAMESPACE": namespace,
                 "NAME": each.metadata.name,
                 "STATUS": status,
-                "NODE": each.spec.node_name or _NONE,
-                "DEVICES": _listed(device.device for device in devices),
-                "AGE": _age(each, now),
-                "CLAIMS": _listed(used),
-                "DRIVERS": _listed(sorted({device.driver for device in devices})),
+                "NODE": each.spec.node_name or table.NONE,
+                "DEVICES": table.listed(device.device for device in devices),
+                "AGE": table.age(each, now),
+                "CLAIMS": table.listed(used),
+                "DRIVERS": table.listed(sorted({device.driver for device in devices})),
             },
             {
                 "namespace": namespace,
@@ -245,39 +209,51 @@ def _pods(of: Cluster, wanted: Filter, now: dt.datetime) -> Iterable[Row]:
         )
 
 
-TABLES: Final[Mapping[str, Table]] = {
-    "devices": Table(
+_FILTERS: Final = frozenset({"node", "driver", "pool", "device_class"})
+
+TABLES: Final[Mapping[str, table.Table]] = {
+    "devices": table.Table(
         ("DEVICE", "POOL", "DRIVER", "NODE", "CLAIM", "POD"),
         ("CAPACITY", "TAINTS", "ATTRIBUTES"),
-        (resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
-        _devices,
+        about=(resourceslice.ResourceSlice,),
+        beside=(resourceclaim.ResourceClaim,),
+        filters=_FILTERS,
+        rows=_devices,
     ),
-    "pools": Table(
+    "pools": table.Table(
         ("POOL", "DRIVER", "NODE", "DEVICES", "FREE", "SLICES"),
         ("GENERATION",),
-        (resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
-        _pools,
+        about=(resourceslice.ResourceSlice,),
+        beside=(resourceclaim.ResourceClaim,),
+        filters=_FILTERS,
+        rows=_pools,
     ),
-    "claims": Table(
+    "claims": table.Table(
         ("NAMESPACE", "NAME", "STATE", "DEVICES", "NODE", "PODS", "AGE"),
         ("CLASSES", "POOLS"),
-        (resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
-        _claims,
+        about=(resourceclaim.ResourceClaim,),
+        beside=(resourceslice.ResourceSlice,),
+        filters=_FILTERS,
+        rows=_claims,
     ),
-    "nodes": Table(
+    "nodes": table.Table(
         ("NAME", "STATUS", "PODS", "DEVICES", "FREE", "AGE"),
         ("CPU", "MEMORY", "DRIVERS"),
-        (node.Node, pod.Pod, resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
-        _nodes_table,
+        about=(node.Node,),
+        beside=(pod.Pod, resourceslice.ResourceSlice, resourceclaim.ResourceClaim),
+        filters=_FILTERS,
+        rows=_nodes_table,
     ),
-    "pods": Table(
+    "pods": table.Table(
         ("NAMESPACE", "NAME", "STATUS", "NODE", "DEVICES", "AGE"),
         ("CLAIMS", "DRIVERS"),
-        (pod.Pod, resourceclaim.ResourceClaim),
-        _pods,
+        about=(pod.Pod,),
+        beside=(resourceclaim.ResourceClaim,),
+        filters=_FILTERS,
+        rows=_pods,
     ),
 }
-"""What can be shown."""
+"""Tables of devices and what has to do with them."""
 
 
 def _nodes(of: Cluster, devices: Iterable[identity.DeviceID]) -> list[str]:
@@ -318,16 +294,3 @@ def _attribute(of: resourceslice.DeviceAttribute) -> str:
     if of.bool_value is not None:
         return str(of.bool_value).lower()
     return "|".join(map(str, (*of.string_values, *of.int_values, *of.bool_values, *of.version_values)))
-
-
-def _age(of: meta.Object, now: dt.datetime) -> str:
-    created = of.metadata.creation_timestamp
-    return age.UNKNOWN if created is None else age.words((now - created).total_seconds())
-
-
-def _name(of: meta.Object) -> tuple[str, str]:
-    return of.metadata.namespace, of.metadata.name
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ",".join(names) or _NONE

@@ -1,7 +1,7 @@
 """ClusterQueue and Cohort: who may use how much of which flavor, and what of it they share."""
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 from drachma.values import quantity
 
 BEST_EFFORT_FIFO = "BestEffortFIFO"
@@ -128,10 +128,29 @@ class ClusterQueueSpec(Struct, frozen=True, kw_only=True):
     concurrent_admission_policy: ConcurrentAdmissionPolicy | None = None
 
 
+class ResourceUsage(Struct, frozen=True, kw_only=True):
+    """What is used of a resource, and how much of that is not the queue's own."""
+
+    name: str = ABSENT_TEXT
+    total: quantity.Quantity = _ZERO
+    borrowed: quantity.Quantity = _ZERO
+
+
+class FlavorUsage(Struct, frozen=True, kw_only=True):
+    """What is used of a flavor."""
+
+    name: str = ABSENT_TEXT
+    resources: tuple[ResourceUsage, ...] = ABSENT_TUPLE
+
+
 class ClusterQueueStatus(Struct, frozen=True, kw_only=True):
     """What is known of the queue."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
+    flavors_reservation: tuple[FlavorUsage, ...] = ABSENT_TUPLE
+    pending_workloads: Int32 = ABSENT_INT
+    reserving_workloads: Int32 = ABSENT_INT
+    admitted_workloads: Int32 = ABSENT_INT
 
 
 class ClusterQueue(meta.Object, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """LocalQueue: a namespace's door to a ClusterQueue."""
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 from drachma.queueing.kinds import clusterqueue
 
 
@@ -17,6 +17,10 @@ class LocalQueueStatus(Struct, frozen=True, kw_only=True):
     """What is known of the queue."""
 
     conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
+    flavors_reservation: tuple[clusterqueue.FlavorUsage, ...] = ABSENT_TUPLE
+    pending_workloads: Int32 = ABSENT_INT
+    reserving_workloads: Int32 = ABSENT_INT
+    admitted_workloads: Int32 = ABSENT_INT
 
 
 class LocalQueue(meta.Object, frozen=True, kw_only=True):

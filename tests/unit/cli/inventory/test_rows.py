@@ -7,7 +7,7 @@ import pytest
 
 from drachma.api import codec
 from drachma.cli.inventory import cluster as clusters
-from drachma.cli.inventory import rows
+from drachma.cli.inventory import rows, table
 
 NOW = dt.datetime(2026, 1, 1, 1, tzinfo=dt.UTC)
 CREATED = "2026-01-01T00:00:00Z"
@@ -69,7 +69,7 @@ CLUSTER = clusters.Cluster(
 
 
 def shown(what: str, *columns: str, **wanted: str) -> list[tuple[str, ...]]:
-    found = rows.TABLES[what].rows(CLUSTER, rows.Filter(**wanted), NOW)
+    found = rows.TABLES[what].rows(CLUSTER, table.Filter(**wanted), NOW)
     return [tuple(row.cells[name] for name in columns) for row in found]
 
 
@@ -128,6 +128,6 @@ def test_filters(what: str, wanted: dict[str, str], want: int) -> None:
 
 @pytest.mark.parametrize("what", rows.TABLES)
 def test_every_column_is_filled(what: str) -> None:
-    table = rows.TABLES[what]
-    for row in table.rows(CLUSTER, rows.Filter(), NOW):
-        assert set(row.cells) == {*table.columns, *table.wide}
+    tried = rows.TABLES[what]
+    for row in tried.rows(CLUSTER, table.Filter(), NOW):
+        assert set(row.cells) == {*tried.columns, *tried.wide}
