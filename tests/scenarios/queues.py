@@ -9,7 +9,7 @@ from typing import Any
 from drachma.api import job, pod
 from drachma.node import hardware
 from drachma.process import components, nodeagents, queueing
-from drachma.queueing import conditions
+from drachma.queueing import conditions, queueingpolicy
 from drachma.queueing.component import ActiveConfiguration, resources
 from drachma.queueing.kinds import workload
 from tests.scenarios import controlplane
@@ -149,12 +149,19 @@ def made(
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": dict(spec)}
 
 
+def policy_document(choices: Mapping[str, str]) -> dict[str, str]:
+    """A QueueingPolicy."""
+    return {"apiVersion": queueingpolicy.API_VERSION, "kind": queueingpolicy.KIND, **choices}
+
+
 @contextlib.asynccontextmanager
-async def queues(*, configuration: Mapping[str, Any] | None = None, nodes: int = 1) -> AsyncIterator[Queues]:
-    """A whole control plane with simulated machines and queueing, under a configuration."""
+async def queues(
+    *, configuration: Mapping[str, Any] | None = None, policy: Mapping[str, str] | None = None, nodes: int = 1
+) -> AsyncIterator[Queues]:
+    """A whole control plane with simulated machines and queueing, under a configuration, and a policy beside it."""
     configured = ActiveConfiguration()
     if configuration is not None:
-        configured.offer(configuration)
+        configured.offer(configuration, *([policy_document(policy)] if policy else []))
     additions = queueing.additions(configured)
     async with controlplane.control_plane(additions=additions) as plane:
         plane.__class__ = Queues

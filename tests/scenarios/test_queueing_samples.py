@@ -65,7 +65,7 @@ def _sample(name: str) -> str:
 
 
 def _mapped_to(resource: str) -> dict[str, Any]:
-    document = configurationmap.parse(_sample("config-whole-device.yaml"))
+    (document,) = configurationmap.parse(_sample("config-whole-device.yaml"))
     mappings = [{"name": resource, "deviceClassNames": ["gpu.example.com"]}]
     return {**document, "resources": {"deviceClassMappings": mappings}}
 
@@ -107,7 +107,9 @@ def _mapped_to(resource: str) -> dict[str, Any]:
 async def test_a_sample_is_admitted_with_its_devices(
     configuration: str | None, queue: str, sample: str, slices: str, want: dict[str, str]
 ) -> None:
-    given = _mapped_to("example.com/gpu") if configuration is None else configurationmap.parse(_sample(configuration))
+    given = _mapped_to("example.com/gpu")
+    if configuration is not None:
+        (given,) = configurationmap.parse(_sample(configuration))
     async with queues.queues(configuration=given) as cluster:
         await cluster.apply(_CLASS, slices, _sample(queue), _named(_sample(sample)))
 

@@ -25,7 +25,7 @@ def load(path: pathlib.Path, into: ActiveConfiguration) -> None:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        into.offer(configurationmap.parse(text))
+        into.offer(*configurationmap.parse(text))
     except (OSError, UnicodeError, RefusedConfigurationError) as error:
         raise errors.InvalidValueError(f"configuration {path}: {error}") from None
 

@@ -17,6 +17,7 @@ from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.deviceselectors import Problem, compile_all, compile_class
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import workload
+from drachma.queueing.queueingpolicy import AS_KUEUE, AdminAccess, QueueingPolicy
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import SPEC, Path
@@ -79,7 +80,12 @@ def count(spec: resourceclaim.ResourceClaimSpec) -> dict[str, int]:
 
 
 def per_pod(
-    of: workload.Workload, objects: DeviceObjects, mappings: DeviceMappings, *, gates: Gates
+    of: workload.Workload,
+    objects: DeviceObjects,
+    mappings: DeviceMappings,
+    *,
+    gates: Gates,
+    policy: QueueingPolicy = AS_KUEUE,
 ) -> resourcelists.PerPodSet:
     """What one pod of each pod set is charged with; a Problem where that cannot be said."""
     charges: dict[str, Mapping[str, quantity.Quantity]] = {}
@@ -93,7 +99,7 @@ def per_pod(
             context = f"failed to get claim spec for ResourceClaimTemplate {name} in podset {pod_set.name}"
             spec = template_spec(name, of.metadata.namespace, objects, at=at, context=context)
             counts = _counts(spec, name, at=at)
-            shortages = _missing_devices(spec, objects, mappings, at=at)
+            shortages = _missing_devices(spec, objects, mappings, policy=policy, at=at)
             if shortages:
                 raise Problem([_of_template(problem, name) for problem in shortages])
             for device_class in amounts.walk(counts):
@@ -133,7 +139,12 @@ def _of_template(error: FieldError, template: str) -> FieldError:
 
 
 def _missing_devices(
-    spec: resourceclaim.ResourceClaimSpec, objects: DeviceObjects, mappings: DeviceMappings, *, at: Path
+    spec: resourceclaim.ResourceClaimSpec,
+    objects: DeviceObjects,
+    mappings: DeviceMappings,
+    *,
+    policy: QueueingPolicy,
+    at: Path,
 ) -> list[FieldError]:
     """What is wrong with requests with selectors, looking at all devices that exist; each is used once.
 
@@ -142,7 +153,9 @@ def _missing_devices(
     requests = [
         (position, request.exactly)
         for position, request in enumerate(spec.devices.requests)
-        if request.exactly is not None and any(selector.cel is not None for selector in request.exactly.selectors)
+        if request.exactly is not None
+        and any(selector.cel is not None for selector in request.exactly.selectors)
+        and not (policy.admin_access is AdminAccess.FREE and is_admin(request.exactly))
     ]
     if not requests:
         return []

@@ -16,6 +16,7 @@ from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.deviceselectors import Problem
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import workload
+from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 from drachma.validation.fielderror import FieldError, Reason
 from drachma.values import fieldtext
 
@@ -49,16 +50,21 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 def count(
-    of: workload.Workload, objects: DeviceObjects, mappings: DeviceMappings, *, gates: Gates
+    of: workload.Workload,
+    objects: DeviceObjects,
+    mappings: DeviceMappings,
+    *,
+    gates: Gates,
+    policy: QueueingPolicy = AS_KUEUE,
 ) -> DeviceRequests | Refusal:
     """What a workload is charged with for devices, or why that cannot be said."""
     stage = "claims"
     try:
-        charges = devicecounting.per_pod(of, objects, mappings, gates=gates)
+        charges = devicecounting.per_pod(of, objects, mappings, gates=gates, policy=policy)
         replaced: Mapping[str, frozenset[str]] = {}
         if gates.on(Gate.DRA_EXTENDED_RESOURCE):
             stage = "extendedResources"
-            replacement = extendedresources.replace(of, objects, mappings, gates=gates)
+            replacement = extendedresources.replace(of, objects, mappings, gates=gates, policy=policy)
             charges = resourcelists.merge_pod_sets(charges, replacement.charges)
             replaced = replacement.replaced
         if gates.on(Gate.DRA_PARTITIONABLE_DEVICES):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from drachma.accounting import aggregate
 from drachma.api import pod
 from drachma.queueing import resourcelists
 from drachma.queueing.devicemappings import DeviceMappings
@@ -13,6 +14,7 @@ from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.deviceselectors import Problem
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import workload
+from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy, Sidecars
 from drachma.validation import fielderror
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import SPEC, Path
@@ -38,11 +40,18 @@ class _Asked(msgspec.Struct, frozen=True):
     resources: dict[str, quantity.Quantity]
 
 
-def replace(of: workload.Workload, objects: DeviceObjects, mappings: DeviceMappings, *, gates: Gates) -> Replacement:
+def replace(
+    of: workload.Workload,
+    objects: DeviceObjects,
+    mappings: DeviceMappings,
+    *,
+    gates: Gates,
+    policy: QueueingPolicy = AS_KUEUE,
+) -> Replacement:
     """Charges in place of extended resources; a Problem with all that is wrong.
 
-    Init containers count by their largest request and containers by the sum; as upstream, sidecars count as ordinary
-    init containers.
+    Init containers count by their largest request and containers by the sum. Kueue counts sidecars as ordinary init
+    containers; where the policy charges them, they count as they run.
     """
     charges: dict[str, pod.ResourceList] = {}
     replaced: dict[str, frozenset[str]] = {}
@@ -52,13 +61,8 @@ def replace(of: workload.Workload, objects: DeviceObjects, mappings: DeviceMappi
         spec = pod_set.template.spec
         before = _asked(spec.init_containers, at.child("initContainers"))
         beside = _asked(spec.containers, at.child("containers"))
-        needs: dict[str, quantity.Quantity] = {}
-        for asked in before:
-            needs = resourcelists.merge(needs, asked.resources, resourcelists.largest)
-        sums: dict[str, quantity.Quantity] = {}
-        for asked in beside:
-            sums = resourcelists.merge(sums, asked.resources, resourcelists.total)
-        needs = resourcelists.merge(needs, sums, resourcelists.largest)
+        is_as_run = policy.sidecars is Sidecars.CHARGED
+        needs = aggregate.together(spec, _extended) if is_as_run else _in_turn(before, beside)
         charge: dict[str, quantity.Quantity] = {}
         taken: set[str] = set()
         for resource, amount in needs.items():
@@ -81,14 +85,26 @@ def replace(of: workload.Workload, objects: DeviceObjects, mappings: DeviceMappi
     return Replacement(charges, replaced)
 
 
+def _in_turn(before: list[_Asked], beside: list[_Asked]) -> dict[str, quantity.Quantity]:
+    """What containers need with all init containers one after the other before them."""
+    needs: dict[str, quantity.Quantity] = {}
+    for asked in before:
+        needs = resourcelists.merge(needs, asked.resources, resourcelists.largest)
+    sums: dict[str, quantity.Quantity] = {}
+    for asked in beside:
+        sums = resourcelists.merge(sums, asked.resources, resourcelists.total)
+    return resourcelists.merge(needs, sums, resourcelists.largest)
+
+
+def _extended(container: pod.Container) -> dict[str, quantity.Quantity]:
+    requests = container.resources.requests
+    return {name: amount for name, amount in requests.items() if amount.sign > 0 and is_extended(name)}
+
+
 def _asked(containers: tuple[pod.Container, ...], at: Path) -> list[_Asked]:
     asked = []
     for position, container in enumerate(containers):
-        resources = {
-            name: amount
-            for name, amount in container.resources.requests.items()
-            if amount.sign > 0 and is_extended(name)
-        }
+        resources = _extended(container)
         if resources:
             asked.append(_Asked(at.item(position), resources))
     return asked

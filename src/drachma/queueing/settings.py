@@ -11,6 +11,7 @@ from drachma.queueing import amounts
 from drachma.queueing.configuration import Configuration
 from drachma.queueing.devicemappings import DeviceMappings
 from drachma.queueing.gates import DEFAULT, Gate, Gates
+from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 from drachma.queueing.workloadstate import Timestamp
 
 FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"
@@ -30,10 +31,12 @@ class Settings(msgspec.Struct, frozen=True):
     """Whether resources that a queue has no quota for are not charged."""
     binary: Container[str] = frozenset()
     """Resources that are shown in bytes."""
+    policy: QueueingPolicy = AS_KUEUE
+    """What is decided otherwise than Kueue does."""
 
     @classmethod
-    def of(cls, configuration: Configuration) -> Settings:
-        """The settings that a configuration with its defaults means."""
+    def of(cls, configuration: Configuration, policy: QueueingPolicy = AS_KUEUE) -> Settings:
+        """The settings that a configuration with its defaults means, and a policy beside it."""
         gates = configuration.gates
         resources = configuration.resources
         sharing = configuration.fair_sharing
@@ -49,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True):
             and resources is not None
             and resources.quota_check_strategy == "IgnoreUndeclared",
             binary=mappings.binary_resources,
+            policy=policy,
         )
 
     def show(self, resource: str, amount: int) -> str:

@@ -126,6 +126,7 @@ class _Step:
         self._around = around
         self._now = now
         self._gates = settings.gates
+        self._policy = settings.policy
         self._key = workloadstate.key(of)
         self._events: list[Event] = []
         self._devices: DeviceRequests | None = None
@@ -248,7 +249,9 @@ class _Step:
             return None
         if devicerequests.names_claims(self._workload):
             return self._refused(self._misconfigured(_BY_NAME, "DRA resource claims not supported"))
-        counted = devicerequests.count(self._workload, around.objects, around.mappings, gates=self._gates)
+        counted = devicerequests.count(
+            self._workload, around.objects, around.mappings, gates=self._gates, policy=self._policy
+        )
         if isinstance(counted, devicerequests.Refusal):
             error = counted.message if counted.is_retried else ""
             return self._refused(self._misconfigured(counted.message), error)

@@ -10,12 +10,20 @@ from datetime import timedelta
 from typing import Any, Final
 
 from drachma.api import meta
-from drachma.queueing import admissibility, configuration, configurationform, durations, workloadreconcile
+from drachma.queueing import (
+    admissibility,
+    configuration,
+    configurationform,
+    durations,
+    queueingpolicy,
+    workloadreconcile,
+)
 from drachma.queueing.configuration import Configuration, RequeuingStrategy, Resources
 from drachma.queueing.devicemappings import DeviceMappings
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.jobowners import Management
 from drachma.queueing.jobsettings import JobSettings
+from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 from drachma.queueing.requests import Counting
 from drachma.queueing.settings import Settings
 from drachma.queueing.workloadstate import ReadyTimeouts
@@ -28,12 +36,13 @@ class ActiveConfiguration:
 
     def __init__(self, of: Configuration | None = None) -> None:
         self._listeners: Final[list[Listener]] = []
-        self._set(of or configuration.default(Configuration()))
+        self._set(of or configuration.default(Configuration()), AS_KUEUE)
 
-    def _set(self, of: Configuration) -> None:
+    def _set(self, of: Configuration, policy: QueueingPolicy) -> None:
         self.configuration: Configuration = of
+        self.policy: QueueingPolicy = policy
         self.gates: Gates = of.gates
-        self.settings: Settings = Settings.of(of)
+        self.settings: Settings = Settings.of(of, policy)
         resources = of.resources or Resources()
         self.mappings: DeviceMappings = DeviceMappings.of(resources.device_class_mappings)
         self.counting: Counting = Counting.of(
@@ -57,16 +66,26 @@ class ActiveConfiguration:
             gates=self.gates,
         )
 
-    def offer(self, document: Mapping[str, Any]) -> bool:
-        """Puts the configuration of a document in force, and says whether that changed anything.
+    def offer(self, *documents: Mapping[str, Any]) -> bool:
+        """Puts a configuration in force, and says whether that changed anything.
+
+        The documents are one Configuration of Kueue, and at most one QueueingPolicy beside it.
 
         Raises:
             configurationform.RefusedConfigurationError: it cannot be; the old one stays.
         """
-        offered = configurationform.read(document)
-        if offered == self.configuration:
+        kueues = [each for each in documents if not queueingpolicy.is_policy(each)]
+        policies = [each for each in documents if queueingpolicy.is_policy(each)]
+        if len(kueues) != 1 or len(policies) > 1:
+            raise configurationform.RefusedConfigurationError(
+                f"expected one Configuration and at most one {queueingpolicy.KIND}: "
+                f"there are {len(kueues)} and {len(policies)}"
+            )
+        offered = configurationform.read(kueues[0])
+        policy = _policy(policies[0]) if policies else AS_KUEUE
+        if (offered, policy) == (self.configuration, self.policy):
             return False
-        self._set(offered)
+        self._set(offered, policy)
         for listener in self._listeners:
             listener()
         return True
@@ -74,6 +93,15 @@ class ActiveConfiguration:
     def subscribe(self, listener: Listener) -> None:
         """Calls a function whenever another configuration is in force."""
         self._listeners.append(listener)
+
+
+def _policy(document: Mapping[str, Any]) -> QueueingPolicy:
+    policy = queueingpolicy.read(document)
+    if isinstance(policy, QueueingPolicy):
+        return policy
+    raise configurationform.RefusedConfigurationError(
+        "; ".join(f"{queueingpolicy.KIND}.{problem}" for problem in policy)
+    )
 
 
 def _patience(of: Configuration, gates: Gates) -> workloadreconcile.Patience | None:

@@ -20,6 +20,8 @@ from drachma.runtime.informer import Handler
 NAME: Final = "kueue-controller-manager-config"
 FIELDS: Final = ("controller_manager_config.yaml", "config.yaml")
 """Where the configuration is: as Kueue's manifests have it, and as the KEP does."""
+POLICY_FIELD: Final = "queueing_policy.yaml"
+"""Where a QueueingPolicy may be, which Kueue would not read."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class ConfigurationMap:
 
     def _offer(self, of: configmap.ConfigMap) -> None:
         try:
-            if self._active.offer(_document(of)):
+            if self._active.offer(*_documents(of)):
                 self._tell(of, events.NORMAL, "ConfigurationChanged", "The configuration is in force")
         except RefusedConfigurationError as error:
             _log.warning("ConfigMap %s: refused, the configuration before stays in force: %s", of.metadata.name, error)
@@ -47,19 +49,21 @@ class ConfigurationMap:
         self._recorder.record(of, type=kind, reason=reason, message=message)
 
 
-def _document(of: configmap.ConfigMap) -> dict[str, object]:
+def _documents(of: configmap.ConfigMap) -> list[dict[str, object]]:
     field = next((each for each in FIELDS if each in of.data), None)
     if field is None:
         raise RefusedConfigurationError(f"data: none of {', '.join(FIELDS)} is there")
-    return parse(of.data[field])
+    policy = parse(of.data[POLICY_FIELD]) if POLICY_FIELD in of.data else []
+    return [*parse(of.data[field]), *policy]
 
 
-def parse(text: str) -> dict[str, object]:
-    """The one document of a text; RefusedConfigurationError if there is not exactly one."""
+def parse(text: str) -> list[dict[str, object]]:
+    """The documents of a text; RefusedConfigurationError if it cannot be read, or if one of them is no object."""
     try:
         documents = [each.content for each in manifest.read(text)]
     except errors.DrachmaError as error:
         raise RefusedConfigurationError(str(error)) from None
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise RefusedConfigurationError(f"expected one Configuration, there are {len(documents)} documents")
-    return documents[0]
+    for document in documents:
+        if not isinstance(document, dict):
+            raise RefusedConfigurationError(f"expected an object with apiVersion and kind, there is {document!r}")
+    return documents
