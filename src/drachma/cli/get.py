@@ -147,19 +147,20 @@ async def _run(found: access.Access, view: _View, output: Output, *, is_watch: b
         if is_watch:
             await _watch(client, view, output)
         else:
-            _write(await _list(client, view), view, output)
+            _write(await _list(client, view, output), view, output)
 
 
-async def _list(client: Client, view: _View) -> list[inventory.Row]:
-    listings = await asyncio.gather(*(client.list(kind, view.selection(kind)) for kind in view.table.needs))
-    return view.rows({kind: listing.items for kind, listing in zip(view.table.needs, listings, strict=True)})
+async def _list(client: Client, view: _View, output: Output) -> list[inventory.Row]:
+    needs = _needs(view, output)
+    listings = await asyncio.gather(*(client.list(kind, view.selection(kind)) for kind in needs))
+    return view.rows({kind: listing.items for kind, listing in zip(needs, listings, strict=True)})
 
 
 async def _watch(client: Client, view: _View, output: Output) -> None:
     """Shows all rows, and from then on those that are new or have changed, until interrupted."""
     changed = asyncio.Event()
     async with Informers(client) as informers:
-        known = {kind: informers.of(kind, view.selection(kind)) for kind in view.table.needs}
+        known = {kind: informers.of(kind, view.selection(kind)) for kind in _needs(view, output)}
         for each in known.values():
             each.add_handler(
                 informer.Handler(
@@ -179,6 +180,10 @@ async def _watch(client: Client, view: _View, output: Output) -> None:
             shown = current
             await changed.wait()
             await asyncio.sleep(_PAUSE_SECONDS)
+
+
+def _needs(view: _View, output: Output) -> tuple[target.Of[Any], ...]:
+    return view.table.needs if output is Output.TABLE else view.table.needs + view.table.beside_wide
 
 
 def _columns(view: _View, output: Output) -> tuple[str, ...]:

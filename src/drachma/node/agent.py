@@ -20,13 +20,13 @@ from drachma.client import Client, Selection, patches
 from drachma.client.protocol import EVERYTHING
 from drachma.node import (
     admission,
-    cgroups,
     checkpoint,
     containerdevices,
     hardware,
     health,
     nodemetrics,
     plugins,
+    podquality,
     podresources,
     podresourcesocket,
     podsetup,
@@ -363,6 +363,7 @@ class Agent:
     def _declared_features(self) -> list[str]:
         """What the node can do that not every one can."""
         features = [feature.Gate.NODE_ALLOCATABLE_RESOURCES.value] if self._with_claims else []
+        features += [feature.Gate.NODE_ALLOCATABLE_QOS.value] if self._counts_claims_in_quality else []
         return features if self._address is None else [*features, "ExtendWebSocketsToKubelet"]
 
     @property
@@ -459,17 +460,27 @@ class Agent:
 
     def _tell_quality(self, of: pod.Pod) -> None:
         """Says what claims make of a pod's quality of service; its status keeps what the spec alone makes of it."""
-        quality = podresources.quality(of, with_claims=True)
-        if quality == podresources.quality(of):
+        quality = self._quality(of)
+        if quality.name == podresources.quality(of):
             return
-        cgroup = cgroups.of_pod(of, with_claims=True, in_quality=True)
-        memory = self._node.status.capacity["memory"].as_int64()
-        scores = ", ".join(
-            f"{each.name} {cgroups.oom_score(of, each, memory=memory, with_claims=True, in_quality=True)}"
-            for each in of.spec.containers
-        )
-        message = f"Quality of service with claims is {quality}: cpu shares {cgroup.cpu_shares}, OOM scores: {scores}"
+        scores = ", ".join(f"{each.name} {quality.oom_scores[each.name]}" for each in of.spec.containers)
+        shares = quality.cgroup.cpu_shares
+        message = f"Quality of service with claims is {quality.name}: cpu shares {shares}, OOM scores: {scores}"
         self.record(of, reason="QualityOfService", message=message)
+
+    def _quality(self, of: pod.Pod) -> podquality.PodQuality:
+        return podquality.of_pod(of, memory=self._node.status.capacity["memory"].as_int64(), counts_claims=True)
+
+    def bounds(self, of: pod.Pod, container: pod.Container) -> runtimes.Bounds | None:
+        if not self._counts_claims_in_quality:
+            return None
+        quality = self._quality(of)
+        return runtimes.Bounds(
+            quality=quality.name,
+            pod=quality.cgroup,
+            container=quality.containers[container.name],
+            oom_score=quality.oom_scores[container.name],
+        )
 
     async def unprepare(self, of: pod.Pod) -> None:
         await self._preparation.unprepare(of)

@@ -1,4 +1,4 @@
-"""What the kernel is told about a pod: its cgroup, and in which order containers die when memory runs out."""
+"""What the kernel is told about a pod: its cgroup and those of its containers, and who dies first without memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class Cgroup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pod's cgroup is set to; None is left as it is. Huge pages are bytes by the size of a page."""
+    """What a cgroup is set to; None is left as it is. Huge pages are bytes by the size of a page."""
 
     cpu_shares: int
     cpu_quota: int | None = None
@@ -57,6 +57,27 @@ def of_pod(of: pod.Pod, *, with_claims: bool, in_quality: bool = False) -> Cgrou
         cpu_period=PERIOD if has_cpu else None,
         memory=limits["memory"].as_int64() if has_memory else None,
         huge_pages=huge_pages,
+    )
+
+
+def of_container(of: pod.Pod, container: pod.Container, *, in_quality: bool = False) -> Cgroup:
+    """The cgroup of one container; ``in_quality`` has claims count as requests and limits of their containers.
+
+    What is stated for the pod as a whole bounds a container without a limit of its own.
+    """
+    requests, limits = podresources.stated(of, container, with_claims=in_quality)
+    # Who only says how much at most wants all of that.
+    own = container.resources.requests.get("cpu")
+    share = (requests if own is not None and own.sign else limits).get("cpu")
+    if of.spec.resources is not None:
+        limits = {**of.spec.resources.limits, **limits}
+    cpu, memory = limits.get("cpu"), limits.get("memory")
+    quota = _quota(cpu.milli_value()) if cpu is not None else None
+    return Cgroup(
+        cpu_shares=_shares(share.milli_value() if share is not None else 0),
+        cpu_quota=quota,
+        cpu_period=PERIOD if quota is not None else None,
+        memory=memory.as_int64() if memory is not None and memory.sign else None,
     )
 
 

@@ -75,6 +75,9 @@ class Node(Protocol):
     async def setup(self, of: pod.Pod, container: pod.Container) -> protocol.Setup:
         """What a container is started with; a StartError where that cannot be had yet."""
 
+    def bounds(self, of: pod.Pod, container: pod.Container) -> protocol.Bounds | None:
+        """What a container may use of the machine, where that is bounded."""
+
     def health(self, of: pod.Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The health of devices by container."""
 
@@ -272,6 +275,7 @@ class PodWorker:
                 devices=self._node.devices(self._pod, container),
                 attempt=before.restarts,
                 setup=await self._node.setup(self._pod, container),
+                bounds=self._node.bounds(self._pod, container),
             )
             started = await self._node.runtime.start(work)
         except (protocol.StartError, errors.NodeError) as error:

@@ -9,7 +9,7 @@ from typing import Final
 from drachma.api import node, pod, resourceclaim, resourceslice
 from drachma.claims import conditions, identity, podclaims
 from drachma.cli.inventory import cluster as clusters
-from drachma.cli.inventory import table
+from drachma.cli.inventory import podqualities, table
 
 Cluster = clusters.Cluster
 
@@ -168,6 +168,7 @@ def _nodes_table(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterabl
 
 def _pods(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table.Row]:
     claims = {identity.label(each.metadata): each for each in of.claims}
+    qualities = podqualities.of_cluster(of)
     for each in sorted(of.pods, key=table.place):
         if wanted.node not in ("", each.spec.node_name):
             continue
@@ -197,6 +198,7 @@ def _pods(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table
                 "AGE": table.age(each, now),
                 "CLAIMS": table.listed(used),
                 "DRIVERS": table.listed(sorted({device.driver for device in devices})),
+                **podqualities.cells(qualities.get(each.metadata.uid)),
             },
             {
                 "namespace": namespace,
@@ -205,6 +207,7 @@ def _pods(of: Cluster, wanted: table.Filter, now: dt.datetime) -> Iterable[table
                 "node": each.spec.node_name,
                 "claims": used,
                 "devices": [device._asdict() for device in devices],
+                **podqualities.document(qualities.get(each.metadata.uid)),
             },
         )
 
@@ -246,11 +249,12 @@ TABLES: Final[Mapping[str, table.Table]] = {
     ),
     "pods": table.Table(
         ("NAMESPACE", "NAME", "STATUS", "NODE", "DEVICES", "AGE"),
-        ("CLAIMS", "DRIVERS"),
+        ("CLAIMS", "DRIVERS", *podqualities.COLUMNS),
         about=(pod.Pod,),
         beside=(resourceclaim.ResourceClaim,),
         filters=_FILTERS,
         rows=_pods,
+        beside_wide=(node.Node,),
     ),
 }
 """Tables of devices and what has to do with them."""

@@ -53,10 +53,12 @@ class Table(NamedTuple):
     filters: frozenset[str]
     """The fields of a filter that mean something here."""
     rows: Callable[[Cluster, Filter, dt.datetime], Iterable[Row]]
+    beside_wide: tuple[target.Of[Any], ...] = ()
+    """Kinds that only wide tables and documents are made of."""
 
     @property
     def needs(self) -> tuple[target.Of[Any], ...]:
-        """All kinds that rows are made of."""
+        """The kinds that all rows are made of."""
         return self.about + self.beside
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
-from drachma.node.runtimes import processusage
+from drachma.node.runtimes import cgrouptree, processusage
 from drachma.node.runtimes.child import Child, Finished, run
 from drachma.node.runtimes.childcontainer import ChildContainer
 from drachma.node.runtimes.logfolder import LogFolder
@@ -139,6 +139,7 @@ class PodmanRuntime:
         words = ["create", "--name", name, "--label", self._label, "--network", "host", *_LIMITS]
         words += ["--label", f"{_POD_LABEL}={work.pod.metadata.uid}", "--no-hosts"]
         words += ["--pidfile", str(self._pid_file(name))]
+        words += _bounds(work)
         own, variables = self._devices(work)
         for variable, value in {**setup.environment, **variables}.items():
             words += ["--env", f"{variable}={value}"]
@@ -169,6 +170,20 @@ class PodmanRuntime:
             ) from error
         variables: Sequence[str] = (edited.get("process") or {}).get("env") or ()
         return own, dict(variable.partition("=")[::2] for variable in variables)
+
+
+def _bounds(work: Work) -> list[str]:
+    """What the container may use; podman makes its cgroup."""
+    if work.bounds is None:
+        return []
+    own = work.bounds.container
+    words = ["--oom-score-adj", str(cgrouptree.attainable_oom_score(work.bounds.oom_score))]
+    words += ["--cpu-shares", str(own.cpu_shares)]
+    if own.cpu_quota is not None:
+        words += ["--cpu-period", str(own.cpu_period), "--cpu-quota", str(own.cpu_quota)]
+    if own.memory is not None:
+        words += ["--memory", f"{own.memory}b"]
+    return words
 
 
 class _Handle:

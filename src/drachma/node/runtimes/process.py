@@ -3,7 +3,8 @@
 There is no isolation. A container sees the files, the network and the other processes of the machine, as the user of
 the agent; its image is not looked at, so it has to say which command it wants. Where the agent may (as root), volumes
 are mounted for the container alone. What takes a container is refused: CDI edits beyond environment variables and
-device files that are at the same path on the machine.
+device files that are at the same path on the machine. Where the node bounds what containers use, they are put into
+cgroups, if the machine lets the agent make any.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.node.runtimes import processusage
+from drachma.node.runtimes import cgrouptree, processusage
 from drachma.node.runtimes.child import Child
 from drachma.node.runtimes.childcontainer import ChildContainer
 from drachma.node.runtimes.logfolder import LogFolder
@@ -48,6 +49,18 @@ shift
 exec "$@"
 """
 """Mounts what it is told to in a namespace of its own, and becomes the container's command."""
+
+_ENTERING: Final = """\
+echo "$1" > /proc/$$/oom_score_adj || exit 126
+shift
+while [ "$1" != -- ]; do
+  echo $$ > "$1" || exit 126
+  shift
+done
+shift
+exec "$@"
+"""
+"""Joins the cgroups that it is told, with an OOM score, and becomes the container's command."""
 
 
 def can_mount() -> bool:
@@ -83,6 +96,8 @@ class ProcessRuntime:
         self._can_mount = can_mount() if mounts is None else mounts
         self._logs = LogFolder(folder / "logs")
         self._orphans = Orphans(folder / "processes")
+        self._cgroups: cgrouptree.CgroupTree | None = None
+        self._is_without_cgroups = False
         if count := self._orphans.end():
             _log.warning("process runtime: ended %d containers that an agent before this one had left", count)
 
@@ -107,6 +122,8 @@ class ProcessRuntime:
         mounts = setup.mounts if self._can_mount else [each for each in setup.mounts if each.target != _ACCOUNT]
         if mounts:
             words = self._mounting(mounts, directory, words)
+        entrance = self._entrance(work)
+        words = [*entrance, *words]
         try:
             home.mkdir(parents=True, exist_ok=True)
             sink = self._logs.open(work)
@@ -124,16 +141,47 @@ class ProcessRuntime:
         except OSError as error:
             raise StartError(_RUN, f"container {work.container.name}: {error.strerror}: {error.filename}") from error
         self._orphans.note(child.pid)
-        handle = _Handle(child, self._orphans, environment=environment, directory=directory, has_mounts=bool(mounts))
+        handle = _Handle(
+            child,
+            self._orphans,
+            environment=environment,
+            directory=directory,
+            has_mounts=bool(mounts),
+            entrance=entrance,
+        )
         name = f"process://{child.pid}"
         return ChildContainer(name, child, sink, output=Output(sink, self._clock.utc), handle=handle)
 
     def forget(self, uid: str) -> None:
         shutil.rmtree(self._folder / "pods" / uid / "containers", ignore_errors=True)
         self._logs.forget(uid)
+        if self._cgroups is not None:
+            self._cgroups.remove(uid)
 
     async def close(self) -> None:
         self._orphans.end()
+        if self._cgroups is not None:
+            self._cgroups.remove_all()
+
+    def _entrance(self, work: Work) -> list[str]:
+        """The words before a command that put it into its container's cgroups; none where nothing bounds it."""
+        if work.bounds is None:
+            return []
+        files: list[pathlib.Path] = []
+        try:
+            if self._cgroups is None and not self._is_without_cgroups:
+                self._cgroups = cgrouptree.CgroupTree()
+            if self._cgroups is not None:
+                files = self._cgroups.make(work.pod.metadata.uid, work.container.name, work.bounds)
+        except errors.NodeError as error:
+            self._is_without_cgroups = True
+            _log.warning("process runtime: what containers use is not bounded: %s", error)
+        except OSError as error:
+            raise StartError(
+                _CREATE, f"container {work.container.name}: cgroup {error.filename}: {error.strerror}"
+            ) from error
+        score = cgrouptree.attainable_oom_score(work.bounds.oom_score)
+        return ["sh", "-c", _ENTERING, "sh", str(score), *map(str, files), "--"]
 
     def _device_environment(self, work: Work) -> dict[str, str]:
         if not work.devices:
@@ -187,12 +235,14 @@ class _Handle:
         environment: Mapping[str, str],
         directory: str,
         has_mounts: bool,
+        entrance: Sequence[str],
     ) -> None:
         self._child = child
         self._orphans = orphans
         self._environment = environment
         self._directory = directory
         self._has_mounts = has_mounts
+        self._entrance = entrance
 
     async def stop(self, grace_seconds: float) -> None:
         await self._child.stop(grace_seconds)
@@ -202,7 +252,7 @@ class _Handle:
         if self._has_mounts:
             words = ["nsenter", f"--mount=/proc/{self._child.pid}/ns/mnt", f"--wd={self._directory}", "--", *words]
         return Child(
-            words,
+            [*self._entrance, *words],
             environment=self._environment,
             directory=self._directory,
             has_terminal=command.has_terminal,

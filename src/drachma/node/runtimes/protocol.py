@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from drachma.api import pod as pods
+from drachma.node.cgroups import Cgroup
 from drachma.node.logs.log import Log
 
 
@@ -31,14 +32,28 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     has_input: bool = False
 
 
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a container and its pod may use of the machine, and how soon the kernel ends it when memory runs out."""
+
+    quality: str
+    """The pod's quality of service class."""
+    pod: Cgroup
+    container: Cgroup
+    oom_score: int
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """One start of a container: the pod, the container, the CDI ids of its devices, and how often it ran before."""
+    """One start of a container: the pod, the container, the CDI ids of its devices, and how often it ran before.
+
+    Without ``bounds`` it takes what it gets.
+    """
 
     pod: pods.Pod
     container: pods.Container
     devices: Sequence[str] = ()
     attempt: int = 0
     setup: Setup = Setup()
+    bounds: Bounds | None = None
 
     @property
     def annotations(self) -> Mapping[str, str]:

@@ -55,7 +55,12 @@ def a_pod(name: str, node: str, claim: str) -> Any:
 
 CLUSTER = clusters.Cluster(
     nodes=(
-        read("Node", "n1", "v1", status={"conditions": [{"type": "Ready", "status": "True"}]}),
+        read(
+            "Node",
+            "n1",
+            "v1",
+            status={"conditions": [{"type": "Ready", "status": "True"}], "capacity": {"memory": "8Gi"}},
+        ),
         read("Node", "n2", "v1", spec={"unschedulable": True}),
     ),
     pods=(a_pod("p", "n1", "used"),),
@@ -101,6 +106,11 @@ def test_nodes() -> None:
         ("n1", "Ready", "1/?", "2", "1"),
         ("n2", "Unknown,SchedulingDisabled", "0/?", "1", "1"),
     ]
+
+
+def test_what_pods_are_to_their_nodes() -> None:
+    columns = ("QOS", "CPU-SHARES", "CPU-QUOTA", "MEMORY-MAX", "OOM-SCORES", "EVICTION")
+    assert shown("pods", *columns) == [("BestEffort", "2", "max", "max", "c:1000", "1")]
 
 
 def test_pods() -> None:

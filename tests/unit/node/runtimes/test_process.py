@@ -4,11 +4,14 @@ import json
 import pathlib
 import signal
 
+import msgspec
 import pytest
 
+from drachma import errors
 from drachma.api import meta, pod
+from drachma.node.cgroups import Cgroup
 from drachma.node.logs import selection
-from drachma.node.runtimes import process, protocol
+from drachma.node.runtimes import cgrouptree, process, protocol
 from drachma.runtime import clock
 
 POD = pod.Pod(metadata=meta.ObjectMeta(name="p", namespace="default", uid="u1"))
@@ -27,6 +30,14 @@ def _work(*command: str, attempt: int = 0, devices: tuple[str, ...] = (), **setu
 
 def _runtime(folder: pathlib.Path, *, mounts: bool | None = None) -> process.ProcessRuntime:
     return process.ProcessRuntime(folder, time=clock.SystemClock(), cdi=(folder / "cdi",), mounts=mounts)
+
+
+def _makes_cgroups() -> bool:
+    try:
+        cgrouptree.CgroupTree().remove_all()
+    except errors.NodeError:
+        return False
+    return True
 
 
 async def _written(container: protocol.Container) -> bytes:
@@ -208,3 +219,29 @@ async def test_containers_end_with_their_agent(tmp_path: pathlib.Path) -> None:
     container = await runtime.start(_work("sleep", "600"))
     await runtime.close()
     assert await container.wait() == protocol.Exit(128 + signal.SIGKILL)
+
+
+@pytest.mark.skipif(not _makes_cgroups(), reason="this machine lets nobody make cgroups here")
+async def test_what_it_may_use_is_bounded_by_cgroups(tmp_path: pathlib.Path) -> None:
+    bounds = protocol.Bounds(
+        quality="Burstable",
+        pod=Cgroup(cpu_shares=2048),
+        container=Cgroup(cpu_shares=1024, cpu_quota=50_000, cpu_period=100_000, memory=2**28),
+        oom_score=500,
+    )
+    runtime = _runtime(tmp_path)
+    script = "cat /proc/self/cgroup /proc/self/oom_score_adj; read line"
+    started = await runtime.start(msgspec.structs.replace(_work("sh", "-c", script, has_input=True), bounds=bounds))
+    await _until(started, b"500")
+    place = "/drachma/burstable/podu1/c"
+    assert place.encode() in await _written(started)
+    session = await started.execute(protocol.Command(words=["cat", "/proc/self/cgroup"]))
+    assert place.encode() in b"".join([data async for _, data in session.output()])
+    own = pathlib.Path(place[1:])
+    files = (cgrouptree.ROOT / own / "memory.max", cgrouptree.ROOT / "memory" / own / "memory.limit_in_bytes")
+    limits = [int(file.read_text()) for file in files if file.exists()]
+    await started.stop(0)
+    runtime.forget("u1")
+    await runtime.close()
+    assert limits == [2**28]
+    assert not any(file.exists() for file in files)
