@@ -6,9 +6,11 @@ import pathlib
 import uuid
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from drachma.api import meta, pod
+from drachma.node.cgroups import Cgroup
 from drachma.node.logs import selection
 from drachma.node.runtimes import podman, protocol
 from drachma.runtime import clock
@@ -67,6 +69,18 @@ async def test_a_container_sees_the_device_of_a_spec(image: str, device: str, tm
     assert lines[0] == "7"
     assert lines[1].startswith("c")
     assert "1, " in lines[1]
+
+
+async def test_a_container_is_bounded(image: str, tmp_path: pathlib.Path) -> None:
+    own = Cgroup(cpu_shares=512, cpu_quota=50_000, cpu_period=100_000, memory=2**28)
+    bounds = protocol.Bounds(quality="Burstable", pod=own, container=own, oom_score=500)
+    script = "cat /proc/self/oom_score_adj /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes; true"
+    runtime = podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
+    container = await runtime.start(msgspec.structs.replace(_work(image, "sh", "-c", script), bounds=bounds))
+    assert await container.wait() == protocol.Exit(0)
+    # Of the two files a machine has that of its generation of cgroups.
+    numbers = [line for line in (await _written(container)).splitlines() if line.isdigit()]
+    assert numbers == ["500", str(2**28)]
 
 
 async def test_a_device_that_nobody_knows(image: str, tmp_path: pathlib.Path) -> None:
