@@ -7,11 +7,10 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from drachma import errors
-from drachma.api import codec
 from drachma.cel.runtime import instants
 from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.offline import manifestfiles
+from drachma.offline import machineprofiles
 from drachma.server.pipeline import phases
 
 FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
@@ -90,7 +89,10 @@ QueueingConfig: TypeAlias = Annotated[
 ]
 Nodes: TypeAlias = Annotated[int, typer.Option(min=0, max=10_000, help="How many simulated machines there are.")]
 Profile: TypeAlias = Annotated[
-    str, typer.Option(help="What each of them has: cpu, gpu-server, mig, nic, or a file with a Node and its slices.")
+    str,
+    typer.Option(
+        help="What each of them has: cpu, gpu-server, mig, nic, numa, rack, or a file with a Node and its slices."
+    ),
 ]
 PretendNodes: TypeAlias = Annotated[
     bool, typer.Option("--pretend-nodes", help="Keep nodes that others create alive, as if there were machines.")
@@ -99,14 +101,7 @@ PretendNodes: TypeAlias = Annotated[
 
 def machines(profile: str, count: int) -> hardware.Hardware | None:
     """The simulated machines that options ask for, if any; InvalidValueError or DecodeError for a bad profile."""
-    if not count:
-        return None
-    if profile in hardware.PROFILES or not pathlib.Path(profile).exists():
-        return hardware.build(profile, count)
-    documents = [source.content for source in manifestfiles.read_all([profile])]
-    for document in documents:
-        codec.decode(document)
-    return hardware.copies(documents, count)
+    return machineprofiles.build(profile, count) if count else None
 
 
 PluginDirectory: TypeAlias = Annotated[

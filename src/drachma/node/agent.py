@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from drachma import errors
-from drachma.api import codec, deviceclass, lease, meta, node, pod, resourceclaim
+from drachma.api import codec, deviceclass, lease, meta, node, pod, resourceclaim, resourceslice
 from drachma.api import gates as feature
 from drachma.client import Client, Selection, patches
 from drachma.client.protocol import EVERYTHING
@@ -32,6 +32,7 @@ from drachma.node import (
     podsetup,
     preparation,
     simulateddrivers,
+    simulatedfaults,
 )
 from drachma.node.directories import Directories
 from drachma.node.endpoint.addresses import Addresses, NodeAddress
@@ -76,7 +77,7 @@ class Agents:
         runtime: runtimes.Runtime,
         *,
         selection: Selection = EVERYTHING,
-        directories: Callable[[str], Directories | None] = lambda _: None,
+        directories: Callable[[str], Directories] | None = None,
         addresses: Addresses | None = None,
         files: PodFiles | None = None,
         pretends_nodes: bool = False,
@@ -85,13 +86,14 @@ class Agents:
 
         Where it ``pretends_nodes``, nodes that others create get an agent too, unless somebody keeps their lease.
 
-        ``directories`` are those of a node by its name; a node without any has simulated drivers. ``addresses`` say
+        ``directories`` are those of a node by its name; without any, drivers are simulated. ``addresses`` say
         where nodes are reached, if they are; ``files`` are for containers that see any.
         """
         self._addresses = addresses
         self._around = around
         self._runtime = runtime
-        self._classes = machines.classes
+        self._machines = machines
+        self._faults = None if directories is not None else _faults(around)
         self._pods = around.informers.of(pod.Pod, selection)
         self._pods.cache.add_index(_INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
         metrics = nodemetrics.NodeMetrics(around.registry)
@@ -102,7 +104,8 @@ class Agents:
                 around.acting_as(f"{_USER_PREFIX}{machine.name}"),
                 machine,
                 runtime=runtime,
-                directories=directories(machine.name),
+                directories=None if directories is None else directories(machine.name),
+                faults=self._faults,
                 address=address,
                 files=files,
                 metrics=metrics,
@@ -123,19 +126,30 @@ class Agents:
 
     async def run(self) -> None:
         """Registers all nodes and runs their pods until cancelled."""
-        admin = self._around.acting_as(_ADMIN).client
-        for document in self._classes:
-            with contextlib.suppress(errors.ObjectExistsError):
-                await admin.create_document(deviceclass.DeviceClass, document)
+        await self._offer()
         await controller.side_by_side([agent.register for agent in self._agents.values()])
         try:
             async with asyncio.TaskGroup() as group:
                 for agent in self._agents.values():
                     group.create_task(agent.run(), name=f"agent of {agent.name}")
+                if self._faults is not None:
+                    group.create_task(self._faults.run(), name="faults of devices")
                 if self._newcomers is not None:
                     group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
         finally:
             await self._runtime.close()
+
+    async def _offer(self) -> None:
+        """Makes device classes, and slices of what belongs to no node alone where no real driver does."""
+        admin = self._around.acting_as(_ADMIN).client
+        offered: list[tuple[type[meta.Object], dict[str, Any]]] = [
+            (deviceclass.DeviceClass, each) for each in self._machines.classes
+        ]
+        if self._faults is not None:
+            offered += [(resourceslice.ResourceSlice, each) for each in self._machines.slices]
+        for kind, document in offered:
+            with contextlib.suppress(errors.ObjectExistsError):
+                await admin.create_document(kind, document)
 
     def _see_node(self, of: node.Node) -> None:
         if self._newcomers is not None and of.metadata.name not in self._agents:
@@ -198,13 +212,14 @@ class Agent:
         *,
         runtime: runtimes.Runtime,
         directories: Directories | None,
+        faults: simulatedfaults.SimulatedFaults | None,
         address: NodeAddress | None,
         files: PodFiles | None,
         metrics: nodemetrics.NodeMetrics,
         recorder: events.Recorder,
         pods: informer.Informer[pod.Pod],
     ) -> None:
-        """Without directories the node's drivers are simulated, and nothing is kept of what they prepared."""
+        """Without directories the node's drivers are simulated, with ``faults``; what they prepared is not kept."""
         self.name: Final = machine.name
         self.clock: Final = around.clock
         self.runtime: Final = runtime
@@ -219,7 +234,7 @@ class Agent:
         self._with_claims = around.gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES)
         self._counts_claims_in_quality = self._with_claims and around.gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
         self._directories = directories
-        self._drivers = self._make_drivers(metrics)
+        self._drivers = self._make_drivers(metrics, faults)
         self._preparation = preparation.Preparation(
             get=self._claim,
             registered=self._drivers,
@@ -242,9 +257,14 @@ class Agent:
         self._is_running = False
         self._has_more_drivers: Final = asyncio.Event()
 
-    def _make_drivers(self, metrics: nodemetrics.NodeMetrics) -> Drivers:
+    def _make_drivers(
+        self, metrics: nodemetrics.NodeMetrics, faults: simulatedfaults.SimulatedFaults | None
+    ) -> Drivers:
         if self._directories is None:
-            return simulateddrivers.SimulatedDrivers(self._machine, self._claim, client=self._client, time=self.clock)
+            assert faults is not None, "whoever has no directories simulates drivers"
+            return simulateddrivers.SimulatedDrivers(
+                self._machine, self._claim, client=self._client, faults=faults, time=self.clock
+            )
         self._directories.make()
         return plugins.Plugins(
             self.name,
@@ -539,6 +559,11 @@ class Agent:
 
     async def _claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
         return await self._client.get(resourceclaim.ResourceClaim, name, namespace=namespace)
+
+
+def _faults(around: Surroundings) -> simulatedfaults.SimulatedFaults:
+    slices = around.informers.of(resourceslice.ResourceSlice)
+    return simulatedfaults.SimulatedFaults(slices, client=around.acting_as(_ADMIN).client, time=around.clock)
 
 
 def _boot_id(document: Mapping[str, Any]) -> str:

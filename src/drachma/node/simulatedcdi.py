@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from drachma.node.hardware import Machine
 from drachma.nodewire.cdi import files, spec
 
 _NO_NAME = re.compile(r"[^A-Z0-9]+")
 
 
-def write(machines: Iterable[Machine], folder: pathlib.Path) -> None:
-    """Writes the files of all drivers of simulated machines; machines that have a device of the same name share it.
+def write(slices: Iterable[Mapping[str, Any]], folder: pathlib.Path) -> None:
+    """Writes the files of all drivers of these slices; machines that have a device of the same name share it.
 
     Raises:
         OSError: the folder cannot be written.
     """
     devices: dict[str, set[str]] = {}
-    for machine in machines:
-        for each in machine.slices:
-            names = devices.setdefault(str(each["spec"]["driver"]), set())
-            names.update(str(device["name"]) for device in each["spec"].get("devices") or ())
+    for each in slices:
+        names = devices.setdefault(str(each["spec"]["driver"]), set())
+        names.update(str(device["name"]) for device in each["spec"].get("devices") or ())
     for driver, names in devices.items():
         kind = f"{driver}/device"
         content = spec.Spec(kind=kind, devices=tuple(_device(driver, name) for name in sorted(names)))

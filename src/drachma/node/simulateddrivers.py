@@ -1,6 +1,7 @@
 """Drivers that are only imagined: they prepare whatever is allocated, in this process and without a socket.
 
-Simulated nodes have them in place of :class:`drachma.node.plugins.Plugins`.
+They take the time that annotations of slices say (:mod:`drachma.node.simulatedfaults`), else none. Simulated nodes
+have them in place of :class:`drachma.node.plugins.Plugins`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import contextlib
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import node, resourceslice
+from drachma.api import node, resourceclaim, resourceslice
 from drachma.client import Client
-from drachma.node import health
+from drachma.node import drivers, health
 from drachma.node.hardware import Machine
 from drachma.node.preparation import Get
 from drachma.node.preparedclaims import PREPARE, PreparedClaims
+from drachma.node.simulatedfaults import SimulatedFaults
 from drachma.nodewire.rpc import services
 from drachma.runtime import clock
 
@@ -24,11 +26,14 @@ _CLASS: Final = "device"
 class SimulatedDrivers:
     """All drivers of a simulated node, by name; of the health of devices they say nothing."""
 
-    def __init__(self, machine: Machine, get: Get, *, client: Client, time: clock.Clock) -> None:
+    def __init__(
+        self, machine: Machine, get: Get, *, client: Client, faults: SimulatedFaults, time: clock.Clock
+    ) -> None:
         self.health: Final = health.DeviceHealth(time)
         self._machine = machine
         self._get = get
         self._client = client
+        self._work: Final = _Work(faults, time)
 
     async def run(self, owner: node.Node) -> None:
         """Publishes the devices that the machine has; there is nothing else to look after."""
@@ -47,15 +52,49 @@ class SimulatedDrivers:
     def get(self, driver: str) -> SimulatedDriver:
         if driver not in self._machine.drivers and not self._machine.has_any_driver:
             raise errors.NodeError(f"DRA driver {driver} is not registered")
-        return SimulatedDriver(driver, self._get)
+        return SimulatedDriver(driver, self._get, self._work)
+
+
+class _Work:
+    """How long preparing takes; what an agent did not wait for goes on, and is done when it asks again in time."""
+
+    def __init__(self, faults: SimulatedFaults, time: clock.Clock) -> None:
+        self._faults: Final = faults
+        self._clock: Final = time
+        self._ends: Final[dict[str, float]] = {}
+
+    async def take(self, driver: str, claim: resourceclaim.ResourceClaim) -> None:
+        """Returns when a claim is prepared.
+
+        Raises:
+            errors.NodeError: a node agent would not wait so long.
+            errors.InvalidValueError: the time that it takes is said by an annotation that cannot be read.
+        """
+        assert claim.status.allocation is not None, "whoever calls this has looked"
+        results = [
+            (each.pool, each.device) for each in claim.status.allocation.devices.results if each.driver == driver
+        ]
+        seconds = self._faults.prepare_seconds(driver, results)
+        if not seconds:
+            return
+        now = self._clock.monotonic()
+        end = self._ends.setdefault(claim.metadata.uid, now + seconds)
+        await self._clock.sleep(max(0.0, min(end - now, drivers.CALL_SECONDS)))
+        if end - now > drivers.CALL_SECONDS:
+            raise errors.NodeError(f"{PREPARE}: rpc error: code = DeadlineExceeded desc = context deadline exceeded")
+
+    def forget(self, uid: str) -> None:
+        """Of a claim that is undone nothing is left."""
+        self._ends.pop(uid, None)
 
 
 class SimulatedDriver:
-    """Answers as a driver does whose devices are always ready."""
+    """Answers as a driver does whose devices are always ready, some sooner, some later."""
 
-    def __init__(self, name: str, get: Get) -> None:
+    def __init__(self, name: str, get: Get, work: _Work) -> None:
         self._name = name
         self._get = get
+        self._work = work
 
     def request(self, method: str, **fields: Any) -> Any:
         return services.DRA[0].method(method).request(**fields)
@@ -67,6 +106,8 @@ class SimulatedDriver:
             answer.error = ""
             if method == PREPARE:
                 await self._prepare(claim, answer)
+            else:
+                self._work.forget(claim.uid)
         return response
 
     async def _prepare(self, asked: Any, answer: Any) -> None:
@@ -74,6 +115,11 @@ class SimulatedDriver:
         allocation = claim.status.allocation
         if claim.metadata.uid != asked.uid or allocation is None:
             answer.error = f"claim {asked.namespace}/{asked.name}: not the one that was allocated"
+            return
+        try:
+            await self._work.take(self._name, claim)
+        except errors.InvalidValueError as error:
+            answer.error = str(error)
             return
         for result in allocation.devices.results:
             if result.driver == self._name:

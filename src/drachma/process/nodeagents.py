@@ -47,15 +47,12 @@ def simulated_machines(
     drivers register. Where it is not said how they are served, nobody can ask them anything.
     """
 
-    def directories_of(name: str) -> Directories | None:
-        return None if plugin_directory is None else Directories.below(plugin_directory / name)
-
     places = None if served is None else addresses.of_simulated([each.name for each in machines.machines])
     built = agent.Agents(
         surroundings,
         machines,
         _runtime(surroundings, machines, served),
-        directories=directories_of,
+        directories=None if plugin_directory is None else lambda name: Directories.below(plugin_directory / name),
         addresses=places,
         files=None if served is None else agent.PodFiles(served.root / "pods", _environment(served.apiserver)),
         pretends_nodes=pretends_nodes,
@@ -90,7 +87,7 @@ def _runtime(surroundings: Surroundings, machines: hardware.Hardware, served: Se
     if served is None or served.runtime is RuntimeName.SIMULATED:
         return simulated.SimulatedRuntime(surroundings.clock)
     folder = served.root / "cdi"
-    simulatedcdi.write(machines.machines, folder)
+    simulatedcdi.write(machines.all_slices, folder)
     kind = process.ProcessRuntime if served.runtime is RuntimeName.PROCESS else podman.PodmanRuntime
     return kind(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, folder))
 

@@ -40,8 +40,7 @@ from drachma.api import pod as pods
 from drachma.claims import conditions, identity, podclaims, wellknown
 from drachma.client import Client, patches
 from drachma.driver.instance import NodeInstance, Place
-from drachma.node import hardware
-from drachma.offline import claimallocation, clusterdump, manifestfiles
+from drachma.offline import claimallocation, clusterdump, machineprofiles, manifestfiles
 from drachma.process import components, embedded, nodeagents
 from drachma.runtime import Informer, Surroundings, clock
 from drachma.store import memory
@@ -285,10 +284,13 @@ async def cluster(
 ) -> AsyncIterator[Cluster]:
     """A cluster of so many nodes of a profile; with ``drivers``, each node has these instead of simulated ones.
 
+    A profile is one of those of ``drachma up``, or the path of a file with a Node and its ResourceSlices.
+
     Raises:
         errors.InvalidValueError: there is no such profile.
+        errors.DecodeError: the file cannot be read.
     """
-    machines = hardware.build(profile, nodes)
+    machines = machineprofiles.build(profile, nodes)
     time: clock.Clock = clock.SystemClock() if drivers else manualclock.ManualClock()
     async with contextlib.AsyncExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="d"))) if drivers else None

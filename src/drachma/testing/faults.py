@@ -1,7 +1,7 @@
-"""What goes wrong with devices: they are gone, marked, well again, or one after the other for ever.
+"""What goes wrong with devices: they are gone, ill, well again, one after the other for ever, or slow.
 
 For clusters of :mod:`drachma.testing.clusters` whose hardware is simulated; drivers of one's own make their faults
-themselves.
+themselves. What is slow or flaps by itself can be said in files of profiles too (:mod:`drachma.node.simulatedfaults`).
 """
 
 from __future__ import annotations
@@ -12,37 +12,43 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.api import devices, resourceslice
+from drachma.client import patches
+from drachma.node import simulatedfaults, simulationannotations
 from drachma.testing.clusters import Cluster
 
 
 class DeviceFaults:
-    """The faults of one device of a simulated node."""
+    """The faults of one simulated device. The pool of a node has the node's name, that of a rack the rack's."""
 
-    def __init__(self, of: Cluster, name: str, *, node: str) -> None:
+    def __init__(self, of: Cluster, name: str, *, pool: str) -> None:
         self._cluster: Final = of
         self._name: Final = name
-        self._node: Final = node
-        self._taken: resourceslice.Device | None = None
+        self._pool: Final = pool
+        self._device: resourceslice.Device | None = None
         self._home = ""
 
     async def vanish(self) -> None:
         """It is not published any more; pods that have it keep it."""
-        found = await self._slice()
-        self._taken, self._home = self._find(found), found.metadata.name
-        kept = tuple(each for each in found.spec.devices if each.name != self._name)
-        await self._write(found, kept)
+        home = await self._slice()
+        self._home = home.metadata.name
+        self._device = next(each for each in home.spec.devices if each.name == self._name)
+        await self._publish(home, tuple(each for each in home.spec.devices if each.name != self._name))
 
     async def reappear(self) -> None:
-        """It is published again, after the others."""
-        if self._taken is None:
-            raise errors.InvalidValueError(f"device {self._name!r} on {self._node}: it has not vanished")
-        found = await self._cluster.client.get(resourceslice.ResourceSlice, self._home)
-        await self._write(found, (*found.spec.devices, self._taken))
-        self._taken = None
+        """It is published again, after the others.
 
-    async def fall_ill(self, *, effect: str = "NoExecute", key: str = "drachma.dev/unhealthy") -> None:
+        Raises:
+            errors.InvalidValueError: it has not vanished.
+        """
+        if self._device is None:
+            raise errors.InvalidValueError(f"device {self._name!r} of pool {self._pool!r}: it has not vanished")
+        home = await self._cluster.client.get(resourceslice.ResourceSlice, self._home)
+        await self._publish(home, (*home.spec.devices, self._device))
+        self._device = None
+
+    async def fall_ill(self, *, effect: str = simulatedfaults.ILLNESS.effect) -> None:
         """It gets a taint: with NoExecute, pods that have it and do not tolerate that have to go."""
-        await self._taint((devices.DeviceTaint(key=key, effect=effect),))
+        await self._taint((structs.replace(simulatedfaults.ILLNESS, effect=effect),))
 
     async def recover(self) -> None:
         """It has no taints any more."""
@@ -56,24 +62,32 @@ class DeviceFaults:
             await self.recover()
             await self._cluster.advance(seconds)
 
+    async def flap_on(self, *, seconds: float = 10.0) -> None:
+        """It falls ill and recovers for ever, each time after so long; 0 ends that."""
+        await self._annotate(simulatedfaults.FLAP, seconds)
+
+    async def slow_down(self, *, seconds: float) -> None:
+        """Preparing it takes so long from now on; a node agent waits for 45 seconds and asks again later."""
+        await self._annotate(simulatedfaults.PREPARE, seconds)
+
+    async def _annotate(self, what: str, seconds: float) -> None:
+        home = await self._slice()
+        name = simulationannotations.name(what, part=self._name)
+        patch = patches.merge({"metadata": {"annotations": {name: str(seconds)}}})
+        await self._cluster.client.patch(resourceslice.ResourceSlice, home.metadata.name, patch=patch)
+        await self._cluster.settle()
+
     async def _taint(self, taints: tuple[devices.DeviceTaint, ...]) -> None:
-        found = await self._slice()
-        changed = structs.replace(self._find(found), taints=taints)
-        await self._write(found, tuple(changed if each.name == self._name else each for each in found.spec.devices))
+        await self._cluster.client.update(simulatedfaults.tainted(await self._slice(), self._name, taints=taints))
+        await self._cluster.settle()
 
     async def _slice(self) -> resourceslice.ResourceSlice:
         listing = await self._cluster.client.list(resourceslice.ResourceSlice)
-        own = [each for each in listing.items if each.spec.node_name == self._node]
-        for each in own:
-            if any(device.name == self._name for device in each.spec.devices):
+        for each in listing.items:
+            if each.spec.pool.name == self._pool and any(device.name == self._name for device in each.spec.devices):
                 return each
-        raise errors.InvalidValueError(f"device {self._name!r} on {self._node}: there is none")
+        raise errors.InvalidValueError(f"device {self._name!r} of pool {self._pool!r}: there is none")
 
-    def _find(self, of: resourceslice.ResourceSlice) -> resourceslice.Device:
-        return next(each for each in of.spec.devices if each.name == self._name)
-
-    async def _write(self, of: resourceslice.ResourceSlice, kept: tuple[resourceslice.Device, ...]) -> None:
-        pool = structs.replace(of.spec.pool, generation=of.spec.pool.generation + 1)
-        changed = structs.replace(of, spec=structs.replace(of.spec, devices=kept, pool=pool))
-        await self._cluster.client.update(changed)
+    async def _publish(self, of: resourceslice.ResourceSlice, kept: tuple[resourceslice.Device, ...]) -> None:
+        await self._cluster.client.update(structs.replace(of, spec=structs.replace(of.spec, devices=kept)))
         await self._cluster.settle()

@@ -1,11 +1,14 @@
 """Simulated machines: profiles whose slices a server takes, and copies of described ones."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
 
 from drachma import errors
+from drachma.api import codec
 from drachma.node import hardware
+from drachma.validation import context, writes
 
 NODE: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "box"}}
 SLICE: dict[str, Any] = {
@@ -19,21 +22,43 @@ SLICE: dict[str, Any] = {
         "devices": [{"name": "card-0"}],
     },
 }
+NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+SHARED: dict[str, Any] = {
+    "driver": "disk.example.com",
+    "allNodes": True,
+    "pool": {"name": "shelf", "generation": 1, "resourceSliceCount": 1},
+}
 
 
 @pytest.mark.parametrize("profile", hardware.PROFILES)
 def test_pools_are_complete(profile: str) -> None:
     built = hardware.build(profile, 2)
     assert [each.name for each in built.machines] == ["node-0", "node-1"]
+    for document in built.all_slices:
+        spec = document["spec"]
+        same = [each for each in built.all_slices if _pool(each) == _pool(document)]
+        assert spec["pool"]["resourceSliceCount"] == len(same)
+        assert not writes.create(codec.decode(document), context.Context(now=NOW)).errors
     for machine in built.machines:
-        for document in machine.slices:
-            pool = document["spec"]["pool"]
-            same = [each for each in machine.slices if each["spec"]["driver"] == document["spec"]["driver"]]
-            assert pool["resourceSliceCount"] == len(same)
-            assert document["spec"]["nodeName"] == machine.name
+        assert {each["spec"]["nodeName"] for each in machine.slices} <= {machine.name}
     assert {each["metadata"]["name"] for each in built.classes} == set().union(
         *(machine.drivers for machine in built.machines)
     )
+
+
+def _pool(document: dict[str, Any]) -> tuple[str, str]:
+    return document["spec"]["driver"], document["spec"]["pool"]["name"]
+
+
+def test_four_machines_share_a_rack() -> None:
+    built = hardware.build("rack", 5)
+    racks = [each.node["metadata"]["labels"][hardware.RACK_LABEL] for each in built.machines]
+    assert racks == ["rack-0"] * 4 + ["rack-1"]
+    (first, second) = built.slices
+    assert [each["spec"]["pool"]["name"] for each in (first, second)] == ["rack-0", "rack-1"]
+    ((expression,),) = (term["matchExpressions"] for term in first["spec"]["nodeSelector"]["nodeSelectorTerms"])
+    assert expression == {"key": hardware.RACK_LABEL, "operator": "In", "values": ["rack-0"]}
+    assert "nodeName" not in first["spec"]
 
 
 def test_parts_of_a_gpu_do_not_take_more_than_there_is() -> None:
@@ -56,11 +81,25 @@ def test_copies_of_a_machine() -> None:
     assert [each["metadata"]["name"] for each in built.classes] == ["gpu.example.com"]
 
 
+def test_what_is_not_of_the_node_alone_is_there_once() -> None:
+    shared = {**SLICE, "metadata": {"name": "shelf"}, "spec": {**SHARED, "devices": [{"name": "disk-0"}]}}
+    built = hardware.copies([NODE, SLICE, shared], 2)
+    assert built.slices == (shared,)
+    assert [len(each.slices) for each in built.machines] == [1, 1]
+    assert built.machines[0].drivers == {"gpu.example.com", "disk.example.com"}
+    assert [each["metadata"]["name"] for each in built.classes] == ["disk.example.com", "gpu.example.com"]
+
+
 @pytest.mark.parametrize(
     ("documents", "want"),
     [
         pytest.param([SLICE], "profile: has 0 Nodes: expected one", id="no-node"),
         pytest.param([NODE, NODE], "profile: has 2 Nodes: expected one", id="two-nodes"),
+        pytest.param(
+            [NODE, {**SLICE, "spec": {**SHARED, "devices": [{"name": "disk-0", "nodeName": "box"}]}}],
+            "profile: ResourceSlice cards, device disk-0: nodeName 'box': devices of the node belong into slices of",
+            id="device-of-the-node-in-a-shared-slice",
+        ),
         pytest.param(
             [NODE, {"kind": "Pod"}], "profile: has a Pod: expected Node, ResourceSlice, DeviceClass", id="pod"
         ),
@@ -72,5 +111,5 @@ def test_what_is_no_machine(documents: list[dict[str, Any]], want: str) -> None:
 
 
 def test_a_profile_that_does_not_exist() -> None:
-    with pytest.raises(errors.InvalidValueError, match="there are cpu, gpu-server, mig, nic, or the name of a file"):
+    with pytest.raises(errors.InvalidValueError, match="there are cpu, gpu-server, mig, nic, numa, rack, or"):
         hardware.build("tpu", 1)

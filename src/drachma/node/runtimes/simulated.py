@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
+from drachma.node import simulationannotations
 from drachma.node.logs.entry import STDOUT, Entry
 from drachma.node.logs.log import MemoryLog
 from drachma.node.runtimes.protocol import Command, Connection, Exit, Session, StartError, StreamError, Usage, Work
 from drachma.runtime import clock
 from drachma.values import quantity
 
-_PREFIX: Final = "simulation.drachma.dev/"
 _SHORT_SECONDS: Final = 1.0
 _TERMINATED: Final = 143
 _KILLED: Final = 137
@@ -147,30 +147,19 @@ def _usage(work: Work) -> Usage:
 
 
 def _amount(work: Work, resource: str) -> quantity.Quantity:
-    text = _annotation(work, resource)
+    text = simulationannotations.text(work.annotations, resource, part=work.container.name)
     if text is None:
         return work.container.resources.requests.get(resource) or _NOTHING
     try:
         return quantity.Quantity.parse(text)
     except errors.InvalidValueError as error:
-        raise StartError("CreateContainerConfigError", f"annotation {_PREFIX}{resource}: {error}") from error
+        name = simulationannotations.name(resource)
+        raise StartError("CreateContainerConfigError", f"annotation {name}: {error}") from error
 
 
 def _number(work: Work, what: str, default: float) -> float:
-    name = f"{_PREFIX}{what}"
-    text = _annotation(work, what)
-    if text is None:
-        return default
     try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise StartError("CreateContainerConfigError", f"annotation {name}: {text!r}: must be a number, not below zero")
-    return number
-
-
-def _annotation(work: Work, what: str) -> str | None:
-    """What the pod says about a container, or about all of them."""
-    name = f"{_PREFIX}{what}"
-    return work.annotations.get(f"{name}.{work.container.name}", work.annotations.get(name))
+        number = simulationannotations.number(work.annotations, what, part=work.container.name)
+    except errors.InvalidValueError as error:
+        raise StartError("CreateContainerConfigError", str(error)) from error
+    return default if number is None else number
