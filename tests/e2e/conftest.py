@@ -1,5 +1,6 @@
 """One server process for all end-to-end tests, and the real clients that talk to it."""
 
+import contextlib
 import importlib.util
 import os
 import pathlib
@@ -13,6 +14,7 @@ from tests.scenarios import processes
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
 Kubectl = Callable[..., str]
+Watch = Callable[..., contextlib.AbstractContextManager[Callable[[], str]]]
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +67,23 @@ def kubectl(kubectl_binary: pathlib.Path, environment: dict[str, str], namespace
         return outcome.stdout + (outcome.stderr if fails else "")
 
     return run
+
+
+@pytest.fixture
+def watch(kubectl_binary: pathlib.Path, environment: dict[str, str], namespace: str) -> Watch:
+    """Has kubectl watch meanwhile; gives what reads the next line that it prints."""
+
+    @contextlib.contextmanager
+    def watching(*arguments: str) -> Iterator[Callable[[], str]]:
+        command = [str(kubectl_binary), "--namespace", namespace, "get", "--watch", *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+            try:
+                assert process.stdout is not None, "the output is piped"
+                yield process.stdout.readline
+            finally:
+                process.kill()
+
+    return watching
 
 
 @pytest.fixture

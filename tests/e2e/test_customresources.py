@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.conformance import vectors
-from tests.e2e.conftest import Kubectl
+from tests.e2e.conftest import Kubectl, Watch
 
 PARAMETERS = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -62,7 +62,7 @@ def parameters(kubectl: Kubectl) -> None:
 
 @pytest.mark.usefixtures("parameters")
 def test_kubectl_knows_a_kind_as_soon_as_it_is_defined(kubectl: Kubectl) -> None:
-    kubectl("wait", "--for=condition=Established", "--timeout=10s", "crd/gpuparameters.gpu.example.com")
+    kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/gpuparameters.gpu.example.com")
     assert "gpuparameters" in kubectl("api-resources", "--api-group=gpu.example.com")
     explained = kubectl("explain", "gpuparameters.spec.sharing.strategy")
     assert "How time on the GPU is shared." in explained
@@ -70,7 +70,7 @@ def test_kubectl_knows_a_kind_as_soon_as_it_is_defined(kubectl: Kubectl) -> None
 
 
 @pytest.mark.usefixtures("parameters")
-def test_apply_read_change_watch_delete(kubectl: Kubectl) -> None:
+def test_apply_read_change_watch_delete(kubectl: Kubectl, watch: Watch) -> None:
     assert kubectl("apply", "-f", "-", stdin=SHARED) == "gpuparameters.gpu.example.com/shared created\n"
     assert kubectl("apply", "-f", "-", stdin=SHARED) == "gpuparameters.gpu.example.com/shared unchanged\n"
     assert kubectl("apply", "--server-side", "-f", "-", stdin=SHARED).endswith("serverside-applied\n")
@@ -83,10 +83,8 @@ def test_apply_read_change_watch_delete(kubectl: Kubectl) -> None:
     kubectl("patch", "gp", "shared", "--subresource=status", "--type=merge", "-p", '{"status":{"nodes":2}}')
     seen = json.loads(kubectl("get", "gp", "shared", "-o", "json"))
     assert (seen["status"], seen["metadata"]["generation"]) == ({"nodes": 2}, 1)
-    watched = kubectl(
-        "get", "gp", "--watch", "--output-watch-events", "--request-timeout=2s", "-o", "name", fails=False
-    )
-    assert "shared" in watched
+    with watch("gp", "--output-watch-events", "-o", "name") as next_line:
+        assert "shared" in next_line()
     unknown = kubectl("apply", "-f", "-", stdin=SHARED.replace("replicas", "copies"), fails=True)
     assert 'unknown field "spec.sharing.copies"' in unknown
     assert "deleted" in kubectl("delete", "gp", "shared")
@@ -95,7 +93,7 @@ def test_apply_read_change_watch_delete(kubectl: Kubectl) -> None:
 @pytest.mark.usefixtures("parameters")
 def test_a_definition_goes_with_its_objects(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=SHARED)
-    kubectl("delete", "crd", "gpuparameters.gpu.example.com", "--timeout=20s")
+    kubectl("delete", "crd", "gpuparameters.gpu.example.com", "--timeout=60s")
     assert "NotFound" in kubectl("get", "gpuparameters", fails=True)
 
 
@@ -105,13 +103,13 @@ def test_kueue_installs(kubectl: Kubectl) -> None:
         pytest.skip(vectors.required(folder))
     kubectl("apply", "--server-side", "-f", str(folder))
     try:
-        kubectl("wait", "--for=condition=Established", "--timeout=10s", "crd/workloads.kueue.x-k8s.io")
+        kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/workloads.kueue.x-k8s.io")
         assert "nominalQuota" in kubectl("explain", "clusterqueue.spec.resourceGroups.flavors.resources")
         kubectl("apply", "-f", "-", stdin=_QUEUE)
         assert kubectl("get", "clusterqueue", "gpus", "-o", "jsonpath={.spec.queueingStrategy}") == "BestEffortFIFO"
         assert "BestEffortFIFO" in kubectl("get", "cq", "-o", "wide")
     finally:
-        kubectl("delete", "-f", str(folder), "--timeout=30s")
+        kubectl("delete", "-f", str(folder), "--timeout=60s")
 
 
 _QUEUE = """\

@@ -103,7 +103,7 @@ def whoami(server: processes.Process, credentials: bytes, folder: pathlib.Path) 
     context.load_cert_chain(path)
     url = f"{server.url}/apis/authentication.k8s.io/v1/selfsubjectreviews"
     request = urllib.request.Request(url, data=b"{}", headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+    with urllib.request.urlopen(request, context=context, timeout=60) as answer:
         info: dict[str, object] = json.loads(answer.read())["status"]["userInfo"]
     return info
 

@@ -2,11 +2,10 @@
 
 import pathlib
 import stat
-import subprocess
 
 import pytest
 
-from tests.e2e.conftest import Kubectl
+from tests.e2e.conftest import Kubectl, Watch
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -133,22 +132,15 @@ def test_wait_for_a_condition_and_for_the_end(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=POD)
     ready = '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}'
     kubectl("patch", "pod", "worker", "--subresource=status", "--type=merge", "-p", ready)
-    assert "condition met" in kubectl("wait", "--for=condition=Ready", "pod/worker", "--timeout=30s")
+    assert "condition met" in kubectl("wait", "--for=condition=Ready", "pod/worker", "--timeout=60s")
     kubectl("delete", "pod", "worker", "--wait=false")
-    kubectl("wait", "--for=delete", "pod/worker", "--timeout=30s")
+    kubectl("wait", "--for=delete", "pod/worker", "--timeout=60s")
 
 
-def test_get_and_watch(
-    kubectl: Kubectl, kubectl_binary: pathlib.Path, environment: dict[str, str], namespace: str
-) -> None:
-    command = [str(kubectl_binary), "-n", namespace, "get", "resourceclaims", "--watch", "-o", "name"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as watch:
-        try:
-            kubectl("apply", "-f", "-", stdin=CLAIM)
-            assert watch.stdout is not None
-            assert watch.stdout.readline() == "resourceclaim.resource.k8s.io/gpu\n"
-        finally:
-            watch.kill()
+def test_get_and_watch(kubectl: Kubectl, watch: Watch) -> None:
+    with watch("resourceclaims", "-o", "name") as next_line:
+        kubectl("apply", "-f", "-", stdin=CLAIM)
+        assert next_line() == "resourceclaim.resource.k8s.io/gpu\n"
 
 
 def test_other_versions(kubectl: Kubectl) -> None:

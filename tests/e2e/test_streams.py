@@ -152,13 +152,14 @@ def test_a_port_is_forwarded(
                 assert response.read() == b"hello\n"
     finally:
         forwarding.terminate()
-        forwarding.communicate(timeout=30)
+        forwarding.communicate(timeout=60)
 
 
 def test_a_pod_that_minds_its_end_is_gone_within_its_grace_period(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
     hook = {"preStop": {"exec": {"command": ["touch", f"{tmp_path}/told"]}}}
-    _run(kubectl, "polite", "trap 'exit 0' TERM; while :; do sleep 0.1; done", lifecycle=hook)
-    kubectl("delete", "pod", "polite", "--timeout=25s")
+    script = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
+    _run(kubectl, "polite", script, lifecycle=hook, terminationGracePeriodSeconds=300)
+    kubectl("delete", "pod", "polite", "--timeout=60s")
     assert (tmp_path / "told").exists()
     assert "NotFound" in kubectl("get", "pod", "polite", fails=True)
 
@@ -227,7 +228,7 @@ def test_probes_say_when_a_container_is_ready_and_when_it_is_not(kubectl: Kubect
     )
     assert kubectl("get", "pod", "probed", "--no-headers").split()[1] == "0/1"
     pathlib.Path(f"{sign}-ready").touch()
-    kubectl("wait", "pod/probed", "--for=condition=Ready", "--timeout=30s")
+    kubectl("wait", "pod/probed", "--for=condition=Ready", "--timeout=60s")
     pathlib.Path(f"{sign}-dead").touch()
     message = "Container c failed liveness probe, will be restarted"
     _eventually(kubectl, "get", "events", "--field-selector=reason=Killing", want=message)

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,18 @@ def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFact
     return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(server.kubeconfig), "TZ": "UTC"}
 
 
+def _specs(kubectl: Kubectl, *selection: str) -> list[dict[str, Any]]:
+    """What the pods are that are not about to go: a rollout has ended before the last old one has."""
+    pods = json.loads(kubectl("get", "pods", *selection, "-o", "json"))["items"]
+    return [pod["spec"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+
 def _nodes(kubectl: Kubectl) -> list[str]:
-    """The nodes of the pods that are not about to go."""
-    pods = json.loads(kubectl("get", "pods", "-o", "json"))["items"]
-    return sorted(pod["spec"]["nodeName"] for pod in pods if "deletionTimestamp" not in pod["metadata"])
+    return sorted(spec["nodeName"] for spec in _specs(kubectl))
+
+
+def _images(kubectl: Kubectl, *selection: str) -> list[str]:
+    return [spec["containers"][0]["image"] for spec in _specs(kubectl, *selection)]
 
 
 def test_a_deployment_is_rolled_out_scaled_and_undone(kubectl: Kubectl) -> None:
@@ -40,8 +49,7 @@ def test_a_deployment_is_rolled_out_scaled_and_undone(kubectl: Kubectl) -> None:
     kubectl("scale", "deployment/web", "--replicas=3")
     kubectl("rollout", "undo", "deployment/web")
     assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-    image = "{.items[*].spec.containers[0].image}"
-    assert set(kubectl("get", "pods", "-o", f"jsonpath={image}").split()) == {"web:1"}
+    assert _images(kubectl) == ["web:1"] * 3
     assert kubectl("get", "deployment", "web", "--no-headers").split()[:4] == ["web", "3/3", "3", "3"]
 
 
@@ -62,6 +70,7 @@ def test_a_drain_minds_the_budget(kubectl: Kubectl) -> None:
     assert _nodes(kubectl) == ["node-1"] * 4
     kubectl("delete", "poddisruptionbudget", "web")
     kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=4")
+    kubectl("wait", "poddisruptionbudget/web", "--for=jsonpath={.status.observedGeneration}=1", "--timeout=60s")
     told = kubectl("drain", "node-1", "--timeout=7s", fails=True)
     assert "Cannot evict pod as it would violate the pod's disruption budget" in told
     assert _nodes(kubectl) == ["node-1"] * 4
@@ -106,12 +115,10 @@ def test_other_workloads_are_rolled_out_and_undone(
     kubectl("rollout", "status", workload, "--timeout=60s")
     kubectl("set", "image", workload, f"c={container}:2")
     kubectl("rollout", "status", workload, "--timeout=60s")
-    image = "{.items[*].spec.containers[0].image}"
-    chosen = ("get", "pods", "-l", f"app={container}", "-o", f"jsonpath={image}")
-    assert kubectl(*chosen).split() == [f"{container}:2"] * pods
+    assert _images(kubectl, "-l", f"app={container}") == [f"{container}:2"] * pods
     kubectl("rollout", "undo", workload)
     kubectl("rollout", "status", workload, "--timeout=60s")
-    assert kubectl(*chosen).split() == [f"{container}:1"] * pods
+    assert _images(kubectl, "-l", f"app={container}") == [f"{container}:1"] * pods
     assert len(kubectl("rollout", "history", workload).strip().splitlines()) == 4
 
 

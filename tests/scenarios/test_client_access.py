@@ -19,7 +19,7 @@ from tests.scenarios import clusters
 
 @pytest.fixture
 async def cluster(tmp_path: pathlib.Path) -> AsyncIterator[clusters.SecureCluster]:
-    async with asyncio.timeout(30), clusters.secure_cluster(tmp_path) as made:
+    async with asyncio.timeout(60), clusters.secure_cluster(tmp_path) as made:
         yield made
 
 

@@ -103,7 +103,7 @@ def test_shutdown_ends_watches_and_finishes_writes(server: processes.Process) ->
 def test_broken_clients_do_no_harm(server: processes.Process) -> None:
     host, port = server.url.removeprefix("https://").split(":")
     for data in (b"", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello"):
-        with socket.create_connection((host, int(port)), timeout=10) as plain:
+        with socket.create_connection((host, int(port)), timeout=60) as plain:
             plain.sendall(data)
     with wire.Wire(server) as admin:
         for request in (

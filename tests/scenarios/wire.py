@@ -25,7 +25,7 @@ class Wire:
             context.load_cert_chain(*certificate)
         self._token = server.token if token is None else token
         place = urllib.parse.urlsplit(server.url)
-        self.connection = http.client.HTTPSConnection(place.hostname or "", place.port, context=context, timeout=30)
+        self.connection = http.client.HTTPSConnection(place.hostname or "", place.port, context=context, timeout=60)
 
     def call(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Answer:
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()

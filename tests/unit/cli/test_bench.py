@@ -74,7 +74,7 @@ async def test_the_server_takes_every_workload_and_its_pods_fit(workload: worklo
             await informers.wait_synced()
             measured.begin()
             await preparation.create(server.client, objects.pod(objects.MEASURED))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await measured.until(1)
     assert measured.figures().bound == 1
 

@@ -47,7 +47,7 @@ async def _asked(*records: PreparedClaim) -> AsyncIterator[Any]:
 
             async def call(method: str, **fields: Any) -> Any:
                 request = services.POD_RESOURCES.method(method).request(**fields)
-                return await services.call(channel, services.POD_RESOURCES, method, request, timeout=10)
+                return await services.call(channel, services.POD_RESOURCES, method, request, timeout=60)
 
             yield call
         serving.cancel()

@@ -193,7 +193,7 @@ class Stream:
 
     async def event(self) -> Any:
         """The next event; None at the end of the stream."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not self._lines:
                 chunk = await self._chunks.get()
                 if chunk is None:

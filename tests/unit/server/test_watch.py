@@ -185,6 +185,6 @@ async def test_refused(server: Client, query: str, code: int) -> None:
 
 
 async def _opened(server: Client) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not len(server.app.dispatcher.services.watches):
             await asyncio.sleep(0)

@@ -63,7 +63,7 @@ async def serving_with(limits: connections.Limits, folder: pathlib.Path) -> Asyn
     server = _Server(started.app, files, limits=limits)
     task = asyncio.create_task(server.serve(sockets=[opened]))
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not server.started:
                 await asyncio.sleep(0)
             place = Place(bound.port, ssl.create_default_context(cafile=str(files.authority)))

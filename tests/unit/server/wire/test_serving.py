@@ -46,7 +46,7 @@ async def _answer(request: str) -> bytes:
     wire = _Wire()
     protocol.connection_made(wire)
     protocol.data_received(request.encode())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await wire.written.wait()
     if protocol.timeout_keep_alive_task is not None:
         protocol.timeout_keep_alive_task.cancel()
