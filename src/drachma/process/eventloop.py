@@ -21,7 +21,6 @@ _THRESHOLDS: Final = (50_000, 10, 20)
 def runner() -> Iterator[asyncio.Runner]:
     """Runs the coroutines of one command; afterwards the collector is as it was."""
     before = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
     try:
