@@ -1,10 +1,12 @@
 """Claims of v1alpha2 in a whole control plane: they wait, are allocated, shared, given back, beside claims of v1."""
 
 import contextlib
+import re
 from collections.abc import AsyncIterator
 
 import pytest
 
+from drachma import errors
 from drachma.api import gates, meta, node, resourceclaim, resourceslice
 from drachma.api.v1alpha2 import parameters
 from drachma.api.v1alpha2 import resourceclaim as alpha
@@ -122,6 +124,12 @@ async def resources(plane: controlplane.ControlPlane, name: str = "my") -> list[
     return found
 
 
+async def devices(plane: controlplane.ControlPlane, name: str) -> list[str]:
+    """The pools and names of what a claim of v1 was given."""
+    allocation = (await plane.client.get(resourceclaim.ResourceClaim, name, namespace="default")).status.allocation
+    return [] if allocation is None else [f"{each.pool}/{each.device}" for each in allocation.devices.results]
+
+
 async def finish(plane: controlplane.ControlPlane, name: str = "p") -> None:
     await plane.patch_status(await plane.pod(name), {"phase": "Succeeded"})
     await plane.settle()
@@ -221,6 +229,46 @@ async def test_exclusive_claims_have_one_user_at_a_time() -> None:
         await finish(plane, "first")
         await plane.advance(60)
         assert await plane.node_of("second") == "worker-1"
+
+
+async def test_two_pods_at_once_do_not_both_get_an_exclusive_claim() -> None:
+    immediate = CLAIM + "  allocationMode: Immediate\n"
+    async with cluster(SLICE, CLASS, PARAMETERS, immediate, a_pod("earlier")) as plane:
+        await finish(plane, "earlier")
+        # It is allocated and nobody uses it: both are decided before either is written.
+        await plane.apply(a_pod("first") + "---" + a_pod("second"))
+        await plane.advance(60)
+        [user] = (await claim_of(plane)).status.reserved_for
+        assert [await plane.node_of(name) for name in ("first", "second")].count("worker-1") == 1
+        await finish(plane, user.name)
+        await plane.advance(60)
+        assert {await plane.node_of(name) for name in ("first", "second")} == {"worker-1"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "users", "message"),
+    [
+        pytest.param(
+            PARAMETERS, 2, "status.reservedFor: Forbidden: may not be reserved more than once", id="exclusive"
+        ),
+        pytest.param(
+            PARAMETERS + "shareable: true\n",
+            33,
+            "status.reservedFor: Too many: 33: must have at most 32 items",
+            id="shareable",
+        ),
+    ],
+)
+async def test_the_server_refuses_more_users_than_a_claim_may_have(parameters: str, users: int, message: str) -> None:
+    async with cluster(SLICE, CLASS, parameters, CLAIM, a_pod()) as plane:
+        own = await plane.client.get(resourceclaim.ResourceClaim, "my", namespace="default")
+        more = [{"resource": "pods", "name": f"p{n}", "uid": f"u{n}"} for n in range(users - 1)]
+        reserved = [*own.status.reserved_for, *more]
+        patch = patches.merge({"status": {"reservedFor": reserved}}, patches.unchanged(own))
+        with pytest.raises(errors.DrachmaError, match=re.escape(message)):
+            await plane.client.patch(
+                resourceclaim.ResourceClaim, "my", patch=patch, namespace="default", subresource="status"
+            )
 
 
 async def test_shareable_claims_have_several() -> None:
@@ -348,6 +396,42 @@ async def test_there_is_one_inventory(publishes_both: bool) -> None:
         new = await plane.client.get(resourceclaim.ResourceClaim, "new", namespace="default")
         users = [bool(await resources(plane)), new.status.allocation is not None]
         assert sorted(users) == [False, True]
+
+
+async def test_a_device_in_use_is_not_given_again_when_it_is_published_in_v1() -> None:
+    async with cluster(SLICE, CLASS, PARAMETERS, CLAIM, V1_CLASS, V1_CLAIM, a_pod("old")) as plane:
+        assert await resources(plane) == ["gpu-1"]
+        await plane.apply(V1_SLICE, a_pod("new").replace("my", "new"))
+        await plane.advance(60)
+        assert await plane.why("new")
+        assert await devices(plane, "new") == []
+        await finish(plane, "old")
+        await plane.advance(60)
+        assert await devices(plane, "new") == ["worker-1/gpu-1"]
+
+
+async def test_a_device_in_use_is_not_given_again_when_it_is_no_longer_published_in_v1() -> None:
+    manifests = [SLICE, V1_SLICE, CLASS, PARAMETERS, CLAIM, V1_CLASS, V1_CLAIM]
+    async with cluster(*manifests, a_pod("new").replace("my", "new")) as plane:
+        assert await devices(plane, "new") == ["worker-1/gpu-1"]
+        await plane.delete(resourceslice.ResourceSlice, "v1-cards")
+        await plane.apply(a_pod("old"))
+        await plane.advance(60)
+        assert await resources(plane) == []
+        await finish(plane, "new")
+        await plane.advance(60)
+        assert await resources(plane) == ["gpu-1"]
+
+
+async def test_a_device_that_is_published_twice_for_a_moment_is_given_once() -> None:
+    """The controller that takes one of them away is not there."""
+    async with cluster(SLICE, V1_CLASS) as plane:
+        await plane.stop("controllers")
+        any_two = V1_CLAIM.partition("        selectors")[0] + "        count: 3\n"
+        await plane.apply(V1_SLICE, any_two, a_pod("new").replace("my", "new"))
+        await plane.advance(60)
+        assert await devices(plane, "new") == []
+        assert "cannot allocate all claims" in await plane.why("new")
 
 
 async def test_a_pod_can_mix_both() -> None:

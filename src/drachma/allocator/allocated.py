@@ -2,7 +2,8 @@
 
 Whoever watches claims calls :meth:`AllocatedState.put_claim` and :meth:`AllocatedState.remove_claim`; the allocator
 asks by block. A device allocated with admin access is not taken. A result with a share ID is a share of its device,
-unless consumable capacity is off: then it takes the device as any other result does.
+unless consumable capacity is off: then it takes the device as any other result does. What is held in a stand-in
+(:mod:`drachma.claims.standins`) is taken in other pools of its driver and node too, and the other way round.
 
 Nothing is checked here: a device may be recorded twice or be in no slice at all, as in any cluster.
 """
@@ -10,15 +11,16 @@ Nothing is checked here: a device may be recorded twice or be in no slice at all
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from drachma.allocator import counters, pool
 from drachma.api import meta, resourceclaim
-from drachma.claims import identity
+from drachma.claims import identity, standins
 from drachma.values import forkmap, quantity
 
 _UNKNOWN_OWNER = ""
 _BLOCKS_REMEMBERED = 64
+_NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class Holding(NamedTuple):
@@ -27,6 +29,8 @@ class Holding(NamedTuple):
     device: identity.DeviceID
     share_id: str | None = None
     consumed: Mapping[str, quantity.Quantity] | None = None
+    places: tuple[str, ...] = ()
+    """The nodes whose stand-ins may have it too; none for a device of a stand-in."""
 
 
 class _PoolState:
@@ -88,6 +92,8 @@ class AllocatedState:
         self._consumable = consumable_capacity
         self._pools = forkmap.ForkMap[identity.PoolID, _PoolState](copy=_PoolState.copy)
         self._claims = forkmap.ForkMap[str, tuple[Holding, ...]]()
+        # For stand-ins: who holds a device of that name in another pool.
+        self._doubles = forkmap.ForkMap[identity.PoolID, dict[str, list[str]]](copy=_copied)
         self.revision = 0
         """Grows with every change."""
         for claim in claims:
@@ -120,6 +126,7 @@ class AllocatedState:
         other._consumable = self._consumable
         other._pools = self._pools.fork()
         other._claims = self._claims.fork()
+        other._doubles = self._doubles.fork()
         other.revision = self.revision
         return other
 
@@ -150,6 +157,11 @@ class AllocatedState:
             for key, amount in holding.consumed.items():
                 total[key] = total[key] + amount if key in total else amount
         state.changed(name)
+        for place in holding.places:
+            double = standins.pool_id(pool_id.driver, place)
+            if double not in self._doubles:
+                self._doubles[double] = {}
+            self._doubles.mutable(double).setdefault(name, []).append(owner)
         self.revision += 1
 
     def release(self, holding: Holding, *, owner: str = _UNKNOWN_OWNER) -> None:
@@ -174,6 +186,14 @@ class AllocatedState:
             if not any(amount.nanos for amount in total.values()):
                 del state.consumed[name]
         state.changed(name)
+        for place in holding.places:
+            double = standins.pool_id(holding.device.driver, place)
+            held = self._doubles.mutable(double)
+            held[name].remove(owner)
+            if not held[name]:
+                del held[name]
+            if not held:
+                del self._doubles[double]
         self.revision += 1
         if not (state.owners or state.shares or state.consumed):
             del self._pools[holding.device.pool_id]
@@ -183,13 +203,23 @@ class AllocatedState:
         state = self._pools.get(device.pool_id)
         return state is not None and any(device.device in held for held in (state.owners, state.shares, state.consumed))
 
-    def owners(self, device: identity.DeviceID) -> tuple[str, ...]:
-        """The claims (``namespace/name``) that hold the device or a share of it, as far as they are known."""
-        state = self._pools.get(device.pool_id)
-        if state is None:
-            return ()
-        shares = state.shares.get(device.device, {}).values()
-        return tuple(filter(None, (*state.owners.get(device.device, ()), *shares)))
+    def owners(self, device: identity.DeviceID, *, places: Iterable[str] = ()) -> tuple[str, ...]:
+        """The claims (``namespace/name``) that hold the device or a share of it, as far as they are known.
+
+        ``places`` are the nodes whose stand-ins may have the device too.
+        """
+        name, owners = device.device, []
+        for pool_id in (device.pool_id, *(standins.pool_id(device.driver, place) for place in places)):
+            state = self._pools.get(pool_id)
+            if state is not None:
+                owners += [*state.owners.get(name, ()), *state.shares.get(name, {}).values()]
+        owners += self._doubles.get(device.pool_id, {}).get(name, ())
+        return tuple(filter(None, owners))
+
+    def holders(self, block: pool.Block, place: int) -> tuple[str, ...]:
+        """The claims that hold a device of a block or a share of it, in whatever pool."""
+        places = () if block.is_stand_in else (block.owners[place].node_name,)
+        return self.owners(block.device_id(place), places=places)
 
     def consumed(self, device: identity.DeviceID) -> Mapping[str, quantity.Quantity]:
         """How much of each capacity of a device is consumed."""
@@ -199,7 +229,9 @@ class AllocatedState:
     def taken(self, block: pool.Block) -> int:
         """The devices of a block that somebody holds exclusively."""
         state = self._pools.get(block.pool_id)
-        return 0 if state is None else state.mask(block)[0]
+        taken = 0 if state is None else state.mask(block)[0]
+        elsewhere = self._held_elsewhere(block)
+        return taken | _mask(block, elsewhere) if elsewhere else taken
 
     def in_part(self, block: pool.Block) -> int:
         """The devices of a block of which there are shares or consumed capacity."""
@@ -208,6 +240,9 @@ class AllocatedState:
 
     def counters_left(self, block: pool.Block) -> tuple[int, ...]:
         """What is left of the counters of a block's pool, in the order of its counter table; may be negative."""
+        elsewhere = self._held_elsewhere(block)
+        if elsewhere:
+            return _table(block).available(self._names(block) | elsewhere)
         state = self._pools.get(block.pool_id)
         if state is None:
             return _table(block).limits
@@ -218,6 +253,9 @@ class AllocatedState:
 
     def groups_left(self, block: pool.Block) -> tuple[int, ...]:
         """The compatibility groups still open on the counter sets of a block's pool, in the order of its table."""
+        elsewhere = self._held_elsewhere(block)
+        if elsewhere:
+            return _table(block).bound(self._names(block) | elsewhere)
         state = self._pools.get(block.pool_id)
         if state is None:
             return _table(block).bound(())
@@ -226,15 +264,37 @@ class AllocatedState:
             found = state.groups[block] = _table(block).bound(state.names())
         return found
 
+    def _names(self, block: pool.Block) -> set[str]:
+        state = self._pools.get(block.pool_id)
+        return set() if state is None else state.names()
+
+    def _held_elsewhere(self, block: pool.Block) -> frozenset[str]:
+        """The devices of a block that are held in another pool, where they have the same names."""
+        if block.is_stand_in:
+            return frozenset(block.index.keys() & self._doubles.get(block.pool_id, {}).keys())
+        held = _NOTHING
+        for stand_in, node in block.stand_ins:
+            state = self._pools.get(stand_in)
+            if state is not None:
+                names = block.index.keys() & state.names()
+                held |= {name for name in names if block.owners[block.index[name]].node_name == node}
+        return held
+
     def _holdings(self, allocation: resourceclaim.AllocationResult) -> Iterable[Holding]:
+        places = standins.places_of(allocation)
         for result in allocation.devices.results:
             if result.admin_access:
                 continue
             device = identity.device_of(result)
+            doubles = () if standins.is_stand_in(result.pool) else places
             if self._consumable and result.share_id is not None:
-                yield Holding(device, result.share_id, result.consumed_capacity or None)
+                yield Holding(device, result.share_id, result.consumed_capacity or None, doubles)
             else:
-                yield Holding(device)
+                yield Holding(device, places=doubles)
+
+
+def _copied(doubles: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {name: list(owners) for name, owners in doubles.items()}
 
 
 def _mask(block: pool.Block, names: Iterable[str]) -> int:

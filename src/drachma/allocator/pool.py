@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from drachma.allocator import counters, placement
 from drachma.api import resourceslice, struct
-from drachma.claims import identity
+from drachma.claims import identity, standins
 
 _REMEMBERED: Final = 2048
 
@@ -58,11 +58,13 @@ class Block:
         "has_binding_conditions",
         "index",
         "invalid",
+        "is_stand_in",
         "owners",
         "placed",
         "pool_id",
         "shared",
         "skipping",
+        "stand_ins",
         "tainted",
     )
 
@@ -115,6 +117,10 @@ class Block:
     def _survey(self) -> None:
         self.index = {device.name: place for place, device in enumerate(self.devices)}
         self.everything = (1 << len(self.devices)) - 1
+        self.is_stand_in = standins.is_stand_in(self.pool_id.pool)
+        nodes = () if self.is_stand_in else tuple(dict.fromkeys(owner.node_name for owner in self.owners))
+        self.stand_ins = tuple((standins.pool_id(self.pool_id.driver, node), node) for node in nodes)
+        """The stand-ins that may have some of its devices too, each with the node that those are for."""
         self.conditional = self.shared = self.tainted = self.consuming = self.skipping = self.placed = 0
         self.has_binding_conditions = False
         for place, device in enumerate(self.devices):

@@ -80,6 +80,7 @@ class View:
         self.misplaced = 0
         self.placement_errors: dict[int, str] = {}
         self._place()
+        self._sort_out_doubles()
 
     def _place(self) -> None:
         """Sort out the devices that choose their nodes themselves and do not mean this one."""
@@ -90,6 +91,19 @@ class View:
                         self.misplaced |= 1 << (place + offset)
                 except errors.AllocationError as error:
                     self.placement_errors[place + offset] = str(error)
+
+    def _sort_out_doubles(self) -> None:
+        """Sort out devices of stand-ins that are published in another pool as well: they are there already."""
+        for block, offset in zip(self.blocks, self.offsets, strict=True):
+            if not block.is_stand_in:
+                continue
+            for other in self.blocks:
+                if other.is_stand_in or other.pool_id.driver != block.pool_id.driver:
+                    continue
+                for name in block.index.keys() & other.index.keys():
+                    place = block.index[name]
+                    if block.owners[place].node_name == other.owners[other.index[name]].node_name:
+                        self.misplaced |= 1 << (place + offset)
 
     @property
     def natural(self) -> View:

@@ -222,7 +222,7 @@ class Peers:
             # Several pods may be about to allocate one and the same claim: which one does is for the claim to say.
             if _is_earlier(other, own) and claim not in other.content.devices:
                 raise collision.CollisionError(f"device {device} got announced for another pod first")
-        for owner in self._state.owners(device):
+        for owner in self._state.owners(device, places=(own.content.node,)):
             if owner != label and announcements.is_claim(owner):
                 raise collision.CollisionError(f"device {device} got allocated for claim {owner} first")
 

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from drachma.api import devices, resourceclaim
 from drachma.api.v1alpha2 import resourceclaim as alpha
+from drachma.claims import standins
 from drachma.structured import requests, resolution
 
 DEVICE_CLASS: Final = "structured.dra.k8s.io"
@@ -16,8 +17,6 @@ DEVICE_CLASS: Final = "structured.dra.k8s.io"
 
 FINALIZER: Final = "structured.dra.k8s.io/delete-protection"
 """Keeps a claim of v1alpha2 while it is allocated."""
-
-_FIELD: Final = "metadata.name"
 
 ResourceName = Callable[[str, str, str], str]
 """The name of the resource that a device is, by driver, pool and device."""
@@ -63,7 +62,7 @@ def status_of(
     for result in allocation.devices.results:
         name = resource_name(result.driver, result.pool, result.device)
         by_driver.setdefault(str(result.driver), []).append((needs.get(result.request), name))
-    node = _node(allocation)
+    node = standins.node_of(allocation)
     handles = []
     for driver, results in by_driver.items():
         used = next((need.asked_by for need, _ in results if need is not None), None)
@@ -112,15 +111,3 @@ def _entry(driver: str, names: tuple[str, ...], parameters: Any) -> list[resourc
         return []
     opaque = devices.OpaqueDeviceConfiguration(driver=driver, parameters=parameters)
     return [resourceclaim.DeviceClaimConfiguration(requests=names, opaque=opaque)]
-
-
-def _node(allocation: resourceclaim.AllocationResult) -> str:
-    """The one node that an allocation is for; empty where it is not for one."""
-    selector = allocation.node_selector
-    terms = selector.node_selector_terms if selector is not None else ()
-    if len(terms) != 1:
-        return ""
-    for field in terms[0].match_fields:
-        if (field.key, field.operator) == (_FIELD, "In") and len(field.values) == 1:
-            return str(field.values[0])
-    return ""

@@ -18,7 +18,7 @@ from drachma.api import deviceclass, devices, meta, resourceclaim, resourceclaim
 from drachma.api.v1alpha2 import parameters, resourceclass, resourceslice
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
-from drachma.claims import identity
+from drachma.claims import identity, standins
 from drachma.structured import claims, model, namedresources, requests, resolution, selectors, slices
 
 _KUBECTL: Final = "kubectl.kubernetes.io/"
@@ -100,7 +100,7 @@ class _Migrator:
         made += wishes
         for pool in self._pools:
             self._notes += (f"node {pool.node}, driver {pool.driver}: {each}" for each in pool.omissions)
-            made += pool.slices(1, name=pool.node or slices.POOL)
+            made += pool.slices(1, name=pool.node or standins.SUFFIX)
         return Migration(objects=tuple(made), notes=tuple(self._notes), asked=tuple(self._asked), pools=self._pools)
 
     # Classes

@@ -8,11 +8,9 @@ from typing import Final
 import msgspec
 
 from drachma.api import meta, resourceslice
+from drachma.claims import standins
 from drachma.structured import model, models
 from drachma.values import generatedname
-
-POOL: Final = "v1alpha2"
-"""What names of pools end in, so that they are nobody else's; a device that a driver publishes in v1 is in its own."""
 
 _DEVICES: Final = 128
 _NAME_LENGTH: Final = 253
@@ -31,7 +29,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The name of the pool in a cluster where v1 drivers may have one of the node's name."""
-        return f"{self.node}/{POOL}" if self.node else POOL
+        return standins.pool_name(self.node)
 
     def without(self, published: Collection[str]) -> Pool:
         """The pool without devices that the driver publishes in v1 under the same names."""
@@ -44,7 +42,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
         pool = resourceslice.ResourcePool(
             name=name or self.name, generation=generation, resource_slice_count=len(parts)
         )
-        prefix = "-".join(filter(None, (self.node, self.driver, "" if name else POOL)))
+        prefix = "-".join(filter(None, (self.node, self.driver, "" if name else standins.SUFFIX)))
         if len(prefix) > _NAME_LENGTH - _SUFFIX_LENGTH:
             prefix = generatedname.derived(prefix[: _NAME_LENGTH - 2 * _SUFFIX_LENGTH], prefix)
         return tuple(

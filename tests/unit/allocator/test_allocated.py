@@ -1,8 +1,10 @@
 """The allocated state is kept up to date claim by claim."""
 
+import pytest
+
 from drachma import allocator
 from drachma.allocator import allocated, pool
-from drachma.api import resourceclaim
+from drachma.api import nodeselector, resourceclaim
 from drachma.testing import claim, device, resource_slice
 from drachma.values import quantity
 
@@ -111,3 +113,70 @@ def test_releasing_what_is_not_held_changes_nothing() -> None:
     state.put_claim(claim("c").allocated(("r", "d", "p", "a")).build())
     state.release(allocated.Holding(_DEVICE), owner="somebody/else")
     assert state.taken(block) == 1
+
+
+# Stand-ins
+
+_STAND_IN = "n/v1alpha2"
+
+
+def _held(name: str, pool_name: str, *, on: str = "n", device_name: str = "a") -> resourceclaim.ResourceClaim:
+    return claim(name).allocated(("r", "d", pool_name, device_name), node_selector=_only(on)).build()
+
+
+def _only(node: str) -> nodeselector.NodeSelector:
+    field = nodeselector.NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
+    return nodeselector.NodeSelector(node_selector_terms=(nodeselector.NodeSelectorTerm(match_fields=(field,)),))
+
+
+def _stand_in_block() -> pool.Block:
+    published = resource_slice("s", driver="d", pool=_STAND_IN).on_node("n").devices("a", "b").build()
+    return allocator.Catalog([published]).view(allocator.Node("n"), _FEATURES).blocks[0]
+
+
+def test_what_is_held_in_a_stand_in_is_taken_in_the_pools_of_its_node() -> None:
+    block, state = _block(), allocator.AllocatedState(consumable_capacity=True)
+    state.put_claim(_held("c", _STAND_IN))
+    assert (state.taken(block), state.counters_left(block)) == (0b001, (3 * 10**9,))
+    assert state.holders(block, 0) == ("default/c",)
+    state.put_claim(_held("d", "p", device_name="b"))
+    assert (state.taken(block), state.counters_left(block)) == (0b011, (1 * 10**9,))
+    state.remove_claim(_held("c", _STAND_IN).metadata)
+    assert (state.taken(block), state.counters_left(block)) == (0b010, (2 * 10**9,))
+
+
+def test_what_is_held_in_a_pool_is_taken_in_the_stand_in_of_its_node() -> None:
+    block, state = _stand_in_block(), allocator.AllocatedState(consumable_capacity=True)
+    state.put_claim(_held("c", "p"))
+    fork = state.fork()
+    assert (fork.taken(block), fork.holders(block, 0)) == (0b01, ("default/c",))
+    state.put_claim(_held("d", "q"))
+    state.remove_claim(_held("c", "p").metadata)
+    assert (state.taken(block), state.holders(block, 0)) == (0b01, ("default/d",))
+    assert (fork.taken(block), fork.holders(block, 0)) == (0b01, ("default/c",))
+    state.remove_claim(_held("d", "q").metadata)
+    assert state.taken(block) == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "want"),
+    [
+        pytest.param(_held("c", _STAND_IN, device_name="b"), 0b10, id="the-device-itself"),
+        pytest.param(_held("c", "p", on="elsewhere"), 0, id="a-pool-of-another-node"),
+        pytest.param(_held("c", "elsewhere/v1alpha2", on="elsewhere"), 0, id="the-stand-in-of-another-node"),
+        pytest.param(
+            claim("c").allocated(("r", "other", "p", "a"), node_selector=_only("n")).build(), 0, id="another-driver"
+        ),
+        pytest.param(claim("c").allocated(("r", "d", "p", "a")).build(), 0, id="a-device-of-no-node"),
+    ],
+)
+def test_what_is_none_of_a_stand_ins_devices(other: resourceclaim.ResourceClaim, want: int) -> None:
+    state = allocator.AllocatedState([other], consumable_capacity=True)
+    assert state.taken(_stand_in_block()) == want
+
+
+def test_a_share_of_a_device_takes_all_of_it_in_the_stand_in() -> None:
+    state = allocator.AllocatedState([_share("c", "s", "1Gi")], consumable_capacity=True)
+    published = resource_slice("s", driver="d", pool="v1alpha2").on_all_nodes().devices("a").build()
+    [block] = allocator.Catalog([published]).view(allocator.Node("n"), _FEATURES).blocks
+    assert state.taken(block) == 0b1

@@ -89,9 +89,8 @@ class Inspector:
     def _availability(
         self, option: problems.Option, block: pool.Block, place: int, *, position: int
     ) -> cause.Cause | None:
-        device_id = block.device_id(place)
         if self._problem.taken >> position & 1 and not option.way.admin_access:
-            return cause.Held(claims=self._state.owners(device_id))
+            return cause.Held(claims=self._state.holders(block, place))
         in_part = self._state.in_part(block) >> place & 1
         if in_part and self._features.consumable_capacity:
             device = block.devices[place]
@@ -102,7 +101,7 @@ class Inspector:
                         capacity=name,
                         needed=str(needed),
                         left=amount.spell(left, like=capacity.value_of(device.capacity[name])),
-                        claims=self._state.owners(device_id),
+                        claims=self._state.holders(block, place),
                     )
         if in_part and self._problem.shared >> position & 1:
             # A further share of a device that is in use draws nothing more.
@@ -193,7 +192,7 @@ class Inspector:
         found: set[str] = set()
         for place in range(len(block.devices)):
             if table is not None and any(counter == number and taken for counter, taken in table.draws[place]):
-                found.update(self._state.owners(block.device_id(place)))
+                found.update(self._state.holders(block, place))
         return tuple(sorted(found))
 
     def _failure(self, option: problems.Option, position: int) -> cause.Failure:

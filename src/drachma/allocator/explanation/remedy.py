@@ -167,7 +167,7 @@ class Remedies:
             owner
             for block in shown.blocks
             for place in views.positions(state.taken(block) | state.in_part(block))
-            for owner in state.owners(block.device_id(place))
+            for owner in state.holders(block, place)
         )
         for owner in owners:
             if owner in own:

@@ -10,6 +10,7 @@ from typing import Final
 from drachma import errors
 from drachma.api import meta, node, resourceslice
 from drachma.api.v1alpha2 import resourceslice as alpha
+from drachma.claims import standins
 from drachma.client import Client, patches
 from drachma.runtime import Surroundings, events
 from drachma.structured import model, slices
@@ -30,8 +31,7 @@ def place_of(published: Published) -> tuple[str, str]:
 
 def is_own(published: Published) -> bool:
     """Whether a slice of v1 stands for slices of v1alpha2."""
-    name = published.spec.pool.name
-    return name == slices.POOL or name.endswith(f"/{slices.POOL}")
+    return standins.is_stand_in(published.spec.pool.name)
 
 
 def _index(place: tuple[str, str]) -> tuple[str]:
@@ -59,8 +59,7 @@ class PoolUpkeep:
 
     def resource_name(self, driver: str, pool: str, device: str) -> str:
         """The name of the resource that a device is; one that is gone keeps the device's name."""
-        name = pool.rpartition("/")[0] if pool.endswith(f"/{slices.POOL}") else pool
-        for place in ((driver, name), (driver, "")):
+        for place in ((driver, standins.node_of_pool(pool)), (driver, standins.NO_NODE)):
             found = slices.pool_of(*place, self._sources(place))
             if device in found.names:
                 return found.names[device]

@@ -13,7 +13,7 @@ from typing import Final
 
 from drachma import allocator
 from drachma.api import resourceclaim
-from drachma.claims import identity
+from drachma.claims import identity, standins
 from drachma.scheduler.framework import collision
 from drachma.scheduler.peering import announcements, progress
 from drachma.scheduler.snapshot import Snapshot
@@ -50,17 +50,18 @@ class ClaimOrder:
         if self._is_undisputed(allocation):
             return
         earlier = self._earlier_than(current)
-        pools = identity.pools_of(allocation)
+        drivers, places = _drivers(allocation), standins.places_of(allocation)
         state = allocator.AllocatedState(consumable_capacity=self._devices.features.consumable_capacity)
         for other in earlier:
-            if other.status.allocation is not None and not pools.isdisjoint(identity.pools_of(other.status.allocation)):
+            if other.status.allocation is not None and not drivers.isdisjoint(_drivers(other.status.allocation)):
                 state.put_claim(other)
         for result in allocation.devices.results:
             if result.admin_access:
                 continue
             device = identity.device_of(result)
-            owners = state.owners(device)
-            if owners and (result.share_id is None or any(not _is_share(other, device) for other in earlier)):
+            owners = state.owners(device, places=places)
+            is_double = owners != state.owners(device)
+            if is_double or (owners and (result.share_id is None or any(not _is_share(c, device) for c in earlier))):
                 raise collision.CollisionError(
                     f"claim {label}: device {device} got allocated for claim {owners[0]} first"
                 )
@@ -69,13 +70,14 @@ class ClaimOrder:
 
     def _is_undisputed(self, allocation: resourceclaim.AllocationResult) -> bool:
         """Whether nobody at all, earlier or later, has anything to do with the same devices; the usual case."""
-        state = self._devices.state
+        state, places = self._devices.state, standins.places_of(allocation)
         for result in allocation.devices.results:
             device = identity.device_of(result)
             published = self._devices.find(result)
             if result.share_id is not None or published is None or published.consumes_counters:
                 return False
-            if not result.admin_access and sum(map(announcements.is_claim, state.owners(device))) > 1:
+            owners = state.owners(device, places=places)
+            if not result.admin_access and sum(map(announcements.is_claim, owners)) > 1:
                 return False
         return True
 
@@ -118,6 +120,10 @@ class ClaimOrder:
                 if block.pool_id in pools:
                     pools.discard(block.pool_id)
                     yield block
+
+
+def _drivers(allocation: resourceclaim.AllocationResult) -> set[str]:
+    return {result.driver for result in allocation.devices.results}
 
 
 def _is_share(claim: Claim, device: identity.DeviceID) -> bool:

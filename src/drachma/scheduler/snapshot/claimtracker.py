@@ -13,9 +13,12 @@ from typing import Final, NamedTuple
 
 from drachma.allocator import allocated
 from drachma.api import meta, resourceclaim
-from drachma.claims import identity, wellknown
+from drachma.claims import identity, standins, wellknown
 from drachma.runtime import cache, resourceversion
 from drachma.values import forkmap
+
+Touched = Callable[[set[identity.PoolID], set[str]], None]
+"""Hears of pools, and of the nodes (or none in particular) that their devices are for."""
 
 
 class _InFlight(NamedTuple):
@@ -29,11 +32,11 @@ class ClaimTracker:
     def __init__(
         self,
         state: allocated.AllocatedState,
-        touched: Callable[[set[identity.PoolID]], None],
+        touched: Touched,
         *,
         parent: ClaimTracker | None = None,
     ) -> None:
-        """``touched`` hears of the pools in which something was taken or given back.
+        """``touched`` hears where something was taken or given back.
 
         With a ``parent`` this is a fork of it, and ``state`` a fork of its state.
         """
@@ -53,7 +56,7 @@ class ClaimTracker:
             self._special = parent._special.fork()
             self._since = parent._since.fork()
 
-    def fork(self, state: allocated.AllocatedState, touched: Callable[[set[identity.PoolID]], None]) -> ClaimTracker:
+    def fork(self, state: allocated.AllocatedState, touched: Touched) -> ClaimTracker:
         """The same claims, to be changed apart, with a fork of the state."""
         return ClaimTracker(state, touched, parent=self)
 
@@ -176,7 +179,7 @@ class ClaimTracker:
         else:
             self._counted[key] = effective
             self._state.put_allocation(owner, effective)
-        self._touched(pools)
+        self._touched(pools, {*standins.places_of(before), *standins.places_of(effective)})
 
 
 def _is_newer(version: str, other: str) -> bool:

@@ -17,7 +17,7 @@ from drachma.accounting import extendedresources
 from drachma.allocator import selectors
 from drachma.allocator import view as allocatorview
 from drachma.api import deviceclass, devicetaintrule, gates, nodeallocatable, resourceclaim, resourceslice
-from drachma.claims import identity
+from drachma.claims import identity, standins
 from drachma.scheduler.snapshot import claimtracker, nodechanges, nodeclass, nodeinfo, nodeviews
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 
@@ -60,7 +60,7 @@ class Devices:
             share_ids=share_ids,
         )
         self.views = nodeviews.NodeViews(nodes.at, self.catalog, self.features)
-        self.claims = claimtracker.ClaimTracker(self.state, self.views.touched)
+        self.claims = claimtracker.ClaimTracker(self.state, self._touched)
         self.class_revision = 0
         """Another one after every change of a class, in whatever fork: no answer about devices holds then."""
         self._revisions = itertools.count(1)
@@ -84,7 +84,7 @@ class Devices:
         other.state = self.state.fork()
         other.allocator = self.allocator.fork(other.catalog, classes=other.classes, allocated=other.state)
         other.views = nodeviews.NodeViews(nodes.at, other.catalog, other.features, parent=self.views)
-        other.claims = self.claims.fork(other.state, other.views.touched)
+        other.claims = self.claims.fork(other.state, other._touched)
         other.class_revision = self.class_revision
         other._revisions = self._revisions
         other._mapping_slices = self._mapping_slices
@@ -178,6 +178,19 @@ class Devices:
             self._has_own_classes = True
             self.classes, self.names = self.classes.fork(), self.names.fork()
             self.allocator.classes = self.classes
+
+    def _touched(self, pools: set[identity.PoolID], places: set[str]) -> None:
+        """Note that devices were taken or given back, in pools that may not be published any more."""
+        stand_ins = {standins.pool_id(pool_id.driver, place) for pool_id in pools for place in places}
+        nodes = 0
+        if not pools.isdisjoint(stand_ins):
+            # They are taken in other pools of the node too.
+            nodes = nodechanges.EVERYTHING if standins.NO_NODE in places else self._bits(places)
+        self.views.touched(pools | stand_ins, nodes)
+
+    def _bits(self, names: set[str]) -> int:
+        infos = map(self._nodes.find, names)
+        return sum(info.bit for info in infos if info is not None)
 
     def _slice_changed(self, published: resourceslice.ResourceSlice) -> None:
         nodes = nodechanges.EVERYTHING

@@ -97,9 +97,8 @@ class NodeViews:
         if next(iter(self._catalog.in_pool(pool_id)), None) is None:
             self._onlookers.pop(pool_id, None)
 
-    def touched(self, pools: set[identity.PoolID]) -> None:
-        """Note that devices of these pools were taken or given back."""
-        nodes = 0
+    def touched(self, pools: set[identity.PoolID], nodes: int) -> None:
+        """Note that devices of these pools were taken or given back, which concerns some more nodes."""
         for pool_id in pools:
             nodes |= self._concerned(pool_id)
         self.availability.append(nodes)

@@ -31,7 +31,7 @@ class World:
     def __init__(self) -> None:
         self.state = AllocatedState(consumable_capacity=True)
         self.touched: list[Any] = []
-        self.claims = claimtracker.ClaimTracker(self.state, self.touched.append)
+        self.claims = claimtracker.ClaimTracker(self.state, lambda pools, _places: self.touched.append(pools))
 
     def owners(self) -> tuple[str, ...]:
         return self.state.owners(DEVICE)
