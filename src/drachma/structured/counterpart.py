@@ -76,11 +76,16 @@ def reason(counterpart: resourceclaim.ResourceClaim) -> str:
 
 def has_room(counterpart: resourceclaim.ResourceClaim, consumer: str) -> bool:
     """Whether a pod with this uid may use it beside those that do already."""
+    most = most_users(counterpart)
+    return most is None or sum(each.uid != consumer for each in users(counterpart)) < most
+
+
+def most_users(counterpart: resourceclaim.ResourceClaim) -> int | None:
+    """How many may use it at a time; None for a claim that is no counterpart."""
     notes = counterpart.metadata.annotations
     if CLAIM not in notes:
-        return True
-    others = [each for each in users(counterpart) if each.uid != consumer]
-    return len(others) < (1 if EXCLUSIVE in notes else CONSUMERS)
+        return None
+    return 1 if EXCLUSIVE in notes else CONSUMERS
 
 
 def suitable_nodes(counterpart: resourceclaim.ResourceClaim) -> nodeselector.NodeSelector | None:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from drachma.api import resourceclaim
+from drachma.structured import counterpart
 from drachma.validation import (
     allocation,
     collection,
@@ -52,6 +53,7 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
             size_covered=True,
             unique_covered=True,
         )
+        yield from _room(claim, old)
     if status.devices:
         yield from devicestatus.check(status, _DEVICES, context)
     if status.reserved_for and status.allocation is None:
@@ -61,6 +63,18 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
         yield fielderror.forbidden(_RESERVED_FOR, detail)
     if status.allocation is not None:
         yield from _allocation(claim, status.allocation, old=old.status.allocation, context=context)
+
+
+def _room(claim: resourceclaim.ResourceClaim, old: resourceclaim.ResourceClaim) -> Errors:
+    """Whether one that stands for a claim of the first alpha has room for those who are to use it now (ADR 13)."""
+    users = counterpart.users(claim)
+    most = counterpart.most_users(claim)
+    if most is None or len(users) <= most or not set(users) - set(old.status.reserved_for):
+        return
+    if most == 1:
+        yield fielderror.forbidden(_RESERVED_FOR, "may not be reserved more than once")
+    else:
+        yield fielderror.too_many(_RESERVED_FOR, len(users), most)
 
 
 def _allocation(
