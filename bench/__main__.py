@@ -10,6 +10,7 @@ BENCHMARKS = (
     "allocator",
     "scheduler",
     "queueing",
+    "queueload",
     "simulate",
     "nodes",
     "store",

@@ -1,39 +1,30 @@
 """Admission in process: cycles on 100 queues in 10 cohorts until 10,000 waiting workloads are admitted.
 
-There are two set-ups: everything fits at once, and everything that is admitted is over before the next cycle. And the
-second one end to end, in the form of Kueue's performance test: workloads are created through the API server, the
-component admits them, and somebody says of each that it is finished as soon as it is admitted. All of that is one
-process here, and all of it is counted.
+There are two set-ups: everything fits at once, and everything that is admitted is over before the next cycle. What one
+cycle costs is shown for several numbers of queues. Nothing is written; for the whole of it see
+:mod:`bench.queueload`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bench.timing import table
-from drachma import errors
-from drachma.client import Client
-from drachma.process import components, embedded, queueing
-from drachma.queueing import admissibility, transitions, workloadstate
+from drachma.queueing import admissibility
 from drachma.queueing.admitter import Admitter
-from drachma.queueing.component import ActiveConfiguration, resources, workloadwrites
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
-from drachma.runtime import Surroundings
-from drachma.runtime.informer import Handler, Informer
-from drachma.store import memory
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _QUEUES = 100
 _COHORTS = 10
 _NAMESPACE = "default"
+_CYCLES = 5
 
 
-def _admitter(*, nominal: str, borrowing: str | None) -> Admitter:
+def _admitter(*, nominal: str, borrowing: str | None, queues: int = _QUEUES) -> Admitter:
     quota: dict[str, Any] = {"name": "cpu", "nominalQuota": nominal}
     if borrowing is not None:
         quota["borrowingLimit"] = borrowing
@@ -50,7 +41,7 @@ def _admitter(*, nominal: str, borrowing: str | None) -> Admitter:
                 {"metadata": {"name": f"cq-{number}"}, "spec": {**spec, "cohortName": f"cohort-{number % _COHORTS}"}},
                 clusterqueue.ClusterQueue,
             )
-            for number in range(_QUEUES)
+            for number in range(queues)
         ],
         local_queues=[
             decoding.decode(
@@ -60,14 +51,14 @@ def _admitter(*, nominal: str, borrowing: str | None) -> Admitter:
                 },
                 localqueue.LocalQueue,
             )
-            for number in range(_QUEUES)
+            for number in range(queues)
         ],
         flavors=[decoding.decode({"metadata": {"name": "default"}}, resourceflavor.ResourceFlavor)],
     )
     return admitter
 
 
-def _workload(number: int, *, cpu: int, priority: int) -> workload.Workload:
+def _workload(number: int, *, cpu: int, priority: int, queues: int = _QUEUES) -> workload.Workload:
     container = {"name": "c", "resources": {"requests": {"cpu": str(cpu)}}}
     return decoding.decode(
         {
@@ -78,7 +69,7 @@ def _workload(number: int, *, cpu: int, priority: int) -> workload.Workload:
                 "creationTimestamp": (_NOW + timedelta(seconds=number)).isoformat(),
             },
             "spec": {
-                "queueName": f"lq-{number % _QUEUES}",
+                "queueName": f"lq-{number % queues}",
                 "priority": priority,
                 "podSets": [{"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}],
             },
@@ -120,70 +111,18 @@ def _mixed(number: int) -> workload.Workload:
     return _workload(number, cpu=5, priority=100) if kind < 9 else _workload(number, cpu=20, priority=200)
 
 
-class _Runner:
-    """Ends workloads as soon as they are admitted."""
-
-    def __init__(self, client: Client, informer: Informer[workload.Workload], *, count: int) -> None:
-        self._client = client
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._over: set[str] = set()
-        self._count = count
-        self.done = asyncio.Event()
-        informer.add_handler(Handler(updated=lambda _, new: self._look_at(new)))
-
-    def _look_at(self, of: workload.Workload) -> None:
-        name = of.metadata.name
-        if name not in self._over and workloadstate.is_admitted(of):
-            self._over.add(name)
-            task = asyncio.create_task(self._finish(of))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _finish(self, of: workload.Workload) -> None:
-        after = transitions.finished(of, reason="ByTest", message="Finished by the runner", now=_NOW)
-        try:
-            await workloadwrites.write_status(self._client, of, after)
-        except errors.ObjectConflictError:
-            self._over.discard(of.metadata.name)
-            return
-        if len(self._over) == self._count:
-            self.done.set()
-
-
-async def _end_to_end(count: int) -> tuple[str, ...]:
-    active = ActiveConfiguration()
-    additions = queueing.additions(active)
-    async with embedded.server(memory.MemoryStore(), additions=additions) as server:
-        client = server.client
-        quota = {"name": "cpu", "nominalQuota": "20", "borrowingLimit": "100"}
-        spec = {
-            "namespaceSelector": {},
-            "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
-            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "default", "resources": [quota]}]}],
-        }
-        await client.create_document(resources.FLAVORS, _document("ResourceFlavor", "default", {}))
-        for number in range(_QUEUES):
-            own = {**spec, "cohortName": f"cohort-{number % _COHORTS}"}
-            await client.create_document(resources.CLUSTER_QUEUES, _document("ClusterQueue", f"cq-{number}", own))
-            local = _document("LocalQueue", f"lq-{number}", {"clusterQueue": f"cq-{number}"}, namespace=_NAMESPACE)
-            await client.create_document(resources.LOCAL_QUEUES, local)
-        surroundings = Surroundings(client)
-        runner = _Runner(client, surroundings.informers.of(resources.WORKLOADS), count=count)
-        component = functools.partial(components.queueing, configured=active)
-        async with embedded.running(surroundings, component):
-            began, spent = time.perf_counter(), time.process_time()
-            for number in range(count):
-                made = decoding.document(_mixed(number).spec)
-                document = _document("Workload", f"wl-{number}", made, namespace=_NAMESPACE)
-                await client.create_document(resources.WORKLOADS, document)
-            await runner.done.wait()
-            wall, cpu = time.perf_counter() - began, time.process_time() - spent
-    return "end to end", f"{count:,}", f"{wall:.1f} s", f"{cpu:.1f} s", f"{count / wall:,.0f}", f"{count / cpu:,.0f}"
-
-
-def _document(kind: str, name: str, spec: Any, *, namespace: str = "") -> dict[str, Any]:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": metadata, "spec": spec}
+def _cycle(queues: int) -> tuple[str, ...]:
+    """What a cycle costs in which each of so many queues has somebody to admit."""
+    admitter = _admitter(nominal="100000", borrowing=None, queues=queues)
+    for number in range(queues * _CYCLES):
+        admitter.enqueue(_workload(number, cpu=1, priority=50, queues=queues), _NOW)
+    spent = []
+    for _ in range(_CYCLES):
+        began = time.process_time()
+        admitter.run_cycle(_NOW)
+        spent.append(time.process_time() - began)
+    least = min(spent)
+    return f"{queues:,}", f"{least * 1e3:.1f} ms", f"{least / queues * 1e6:.0f} us"
 
 
 def main() -> None:
@@ -196,11 +135,8 @@ def main() -> None:
             _run("turnover", _admitter(nominal="20", borrowing="100"), map(_mixed, numbers), finishes=True),
         ],
     )
-    table(
-        "the same through an API server in the same process",
-        ("set-up", "admitted", "wall", "CPU", "per s", "per CPU s"),
-        [asyncio.run(_end_to_end(2_000))],
-    )
+    sizes = (10, 100, 1000, 2000)
+    table("one cycle that admits from every queue", ("queues", "CPU", "per queue"), [_cycle(size) for size in sizes])
 
 
 if __name__ == "__main__":

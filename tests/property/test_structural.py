@@ -5,8 +5,21 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drachma.validation.path import SPEC
-from drachma.validation.structural import customresource, defaultvalues, schema, schemarules, structure
+from drachma.server import parts
+from drachma.validation.path import ROOT, SPEC
+from drachma.validation.structural import (
+    customresource,
+    defaults,
+    defaultvalues,
+    embedded,
+    listtypes,
+    pruning,
+    rules,
+    schema,
+    schemarules,
+    structure,
+    values,
+)
 
 NAMES = st.sampled_from(["a", "b", "k", "in", "a-b"])
 SCALARS = st.one_of(
@@ -54,6 +67,26 @@ def _containers(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[d
     return st.one_of(objects, maps, lists, keyed, sets, free, filled)
 
 
+_RULES = st.sampled_from(
+    [
+        ("object", "has(self.a) || !has(self.b)"),
+        ("object", "self == oldSelf"),
+        ("array", "self.size() < 2"),
+        ("array", "self.size() >= oldSelf.size()"),
+        ("string", "self != 'x'"),
+        ("integer", "self >= oldSelf"),
+    ]
+)
+
+
+@st.composite
+def _ruled(draw: st.DrawFn, specs: st.SearchStrategy[dict[str, Any]]) -> dict[str, Any]:
+    """A schema with a rule where one of its type is drawn; most that do not fit are not accepted."""
+    spec = draw(specs)
+    kind, rule = draw(_RULES)
+    return {**spec, "x-kubernetes-validations": [{"rule": rule}]} if spec["type"] == kind else spec
+
+
 SPECS = st.recursive(leaves(), _containers, max_leaves=6)
 
 
@@ -70,6 +103,54 @@ def _accepted(spec: dict[str, Any]) -> customresource.Structure | None:
 
 def _widget(spec: Any) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": spec}
+
+
+RULED_SPECS = _ruled(st.recursive(leaves(), lambda inner: _containers(_ruled(inner)), max_leaves=6))
+_PARTS = parts.Interner()
+
+
+def _remembering(made: customresource.Structure) -> customresource.Structure:
+    return made.deriving(lambda value, function, *facts: _PARTS.part(value).derive(function, *facts))
+
+
+@settings(max_examples=100, deadline=None)
+@given(RULED_SPECS, VALUES)
+def test_what_is_read_part_by_part_is_what_is_read_as_a_whole(spec: dict[str, Any], value: Any) -> None:
+    made = _accepted(spec)
+    if made is None:
+        return
+    widget, whole = _widget(value), made.schema
+    pruned, dropped = pruning.prune(widget, whole, is_resource=True)
+    want = defaults.default(pruning.without_nulls(pruned, whole), whole)
+    for each in (made, _remembering(made)):
+        read = each.read(widget)
+        assert (read.document, list(read.dropped)) == (want, dropped)
+
+
+@settings(max_examples=100, deadline=None)
+@given(RULED_SPECS, VALUES, VALUES)
+def test_what_is_wrong_part_by_part_is_what_is_wrong_as_a_whole(spec: dict[str, Any], first: Any, second: Any) -> None:
+    made = _accepted(spec)
+    if made is None:
+        return
+    old, new, whole = made.read(_widget(first)).document, made.read(_widget(second)).document, made.schema
+    form = [*values.check(whole, new), *embedded.check(new, whole, ROOT), *listtypes.check(new, whole, ROOT)]
+    changed = [*values.check(whole, new, old=old), *embedded.check(new, whole, ROOT)]
+    if not list(listtypes.check(old, whole, ROOT)):
+        changed += listtypes.check(new, whole, ROOT)
+    ruled = rules.Rules(whole)
+    for each in (made, _remembering(made)):
+        _compare(each.check(new), form=form, ruled=ruled.check(new))
+        _compare(each.check_update(new, old, []), form=changed, ruled=ruled.check(new, old=old))
+
+
+def _compare(found: Any, *, form: Any, ruled: Any) -> None:
+    """What is wrong with the form is found first; then what rules find, where they are asked."""
+    texts = [str(error) for error in found]
+    if texts and "some validation rules were not checked" in texts[-1]:
+        assert texts[:-1] == [str(error) for error in form]
+    else:
+        assert texts == [str(error) for error in (*form, *ruled)]
 
 
 @settings(max_examples=300, deadline=None)

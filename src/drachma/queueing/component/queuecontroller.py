@@ -19,8 +19,8 @@ from drachma.queueing.workloadreconcile import IN_USE
 from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.informer import Handler
 
-_PATIENCE_SECONDS: Final = 0.1
-"""Many workloads change at once, and a queue tells of all of them in one status."""
+_PATIENCE_SECONDS: Final = 1.0
+"""Many workloads change at once, and a queue tells of all of them in one status; Kueue holds them for as long."""
 
 _FLAVOR: Final = "flavor:"
 

@@ -128,6 +128,9 @@ class DocumentStrategy:
         self.default(content, own)
         return Subject(own, content)
 
+    def reread(self, document: Document, current: Mapping[str, Any], write: Write) -> Subject:
+        return self.read(document, write)
+
     def take(self, made: meta.Object, write: Write) -> Subject:
         # Kinds that are kept as documents are read from documents; all their versions have one shape.
         return self.read(_decode(codec.encode_part(made)), write)

@@ -87,11 +87,13 @@ class _Patch:
             raise self._refuse(document, f"json: cannot unmarshal {found} into Go value of type {version}.{kind}")
         self._check_type(document)
         try:
-            subject = self._strategy.read(document, self._write)
+            subject = self._strategy.reread(document, current, self._write)
         except errors.DecodeError as error:
             problem = strategicerrors.explain(document, self._schema) if self._is_strategic else ""
             raise self._refuse(document, problem or str(error)) from None
-        self._enforce(document, patched.problems)
+        # What is stored has no fields that nobody knows.
+        fields = document if subject.touches is None else {name: document[name] for name in subject.touches}
+        self._enforce(fields, patched.problems, document)
         return subject
 
     def _check_type(self, document: dict[str, Any]) -> None:
@@ -107,11 +109,12 @@ class _Patch:
             problem = f"Object 'Kind' is missing in '{self._shown(document)}'"
         raise self._refuse(document, problem)
 
-    def _enforce(self, document: dict[str, Any], problems: tuple[str, ...]) -> None:
+    def _enforce(self, fields: dict[str, Any], problems: tuple[str, ...], document: dict[str, Any]) -> None:
+        """Refuses ``document``, or warns, if there is something unknown in its ``fields``."""
         if self._wanted.field_validation == "Ignore":
             return
         find = strategicerrors.unknown_fields if self._is_strategic else unknownfields.unknown_fields
-        found = [*problems, *find(document, self._schema)]
+        found = [*problems, *find(fields, self._schema)]
         if found and self._wanted.field_validation == "Strict":
             raise self._refuse(document, f"strict decoding error: {', '.join(found)}")
         self._write.warnings.extend(found)

@@ -126,6 +126,12 @@ class Strategy(Protocol):
             errors.DecodeError: a value has the wrong type; the message is Go's.
         """
 
+    def reread(self, document: dict[str, Any], current: Mapping[str, Any], write: Write) -> Subject:
+        """The same for a document that was made of what is stored, which ``current`` is in that version.
+
+        Fields that are still the very same need not be read again, and the subject may say so.
+        """
+
     def take(self, made: meta.Object, write: Write) -> Subject:
         """The same for an object that a component has in its v1 form."""
 

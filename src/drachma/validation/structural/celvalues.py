@@ -6,7 +6,7 @@ A field that is null is not there. Data that the schema does not describe can on
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from drachma.cel.runtime import instants, values
 from drachma.validation.structural import celnames, durations, formats
@@ -16,16 +16,18 @@ from drachma.validation.structural.schema import Schema
 _UNREACHABLE: Final = "\0"
 """Begins the keys of what no expression can name."""
 
+Convert: TypeAlias = Callable[[Any, Schema | None], Any]
 
-def convert(value: Any, schema: Schema | None) -> Any:
-    """The CEL value of a document that fits its schema."""
+
+def convert(value: Any, schema: Schema | None, below: Convert | None = None) -> Any:
+    """The CEL value of a document that fits its schema; ``below`` converts what is in it, if not this does."""
     if value is None or schema is None:
         return value
     kind = value.__class__
     if kind is dict:
-        return _map(value, schema)
+        return _map(value, schema, below or convert)
     if kind is list:
-        return _list(value, schema)
+        return _list(value, schema, below or convert)
     if kind is int and schema.type == "number":
         return float(value)
     if kind is float and schema.type == "integer":
@@ -37,19 +39,19 @@ def convert(value: Any, schema: Schema | None) -> Any:
     return value
 
 
-def convert_resource(value: Any, schema: Schema) -> Any:
+def convert_resource(value: Any, schema: Schema, below: Convert | None = None) -> Any:
     """The same for a whole object, of which apiVersion, kind and names can always be seen."""
-    return convert(value, with_metadata(schema))
+    return convert(value, schema.derive(with_metadata), below)
 
 
-def _map(value: dict[str, Any], schema: Schema) -> values.NativeMap:
+def _map(value: dict[str, Any], schema: Schema, below: Convert) -> values.NativeMap:
     result = values.NativeMap()
     if schema.is_embedded_resource:
-        schema = with_metadata(schema)
+        schema = schema.derive(with_metadata)
     others = schema.value
     if others is not None and not schema.properties:
         for name, each in value.items():
-            result[name] = convert(each, others)
+            result[name] = below(each, others)
         return result
     properties = schema.properties
     for name, each in value.items():
@@ -57,13 +59,13 @@ def _map(value: dict[str, Any], schema: Schema) -> values.NativeMap:
             continue
         part = properties.get(name)
         escaped = celnames.escape(name) if part is not None else None
-        result[escaped if escaped is not None else _UNREACHABLE + name] = convert(each, part)
+        result[escaped if escaped is not None else _UNREACHABLE + name] = below(each, part)
     return result
 
 
-def _list(value: list[Any], schema: Schema) -> list[Any]:
+def _list(value: list[Any], schema: Schema, below: Convert) -> list[Any]:
     item = schema.item
-    converted = [convert(each, item) for each in value]
+    converted = [below(each, item) for each in value]
     if schema.list_type == "set":
         return values.SetList(converted)
     if schema.list_type == "map":

@@ -3,11 +3,16 @@
 A rule sees the value that it stands at as ``self``, and what that was before as ``oldSelf``; rules about changes are
 evaluated where there is something to compare with. All rules of an object share a budget. What is wrong with a value
 that has not changed is no reason to refuse an update, unless the rule is about the change.
+
+What rules say about a field of an object that are not about changes follows from that field alone, and so does what
+those about changes say where it stays as it is. Both can be asked apart (``Rules.own_cost``, ``Rules.standing_cost``),
+and left out of a check of the whole (:class:`Sound`).
 """
 
+import enum
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,7 +23,7 @@ from drachma.cel.runtime import faults, values
 from drachma.validation import fielderror
 from drachma.validation.fielderror import FieldError, Reason
 from drachma.validation.path import Path
-from drachma.validation.structural import celvalues, correlation, declaredtypes, fieldpaths
+from drachma.validation.structural import celvalues, correlation, declaredtypes, derivation, fieldpaths
 from drachma.validation.structural.correlation import NOTHING
 from drachma.validation.structural.declaredtypes import Declared
 from drachma.validation.structural.schema import Rule, Schema
@@ -49,6 +54,7 @@ _REASONS: Final = {
     "FieldValueRequired": Reason.REQUIRED,
     "FieldValueDuplicate": Reason.DUPLICATE,
 }
+_NOTHING_SOUND: Final[Mapping[str, "Sound"]] = {}
 
 
 class Compiled(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,30 +125,118 @@ class _ExhaustedError(Exception):
     """The budget is used up; never leaves this module."""
 
 
+class Sound(NamedTuple):
+    """A field of an object with which nothing is wrong by itself, and what finding that out costs.
+
+    ``stays``: it is what it was, and rules about changes have nothing against that.
+    """
+
+    cost: int
+    stays: bool
+
+
+class _Choice(enum.Enum):
+    """Which rules are evaluated."""
+
+    ALL = "all"
+    OWN = "those about a value alone"
+    CHANGES = "those about changes"
+
+
 class Rules:
     """All rules of a schema, or none: asking costs nothing then. Rules are compiled when they are first needed."""
 
-    def __init__(self, schema: Schema, *, is_resource: bool = True) -> None:
+    def __init__(
+        self, schema: Schema, *, is_resource: bool = True, derive: derivation.Derive = derivation.afresh
+    ) -> None:
         self._root = _Node(schema, is_resource=is_resource) if schema.has_rules else None
+        self._derive: Final = derive
 
-    def check(self, value: Any, *, old: Any = NOTHING, warnings: list[str] | None = None) -> Sequence[FieldError]:
+    def deriving(self, derive: derivation.Derive) -> "Rules":
+        """The same rules, for somebody who knows a way to what follows from fields."""
+        rules = Rules(Schema(), derive=derive)
+        rules._root = self._root
+        return rules
+
+    def check(
+        self,
+        value: Any,
+        *,
+        old: Any = NOTHING,
+        warnings: list[str] | None = None,
+        sound: Mapping[str, Sound] = _NOTHING_SOUND,
+    ) -> Sequence[FieldError]:
         """What rules have against an object that is new, or that takes the place of an old one.
 
         ``warnings`` gets what is wrong and was wrong before.
         """
-        return self._run(_Evaluation(ratchets=True, warnings=warnings), value, None, old=old).errors
+        root = self._root
+        if root is None:
+            return ()
+        spent = sum(each.cost for each in sound.values())
+        evaluation = _Evaluation(BUDGET - spent, ratchets=True, warnings=warnings, convert=self._converted, sound=sound)
+        if self._run(evaluation, root, value, None, old=old).budget < 0 and sound:
+            # Where the budget ends depends on the order in which all of it is spent.
+            return self.check(value, old=old, warnings=warnings)
+        return evaluation.errors
 
     def check_part(self, value: Any, at: Path, *, old: Any, budget: int) -> tuple[Sequence[FieldError], int]:
         """The same for a value that stands for itself, such as a default, and what is left of a budget then."""
-        evaluation = self._run(_Evaluation(budget, ratchets=False), value, at, old=old)
+        evaluation = _Evaluation(budget, ratchets=False)
+        if self._root is not None:
+            self._run(evaluation, self._root, value, at, old=old)
         return evaluation.errors, evaluation.budget
 
-    def _run(self, evaluation: "_Evaluation", value: Any, at: Path | None, *, old: Any) -> "_Evaluation":
-        if self._root is not None:
-            try:
-                evaluation.visit(self._root, value, at, old=old, nearest=None)
-            except _ExhaustedError:
-                evaluation.budget = -1
+    def own_cost(self, value: Any, schema: Schema) -> int | None:
+        """What it costs that the rules that stand at a value hold, but for those about changes; None if one does not.
+
+        What is in the value is not looked at.
+        """
+        if not schema.rules:
+            return 0
+        evaluation = _Evaluation(ratchets=False, choice=_Choice.OWN, convert=self._converted)
+        try:
+            evaluation.evaluate(schema.derive(_below), value, _ROOT, old=NOTHING, pair=None)
+        except _ExhaustedError:
+            return None
+        return None if evaluation.errors else BUDGET - evaluation.budget
+
+    def whole_cost(self, value: Any, schema: Schema) -> int | None:
+        """The same for rules at a value and at all that is in it."""
+        if not schema.has_rules:
+            return 0
+        evaluation = _Evaluation(ratchets=False, choice=_Choice.OWN, convert=self._converted)
+        self._run(evaluation, schema.derive(_below), value, _ROOT, old=NOTHING)
+        return None if evaluation.errors else BUDGET - evaluation.budget
+
+    def standing_cost(self, value: Any, name: str) -> int | None:
+        """The same for all rules about changes in a field of an object that is what it was."""
+        node = self._root.properties.get(name) if self._root is not None else None
+        if node is None:
+            return 0
+        evaluation = _Evaluation(ratchets=False, choice=_Choice.CHANGES, convert=self._converted)
+        self._run(evaluation, node, value, Path(name), old=value)
+        return None if evaluation.errors else BUDGET - evaluation.budget
+
+    def _converted(self, node: "_Node", value: Any) -> Any:
+        """A value as rules see it, by way of what is derived of what is in it."""
+        if node.is_resource:
+            return celvalues.convert_resource(value, node.schema, self._convert_part)
+        return self._convert_part(value, node.schema)
+
+    def _convert_part(self, value: Any, schema: Schema | None) -> Any:
+        if value.__class__ is dict and value and schema is not None:
+            return self._derive(value, self._convert, schema)
+        return self._convert(value, schema)
+
+    def _convert(self, value: Any, schema: Schema | None) -> Any:
+        return celvalues.convert(value, schema, self._convert_part)
+
+    def _run(self, evaluation: "_Evaluation", node: "_Node", value: Any, at: Path | None, *, old: Any) -> "_Evaluation":
+        try:
+            evaluation.visit(node, value, at, old=old, nearest=None)
+        except _ExhaustedError:
+            evaluation.budget = -1
         return evaluation
 
 
@@ -152,9 +246,11 @@ class _Node:
     def __init__(self, schema: Schema, *, is_resource: bool) -> None:
         self.schema: Final = schema
         self.is_resource: Final = is_resource
-        self.properties: Final = {name: _below(part) for name, part in schema.properties.items() if part.has_rules}
-        self.item: Final = _below(schema.item) if schema.item is not None and schema.item.has_rules else None
-        self.value: Final = _below(schema.value) if schema.value is not None and schema.value.has_rules else None
+        self.properties: Final = {
+            name: part.derive(_below) for name, part in schema.properties.items() if part.has_rules
+        }
+        self.item: Final = schema.item.derive(_below) if schema.item is not None and schema.item.has_rules else None
+        self.value: Final = schema.value.derive(_below) if schema.value is not None and schema.value.has_rules else None
 
     @functools.cached_property
     def compiled(self) -> Sequence[Compiled]:
@@ -162,6 +258,14 @@ class _Node:
         if declared is None:
             return [Compiled(rule=rule, problem=_UNTYPED) for rule in self.schema.rules]
         return compile_rules(self.schema, declared, lambda _expression: Expressions.STORED)
+
+    @functools.cached_property
+    def has_changes(self) -> bool:
+        """Whether there are rules about changes here or further down."""
+        below = [*self.properties.values(), self.item, self.value]
+        return any(each.uses_old_self for each in self.compiled) or any(
+            each.has_changes for each in below if each is not None
+        )
 
     def convert(self, value: Any) -> Any:
         if self.is_resource:
@@ -176,19 +280,31 @@ def _below(schema: Schema) -> _Node:
 class _Evaluation:
     """One pass over an object."""
 
-    def __init__(self, budget: int = BUDGET, *, ratchets: bool, warnings: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        budget: int = BUDGET,
+        *,
+        ratchets: bool,
+        warnings: list[str] | None = None,
+        choice: _Choice = _Choice.ALL,
+        convert: Callable[[_Node, Any], Any] = _Node.convert,
+        sound: Mapping[str, Sound] = _NOTHING_SOUND,
+    ) -> None:
         self.errors: Final[list[FieldError]] = []
         self.budget = budget
         self._ratchets = ratchets
         self._warnings = warnings
+        self._choice = choice
+        self._convert = convert
+        self._sound = sound
 
     def visit(self, node: _Node, value: Any, at: Path | None, *, old: Any, nearest: tuple[Any, Any] | None) -> None:
         """A value and what is in it; ``nearest`` is what it is in and what that was, if that much is known."""
-        if value is None:
+        if value is None or (self._choice is _Choice.CHANGES and not node.has_changes):
             return
         pair = (value, old) if old is not NOTHING else nearest
         if node.schema.rules:
-            self._evaluate(node, value, at, old=old, pair=pair)
+            self.evaluate(node, value, at, old=old, pair=pair)
         if isinstance(value, dict):
             for name, each in value.items():
                 below = node.properties.get(name)
@@ -199,21 +315,36 @@ class _Evaluation:
                 else:
                     continue
                 is_type = at is None and name in _TYPE_FIELDS
-                self.visit(below, each, place, old=correlation.field(old, name), nearest=None if is_type else pair)
+                before = correlation.field(old, name)
+                if at is None and name in self._sound:
+                    self._visit_sound(name, below, each, old=before)
+                else:
+                    self.visit(below, each, place, old=before, nearest=None if is_type else pair)
         elif isinstance(value, list) and node.item is not None:
-            before = correlation.Items(node.schema, old)
+            items = correlation.Items(node.schema, old)
             for position, each in enumerate(value):
-                self.visit(node.item, each, (at or _ROOT).item(position), old=before.of(each), nearest=pair)
+                self.visit(node.item, each, (at or _ROOT).item(position), old=items.of(each), nearest=pair)
 
-    def _evaluate(self, node: _Node, value: Any, at: Path | None, *, old: Any, pair: tuple[Any, Any] | None) -> None:
+    def _visit_sound(self, name: str, node: _Node, value: Any, *, old: Any) -> None:
+        """A field of the object of which only its change is in question, if that."""
+        if not self._sound[name].stays:
+            self._choice = _Choice.CHANGES
+            self.visit(node, value, Path(name), old=old, nearest=None)
+            self._choice = _Choice.ALL
+
+    def evaluate(self, node: _Node, value: Any, at: Path | None, *, old: Any, pair: tuple[Any, Any] | None) -> None:
+        """The rules that stand at a value."""
         kind = node.schema.type
         if self.budget <= 0:
             self._refuse(at, kind, _EXHAUSTED)
             raise _ExhaustedError
         is_old = old is not NOTHING and old is not None
-        variables: dict[str, Any] = {SELF: node.convert(value)}
-        before = node.convert(old) if is_old and any(each.uses_old_self for each in node.compiled) else None
-        for compiled in node.compiled:
+        rules = node.compiled if self._choice is _Choice.ALL else self._chosen(node.compiled)
+        if not rules:
+            return
+        variables: dict[str, Any] = {SELF: self._convert(node, value)}
+        before = self._convert(node, old) if is_old and any(each.uses_old_self for each in rules) else None
+        for compiled in rules:
             if compiled.problem:
                 self._refuse(at, kind, f"rule compile error: {compiled.problem}")
                 continue
@@ -231,6 +362,10 @@ class _Evaluation:
                     self._warnings.append(str(error))
             else:
                 self.errors.append(error)
+
+    def _chosen(self, rules: Sequence[Compiled]) -> Sequence[Compiled]:
+        is_about_changes = self._choice is _Choice.CHANGES
+        return [each for each in rules if each.uses_old_self is is_about_changes]
 
     def _holds(self, compiled: Compiled, variables: Mapping[str, Any], at: Path | None, *, kind: str) -> bool:
         """Whether a rule holds, or could not say so: that is reported here."""

@@ -7,7 +7,7 @@ On updates errors are only reported about what has changed (upstream's ratchetin
 is not looked at again, as far as the old one can be found.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from drachma.cel.runtime import regex
@@ -30,6 +30,7 @@ _TYPES: Final = {bool: "boolean", str: "string", int: "integer", float: "number"
 _NUMBER_FORMATS: Final = {int: "int64", float: "float64"}
 _INT_LIMITS: Final = {"int32": 2**31, "int64": 2**63, "": 2**63}
 _FLOAT32_MAX: Final = 3.4028235677973366e38
+_NONE: Final[Mapping[str, Any]] = {}
 
 
 class _Findings:
@@ -67,16 +68,19 @@ class _Findings:
         self.add(FieldError(Reason.INVALID, self.place(""), "", detail))
 
 
-def check(schema: Schema, value: Any, *, old: Any = NOTHING, prefix: str = "") -> Sequence[FieldError]:
+def check(
+    schema: Schema, value: Any, *, old: Any = NOTHING, prefix: str = "", sound: Mapping[str, Any] = _NONE
+) -> Sequence[FieldError]:
     """What is wrong with a value that has not been there, or that takes the place of an old one.
 
-    ``prefix`` is the field that the value is in; messages name paths without it, as upstream's do.
+    ``prefix`` is the field that the value is in; messages name paths without it, as upstream's do. ``sound`` are fields
+    of the value with which nothing is wrong: they are not looked at, as if they had been there before.
     """
     findings = _Findings(prefix)
     if old is NOTHING:
-        _check(schema, value, None, findings)
-    else:
-        _check_changed(schema, value, None, findings, old=old)
+        _check(schema, value, None, findings, old=sound if sound else NOTHING)
+    elif not correlation.same(value, old):
+        _check(schema, value, None, findings, old={**old, **sound} if sound and isinstance(old, dict) else old)
     return findings.errors
 
 

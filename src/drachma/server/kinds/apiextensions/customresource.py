@@ -5,8 +5,8 @@ stored may be older than the definition: it is read by today's schema, which may
 """
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
 
 from drachma import errors
 from drachma.server import documents, mediatypes, objectmeta, status
@@ -21,6 +21,7 @@ from drachma.server.surface.strategy import Environment, Subject, Write
 from drachma.store import record
 from drachma.validation import metadata
 from drachma.validation.fielderror import FieldError, Reason
+from drachma.validation.structural import customresource as structural
 from drachma.values import names, quotation
 
 _VERBS: Final = (
@@ -29,6 +30,9 @@ _VERBS: Final = (
 _PATCH_TYPES: Final = (mediatypes.JSON_PATCH, mediatypes.MERGE_PATCH, mediatypes.APPLY_PATCH)
 _ENVELOPE: Final = frozenset({"kind", "apiVersion", "metadata"})
 _INT32_MAX: Final = 2**31 - 1
+_STATUS: Final = "status"
+_RESTATED: Final = frozenset({"metadata", _STATUS})
+_T = TypeVar("_T")
 _STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
@@ -137,11 +141,22 @@ class CustomStrategy(DocumentStrategy):
         self.definition: Final = definition
         self._versions = definition.versions
         self._storage = definition.storage
+        self._interner: Final = environment.interner
+        self._structures: Final[dict[str, structural.Structure]] = {}
         conversion = definition.conversion
         self._conversions = conversions if conversion is None else Conversions(conversion, kind=resource.kind)
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False
+
+    def _structure(self, version: str) -> structural.Structure:
+        structure = self._structures.get(version)
+        if structure is None:
+            structure = self._structures[version] = self._versions[version].structure.deriving(self._derive)
+        return structure
+
+    def _derive(self, value: Any, function: Callable[..., _T], *facts: Hashable) -> _T:
+        return self._interner.part(value).derive(function, *facts)
 
     # Forms
 
@@ -149,10 +164,17 @@ class CustomStrategy(DocumentStrategy):
         fields = {name: value for name, value in document.items() if name != "metadata"}
         own = read_metadata(document.get("metadata"))
         try:
-            read = self._versions[write.version].structure.read(fields).document
+            read = self._structure(write.version).read(fields).document
         except errors.InvalidValueError as error:
             raise errors.DecodeError(str(error)) from None
         return Subject(own, _content(read, write.version))
+
+    def reread(self, document: Document, current: Mapping[str, Any], write: Write) -> Subject:
+        if write.subresource != _STATUS or write.version != self._storage.name or not _is_restated(document, current):
+            return self.read(document, write)
+        read = self._structure(write.version).read({_STATUS: document[_STATUS]}).document
+        content = Content({**_content(current, write.version), _STATUS: read[_STATUS]}, write.version)
+        return Subject(dict(current["metadata"]), content, touches={_STATUS: ()})
 
     def load(self, document: Mapping[str, Any]) -> Subject:
         stored = self._current(document)
@@ -162,7 +184,11 @@ class CustomStrategy(DocumentStrategy):
         content = _as_content(subject, self._storage)
         fields: Mapping[str, Any] = content
         if content.version != self._storage.name:
-            fields = self._storage.structure.read(dict(self._in_version(content, self._storage.name, subject))).document
+            fields = (
+                self._structure(self._storage.name)
+                .read(dict(self._in_version(content, self._storage.name, subject)))
+                .document
+            )
         api_version = self.resource.api_version(self._storage.name)
         envelope = {"kind": self.resource.kind, "apiVersion": api_version, "metadata": subject.metadata}
         document = _Settled(envelope, origin=content)
@@ -184,7 +210,7 @@ class CustomStrategy(DocumentStrategy):
         if self._conversions is not None:
             document = self._conversions.convert(document, api_version)
         fields = {name: value for name, value in document.items() if name != "metadata"}
-        pruned = self._versions[version].structure.pruned(fields)
+        pruned = self._structure(version).pruned(fields)
         return {**pruned, "apiVersion": api_version, "metadata": document["metadata"]}
 
     def _current(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -198,7 +224,7 @@ class CustomStrategy(DocumentStrategy):
         if document["apiVersion"] != api_version and self._conversions is not None:
             document = self._conversions.convert(document, api_version)
         fields = {name: value for name, value in document.items() if name != "metadata"}
-        read = storage.structure.read({**fields, "apiVersion": api_version}).document
+        read = self._structure(storage.name).read({**fields, "apiVersion": api_version}).document
         return _Settled({"kind": read.pop("kind"), "apiVersion": api_version, "metadata": document["metadata"], **read})
 
     def _in_version(self, content: Content, version: str, subject: Subject) -> Content:
@@ -222,7 +248,7 @@ class CustomStrategy(DocumentStrategy):
         decoded = subject.checked = objectmeta.decoded(subject.metadata)
         problems = list(metadata.check(decoded, namespaced=self.resource.namespaced, name_rule=metadata.dns_subdomain))
         document = self._whole(subject)
-        problems += version.structure.check(document, also=_check_scale(document, version.scale))
+        problems += self._structure(version.name).check(document, also=_check_scale(document, version.scale))
         if problems:
             raise self._refusal(problems, subject)
         write.warnings.extend(_finalizer_warnings(subject.metadata, {}))
@@ -242,7 +268,7 @@ class CustomStrategy(DocumentStrategy):
         problems = list(self._check_metadata_update(subject, old))
         document, previous = self._whole(subject), self._whole(Subject(old.metadata, before))
         also = _check_scale(document, version.scale)
-        problems += version.structure.check_update(document, previous, write.warnings, also=also)
+        problems += self._structure(version.name).check_update(document, previous, write.warnings, also=also)
         if problems:
             raise self._refusal(problems, subject)
         write.warnings.extend(_finalizer_warnings(subject.metadata, old.metadata))
@@ -260,10 +286,10 @@ class CustomStrategy(DocumentStrategy):
         subject.metadata.pop("managedFields", None)
         if owners:
             subject.metadata["managedFields"] = owners
-        problems = list(self._check_metadata_update(subject, old))
+        problems = [] if subject.touches is not None else list(self._check_metadata_update(subject, old))
         document, previous = self._whole(subject), self._whole(Subject(old.metadata, before))
         also = _check_scale(document, version.scale, checks_spec=False)
-        problems += version.structure.check_status(document, previous, write.warnings, also=also)
+        problems += self._structure(version.name).check_status(document, previous, write.warnings, also=also)
         if problems:
             raise self._refusal(problems, subject)
 
@@ -291,6 +317,16 @@ def _content(document: Mapping[str, Any], version: str) -> Content:
 def _as_content(subject: Subject, storage: Version) -> Content:
     content = subject.content
     return content if isinstance(content, Content) else Content(content, storage.name)
+
+
+def _is_restated(document: Document, current: Mapping[str, Any]) -> bool:
+    """Whether a document is what it was made of but for its status."""
+    return (
+        document.get(_STATUS).__class__ is dict
+        and document.keys() - _RESTATED == current.keys() - _RESTATED
+        and document.get("metadata") == current["metadata"]
+        and all(document[name] is value for name, value in current.items() if name not in _RESTATED)
+    )
 
 
 def _revision(document: Mapping[str, Any]) -> int:

@@ -41,6 +41,9 @@ class DeviceStrategy:
         given = defaults.apply(bodies.decode(document, self._resource.schema(write.version)), now=write.now)
         return Subject(objectmeta.normalized(given.metadata), given)
 
+    def reread(self, document: dict[str, Any], current: Mapping[str, Any], write: Write) -> Subject:
+        return self.read(document, write)
+
     def take(self, made: meta.Object, write: Write) -> Subject:
         return Subject(objectmeta.normalized(made.metadata), defaults.apply(made, now=write.now))
 

@@ -1,0 +1,259 @@
+"""Queueing end to end, as Kueue measures itself: workloads are created at intervals, admitted, run, and are over.
+
+``python -m bench queueload`` runs 10,000 workloads in 100 queues of 10 cohorts, all created as fast as they can be;
+``python -m bench.queueload FILE`` runs a configuration in the form of Kueue's generator. Queues are made before the
+clock runs. API server, component, and those who make and finish workloads are one process, and all of it is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import pathlib
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+import yaml
+
+from bench.timing import table
+from drachma import errors
+from drachma.client import Client
+from drachma.process import components, embedded, queueing
+from drachma.queueing import transitions, workloadstate
+from drachma.queueing.component import ActiveConfiguration, resources, workloadwrites
+from drachma.queueing.kinds import workload
+from drachma.runtime import Surroundings
+from drachma.runtime.informer import Handler
+from drachma.store import memory
+
+_NAMESPACE = "default"
+
+
+class _Class(msgspec.Struct, frozen=True, rename="camel"):
+    class_name: str
+    request: int
+    priority: int
+    runtime_ms: int
+
+
+class _Set(msgspec.Struct, frozen=True, rename="camel"):
+    count: int
+    creation_interval_ms: int
+    workloads: tuple[_Class, ...]
+
+
+class _Queues(msgspec.Struct, frozen=True, rename="camel"):
+    class_name: str
+    count: int
+    nominal_quota: int
+    borrowing_limit: int
+    reclaim_within_cohort: str
+    within_cluster_queue: str
+    workloads_sets: tuple[_Set, ...]
+
+
+class _Cohorts(msgspec.Struct, frozen=True, rename="camel"):
+    class_name: str
+    count: int
+    queues_sets: tuple[_Queues, ...]
+
+
+class Load(msgspec.Struct, frozen=True):
+    """Cohorts of queues, each with the workloads that are created in it."""
+
+    cohorts: tuple[_Cohorts, ...]
+
+    def queues(self) -> Iterator[tuple[str, str, _Queues]]:
+        """Names of queues and of their cohorts, and what they are like."""
+        for cohorts in self.cohorts:
+            for number in range(cohorts.count):
+                for queues in cohorts.queues_sets:
+                    for position in range(queues.count):
+                        cohort = f"{cohorts.class_name}-{number}"
+                        yield f"{cohort}-{queues.class_name}-{position}", cohort, queues
+
+    @property
+    def size(self) -> int:
+        """How many workloads there are."""
+        return sum(each.count * len(each.workloads) for _, _, queues in self.queues() for each in queues.workloads_sets)
+
+
+def _set(count: int, name: str, *, request: int, priority: int) -> _Set:
+    return _Set(count, 1, (_Class(name, request=request, priority=priority, runtime_ms=1),))
+
+
+def at_once(*, share: int = 1) -> Load:
+    """10,000 workloads in 100 queues of 10 cohorts, or a share of them."""
+    sets = (
+        _set(70 // share, "small", request=1, priority=50),
+        _set(20 // share, "medium", request=5, priority=100),
+        _set(10 // share, "large", request=20, priority=200),
+    )
+    queues = _Queues(
+        "cq",
+        10,
+        nominal_quota=20,
+        borrowing_limit=100,
+        reclaim_within_cohort="Any",
+        within_cluster_queue="LowerPriority",
+        workloads_sets=sets,
+    )
+    return Load((_Cohorts("cohort", 10, (queues,)),))
+
+
+class Outcome(NamedTuple):
+    """``waits`` has, for each class, the seconds that workloads took from their creation to admission, on average."""
+
+    admitted: int
+    wall: float
+    cpu: float
+    waits: dict[str, float]
+
+
+class _Runner:
+    """Makes workloads, and ends those that are admitted when they have run."""
+
+    def __init__(self, client: Client, load: Load) -> None:
+        self._client = client
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._running: dict[str, _Class] = {}
+        self._created: dict[str, float] = {}
+        self._left = load.size
+        self.waits: defaultdict[str, list[float]] = defaultdict(list)
+        self.done = asyncio.Event()
+
+    async def create(self, queue: str, wanted: _Set, *, number: int) -> None:
+        """Creates the workloads of a set, one after the other."""
+        for position in range(wanted.count):
+            for each in wanted.workloads:
+                name = f"{queue}-{number}-{position}-{each.class_name}"
+                self._running[name], self._created[name] = each, time.perf_counter()
+                await self._client.create_document(resources.WORKLOADS, _workload(name, queue, each))
+            await asyncio.sleep(wanted.creation_interval_ms / 1000)
+
+    def look_at(self, of: workload.Workload) -> None:
+        """Hears of a workload that has changed."""
+        name = of.metadata.name
+        if name in self._running and workloadstate.is_admitted(of):
+            kind = self._running.pop(name)
+            self.waits[kind.class_name].append(time.perf_counter() - self._created[name])
+            task = asyncio.create_task(self._finish(of, kind))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, of: workload.Workload, kind: _Class) -> None:
+        await asyncio.sleep(kind.runtime_ms / 1000)
+        while True:
+            now = datetime.now(UTC).replace(microsecond=0)
+            after = transitions.finished(of, reason="ByTest", message="Finished by the runner", now=now)
+            try:
+                await workloadwrites.write_status(self._client, of, after)
+                break
+            except errors.ObjectConflictError:
+                of = await self._client.get(resources.WORKLOADS, of.metadata.name, namespace=_NAMESPACE)
+        self._left -= 1
+        if not self._left:
+            self.done.set()
+
+
+async def run(load: Load) -> Outcome:
+    """Carries out a load on a server and component of its own."""
+    active = ActiveConfiguration()
+    additions = queueing.additions(active)
+    async with embedded.server(memory.MemoryStore(), additions=additions) as server:
+        client = server.client
+        surroundings = Surroundings(client)
+        runner = _Runner(client, load)
+        surroundings.informers.of(resources.WORKLOADS).add_handler(Handler(updated=lambda _, new: runner.look_at(new)))
+        component = functools.partial(components.queueing, configured=active)
+        async with embedded.running(surroundings, component):
+            await _make_queues(client, load)
+            wall, cpu = time.perf_counter(), time.process_time()
+            async with asyncio.TaskGroup() as group:
+                for queue, _, queues in load.queues():
+                    for number, wanted in enumerate(queues.workloads_sets):
+                        group.create_task(runner.create(queue, wanted, number=number))
+            await runner.done.wait()
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    waits = {name: sum(each) / len(each) for name, each in runner.waits.items()}
+    return Outcome(load.size, wall, cpu, waits)
+
+
+async def _make_queues(client: Client, load: Load) -> None:
+    """Makes the queues; returns when they are ready."""
+    await client.create_document(resources.FLAVORS, _document("ResourceFlavor", "default", {}))
+    names = []
+    for name, cohort, like in load.queues():
+        names.append(name)
+        quota = {
+            "name": "cpu",
+            "nominalQuota": str(like.nominal_quota),
+            "borrowingLimit": str(like.borrowing_limit),
+        }
+        spec = {
+            "cohortName": cohort,
+            "namespaceSelector": {},
+            "preemption": {
+                "reclaimWithinCohort": like.reclaim_within_cohort,
+                "withinClusterQueue": like.within_cluster_queue,
+            },
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "default", "resources": [quota]}]}],
+        }
+        await client.create_document(resources.CLUSTER_QUEUES, _document("ClusterQueue", name, spec))
+        local = _document("LocalQueue", name, {"clusterQueue": name}, namespace=_NAMESPACE)
+        await client.create_document(resources.LOCAL_QUEUES, local)
+    for name in names:
+        while "status" not in await client.get_document(resources.LOCAL_QUEUES, name, namespace=_NAMESPACE):
+            await asyncio.sleep(0.1)
+
+
+def _workload(name: str, queue: str, kind: _Class) -> dict[str, Any]:
+    container = {"name": "c", "resources": {"requests": {"cpu": str(kind.request)}}}
+    pod_set = {
+        "name": "main",
+        "count": 1,
+        "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+    }
+    spec = {"queueName": queue, "priority": kind.priority, "podSets": [pod_set]}
+    return _document("Workload", name, spec, namespace=_NAMESPACE)
+
+
+def _document(kind: str, name: str, spec: Any, *, namespace: str = "") -> dict[str, Any]:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def show(title: str, outcome: Outcome) -> None:
+    """Prints an outcome as a table."""
+    admitted, wall, cpu, waits = outcome
+    table(
+        title,
+        ("admitted", "wall", "CPU", "per s", "per CPU s", "average time to admission"),
+        [
+            (
+                f"{admitted:,}",
+                f"{wall:.1f} s",
+                f"{cpu:.1f} s",
+                f"{admitted / wall:,.0f}",
+                f"{admitted / cpu:,.0f}",
+                ", ".join(f"{name} {wait:.1f} s" for name, wait in sorted(waits.items())),
+            )
+        ],
+    )
+
+
+def main() -> None:
+    show("queueing end to end, server and component in one process", asyncio.run(run(at_once())))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        path = pathlib.Path(sys.argv[1])
+        show(str(path), asyncio.run(run(msgspec.convert(yaml.safe_load(path.read_text()), Load))))
+    else:
+        main()
