@@ -30,6 +30,7 @@ from drachma.api import (
     persistentvolumeclaim,
     pod,
     poddisruptionbudget,
+    podgroup,
     replicaset,
     replicationcontroller,
     resourceclaim,
@@ -64,6 +65,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     versions: tuple[str, ...] = ("v1",)
     namespaced: bool = True
     complete: bool = False
+    optional: bool = False
+    """Whether a cluster may do without it: then there are no objects of it, and that is all."""
     shapes: Mapping[str, type[meta.Object]] = {}
 
     @property
@@ -185,6 +188,13 @@ KINDS: Final[tuple[Kind, ...]] = (
     ),
     Kind(group="storage.k8s.io", model=storageclass.StorageClass, plural="storageclasses", namespaced=False),
     Kind(group="policy", model=poddisruptionbudget.PodDisruptionBudget, plural="poddisruptionbudgets"),
+    Kind(
+        group="scheduling.k8s.io",
+        model=podgroup.PodGroup,
+        plural="podgroups",
+        versions=("v1beta1", "v1alpha3"),
+        optional=True,
+    ),
     Kind(group="rbac.authorization.k8s.io", model=clusterrole.ClusterRole, plural="clusterroles", namespaced=False),
 )
 

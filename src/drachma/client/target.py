@@ -27,6 +27,7 @@ class Target(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
     namespaced: bool
     model: type[ObjectT]
     is_complete: bool = False
+    is_optional: bool = False
 
     @property
     def qualified(self) -> str:
@@ -99,4 +100,5 @@ def _of_model(model: Any) -> Any:
         namespaced=kind.namespaced,
         model=model,
         is_complete=kind.complete,
+        is_optional=kind.optional,
     )

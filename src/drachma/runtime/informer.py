@@ -104,6 +104,9 @@ class Informer(Generic[ObjectT]):
                 self._failure = interruption.failure
                 if isinstance(interruption.failure, errors.HistoryGoneError):
                     self._resource_version = ""
+                if self._target.is_optional and isinstance(interruption.failure, errors.ObjectNotFoundError):
+                    # The cluster does without this kind, for now.
+                    self._synced.set()
                 await self._clock.sleep(self._pauses.next())
 
     # Listing

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from drachma import errors
 from drachma.api import meta
-from drachma.client import Client
+from drachma.client import Client, target
 from drachma.simulate.clusterstate import KINDS, ClusterState
 
 _PAGE: Final = 500
@@ -23,7 +24,12 @@ async def _all(client: Client, kind: type[Any]) -> list[meta.Object]:
     objects: list[meta.Object] = []
     token = ""
     while True:
-        page = await client.list(kind, limit=_PAGE, continue_token=token)
+        try:
+            page = await client.list(kind, limit=_PAGE, continue_token=token)
+        except errors.ObjectNotFoundError:
+            if target.of(kind).is_optional:
+                return []
+            raise
         objects += page.items
         token = page.continue_token
         if not token:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from drachma import errors
-from drachma.api import pod
+from drachma.api import pod, podgroup
 from drachma.client import backoff, protocol, refusal
 from drachma.runtime import Informers
 from drachma.runtime.informer import Handler
@@ -209,3 +209,14 @@ async def test_a_handler_that_raises_ends_the_informer(defect: Exception) -> Non
     with pytest.raises(ExceptionGroup) as caught:
         await run()
     assert caught.value.exceptions == (defect,)
+
+
+async def test_a_kind_that_a_cluster_may_do_without_counts_as_empty() -> None:
+    absent = refusal.error({"message": "the server could not find it", "reason": "NotFound", "code": 404})
+    script, clock = ScriptedClient(lists=[absent, absent, listing(10)], watches=[]), FakeClock()
+    async with Informers(script.client, time=clock, chance=random.Random(1), pauses=STEADY) as informers:
+        informer = informers.of(podgroup.PodGroup)
+        await informers.wait_synced()
+        assert informer.failure is not None
+        await script.finished.wait()
+        assert informer.failure is None
