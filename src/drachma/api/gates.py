@@ -50,11 +50,14 @@ class Gate(enum.StrEnum):
     """Our own: ``resource.k8s.io/v1alpha2``, the first alpha of structured parameters, beside v1."""
 
 
-NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.GENERIC_WORKLOAD, Gate.NODE_DECLARED_FEATURES})
+NOT_IMPLEMENTED: Final = frozenset({Gate.WORKLOAD_RESOURCE_CLAIMS, Gate.NODE_DECLARED_FEATURES})
 """Gates whose names are accepted and which change nothing: what they are about is stored, or does not exist here."""
 
 OWN: Final = frozenset({Gate.ACCOUNTING_POLICIES, Gate.NODE_ALLOCATABLE_QOS, Gate.FIRST_ALPHA})
 """Gates that upstream does not have; off unless they are switched on."""
+
+OFFERED: Final = frozenset({Gate.GENERIC_WORKLOAD})
+"""Gates of upstream's that change what becomes of pods so much that they are off here unless they are switched on."""
 
 _BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -65,7 +68,7 @@ _BOOLEANS: Final = {
 class Gates(msgspec.Struct, frozen=True):
     """The features that are on."""
 
-    enabled: frozenset[Gate] = frozenset(Gate) - NOT_IMPLEMENTED - OWN
+    enabled: frozenset[Gate] = frozenset(Gate) - NOT_IMPLEMENTED - OWN - OFFERED
 
     def on(self, gate: Gate) -> bool:
         """Whether the feature is on."""

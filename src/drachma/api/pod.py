@@ -161,6 +161,12 @@ class Volume(Struct, frozen=True, kw_only=True):
     image: ImageVolume | None = None
 
 
+class PodSchedulingGroup(Struct, frozen=True, kw_only=True):
+    """The group of pods that a pod is scheduled with."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(Struct, frozen=True, kw_only=True):
     """What the pod asks for."""
 
@@ -186,6 +192,7 @@ class PodSpec(Struct, frozen=True, kw_only=True):
     scheduling_gates: tuple[PodSchedulingGate, ...] = ABSENT_TUPLE
     resource_claims: tuple[PodResourceClaim, ...] = ABSENT_TUPLE
     resources: ResourceRequirements | None = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class PodCondition(Struct, frozen=True, kw_only=True):

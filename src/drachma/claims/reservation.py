@@ -16,6 +16,13 @@ def consumer(of: pod.Pod) -> resourceclaim.ResourceClaimConsumerReference:
     return resourceclaim.ResourceClaimConsumerReference(resource="pods", name=of.metadata.name, uid=of.metadata.uid)
 
 
+def frees_devices(old: resourceclaim.ResourceClaim | None, new: resourceclaim.ResourceClaim | None) -> bool:
+    """Whether a change of a claim gives devices back, which may help any pod."""
+    if old is None or old.status.allocation is None:
+        return False
+    return new is None or new.status.allocation is None
+
+
 def is_pod(reference: resourceclaim.ResourceClaimConsumerReference) -> bool:
     """Whether a consumer is a pod at all; what others are, and when they go, only they know."""
     return not reference.api_group and reference.resource == "pods"

@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from drachma import errors
+from drachma.api.gates import Gate
 from drachma.cel.runtime import instants
 from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
@@ -14,6 +15,16 @@ from drachma.offline import machineprofiles
 from drachma.server.pipeline import phases
 
 FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
+Gangs: TypeAlias = Annotated[
+    bool, typer.Option("--gangs", help="Pods of a group get their nodes together or not at all: GenericWorkload=true.")
+]
+
+
+def with_gangs(feature_gates: str, gangs: bool) -> str:
+    """The feature gates, with that of gangs if they are asked for."""
+    return f"{feature_gates},{Gate.GENERIC_WORKLOAD}=true" if gangs else feature_gates
+
+
 Filename: TypeAlias = Annotated[
     list[str], typer.Option("-f", "--filename", help="A file, a folder, or - for standard input.")
 ]

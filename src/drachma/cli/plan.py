@@ -30,6 +30,7 @@ def plan(
     shrink: Annotated[bool, typer.Option("--shrink", help="Say which nodes could go instead.")] = False,
     output: Annotated[options.Format | None, typer.Option("-o", "--output", help="As a document.")] = None,
     feature_gates: options.FeatureGates = "",
+    gangs: options.Gangs = False,
 ) -> None:
     """Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.
 
@@ -37,7 +38,7 @@ def plan(
     drachma.dev/v1. With --shrink: which nodes could go, where their pods would go, and what keeps the others. Exit code
     1: some pod stays pending; 2: something cannot be read.
     """
-    enabled = gates.Gates.parse(feature_gates)
+    enabled = gates.Gates.parse(options.with_gangs(feature_gates, gangs))
     cluster = clusters.read(file, kubeconfig, context=context, more=node_groups, enabled=enabled)
     maxima = clusters.maxima(max_ or [], {group.name for group in cluster.groups})
     simulation = Simulation(cluster.state, chosen=Settings(gates=enabled))

@@ -20,6 +20,8 @@ def scheduler(
     context: options.Context = "",
     scheduler_name: Annotated[str, typer.Option(help="Schedule the pods with this schedulerName.")] = DEFAULT_NAME,
     feature_gates: options.FeatureGates = "",
+    gangs: options.Gangs = False,
+    gang_steps: Annotated[int, typer.Option(help="Pods that are tried at most to find nodes for a gang.")] = 1000,
     leader_elect: options.LeaderElect = True,
     lease_name: options.LeaseName = "kube-scheduler",
     lease_namespace: options.LeaseNamespace = "kube-system",
@@ -41,12 +43,15 @@ def scheduler(
     logs.to_stderr("drachma.scheduler", verbose=verbose)
     settings = Settings(
         name=scheduler_name,
-        gates=gates.Gates.parse(feature_gates),
+        gates=gates.Gates.parse(options.with_gangs(feature_gates, gangs)),
         filter_seconds=filter_timeout,
         binding_seconds=binding_timeout,
+        gang_steps=gang_steps,
         has_volume_controllers=volume_controllers,
         has_peers=peers,
     )
+    if settings.has_gangs and peers:
+        raise typer.BadParameter("goes without --peers: the pods of a gang are one scheduler's", param_hint="--gangs")
     if show_profile:
         typer.echo(str(profiles.default(settings, time=clock.SystemClock(), chance=random.Random())))
         return

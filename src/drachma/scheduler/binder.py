@@ -1,8 +1,8 @@
 """The binder: has plugins write what comes before a binding, writes the binding, or has it all taken back.
 
-One call per placed pod, many at a time; the scheduler has counted the pod and its devices already and goes on deciding
-meanwhile. Failing is a BindingError (:mod:`drachma.scheduler.bindings`) with the words for the pod's condition; what
-was written for the pod by then is undone by :meth:`Binder.undo`, so that nothing stays behind.
+One call per placed pod, or per gang of them, many at a time; the scheduler has counted pods and devices already and
+goes on deciding meanwhile. Failing is a BindingError (:mod:`drachma.scheduler.bindings`) with the words for the pod's
+condition; what was written for a pod by then is undone by :meth:`Binder.undo`, so that nothing stays behind.
 
 Where the server makes several changes at once, what plugins write (:mod:`drachma.scheduler.framework.bindingwork`), the
 binding and the event that tells of it are one commit, and failing leaves nothing behind. That is only so where nobody
@@ -61,33 +61,47 @@ class Binder:
         async with self._slots:
             pass
 
-    async def bind(self, binding: bindings.Binding) -> None:
-        """Has everything written, the binding last; bindings.BindingError if something stands in the way."""
-        placed = binding.placed
-        binding.work = self._profile.pre_bind(placed.cycle, placed.assignment, handle=self._handle)
+    async def bind(self, together: Sequence[bindings.Binding]) -> None:
+        """Has everything written for pods that are bound together, the bindings last.
+
+        Raises bindings.BindingError if something stands in the way. Then no pod of them is bound but those that say so:
+        of bindings that are written one after the other, one may fail when others are done.
+        """
         async with self._slots:
-            await self._take(binding)
-            if self._transactions is not None and await self._bind_at_once(binding, self._transactions):
+            for binding in together:
+                await self._take(binding)
+            if self._transactions is not None and await self._bind_at_once(together, self._transactions):
                 return
             began = self._clock.monotonic()
-            for name, work in binding.work:
-                with _pre_bind_errors(name):
-                    await work.write()
+            for binding in together:
+                # Only now: a pod may use what is written for one before it.
+                self._prepare(binding)
+                for name, work in binding.work:
+                    with _pre_bind_errors(name):
+                        await work.write()
             self._metrics.point("PreBind", self._clock.monotonic() - began)
-            if not any(work.is_waiting for _, work in binding.work):
-                await self._bind(binding)
+            if not any(work.is_waiting for binding in together for _, work in binding.work):
+                for binding in together:
+                    await self._bind(binding)
                 return
-            self._let_go(binding)
-        for name, work in binding.work:
+            for binding in together:
+                self._let_go(binding)
+        for name, work in (todo for binding in together for todo in binding.work):
             if work.is_waiting:
                 with _pre_bind_errors(name):
                     await work.wait()
         async with self._slots:
-            await self._take(binding)
-            for name, work in binding.work:
-                with _pre_bind_errors(name):
-                    await work.check()
-            await self._bind(binding)
+            for binding in together:
+                await self._take(binding)
+                for name, work in binding.work:
+                    with _pre_bind_errors(name):
+                        await work.check()
+            for binding in together:
+                await self._bind(binding)
+
+    def _prepare(self, binding: bindings.Binding) -> None:
+        placed = binding.placed
+        binding.work = self._profile.pre_bind(placed.cycle, placed.assignment, handle=self._handle)
 
     async def _bind(self, binding: bindings.Binding) -> None:
         if self._peers is not None and binding.hold is not None:
@@ -101,28 +115,38 @@ class Binder:
         except errors.DrachmaError as error:
             if not await self._is_bound(binding, error):
                 raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
+        binding.is_bound = True
         if self._peers is not None and binding.hold is not None:
             self._peers.done(binding.hold)
         self._metrics.point("Bind", self._clock.monotonic() - began)
 
-    async def _bind_at_once(self, binding: bindings.Binding, server: transactions.Transactions) -> bool:
+    async def _bind_at_once(self, together: Sequence[bindings.Binding], server: transactions.Transactions) -> bool:
         """Writes everything in one commit; False where that is not to be done, or is refused to a plugin."""
         began = self._clock.monotonic()
-        together: list[transactions.Change] = []
+        commit: list[transactions.Change] = []
         parts: list[tuple[bindingwork.BindingWork, int, int]] = []
-        for _, work in binding.work:
-            changes = work.changes()
-            if changes is None:
-                return False
-            parts.append((work, len(together), len(together) + len(changes)))
-            together += changes
-        before = len(together)
-        together.append(transactions.Bind(binding.pod, binding.placed.node))
+        claims: set[str] = set()
+        for binding in together:
+            self._prepare(binding)
+            for _, work in binding.work:
+                changes = work.changes()
+                if changes is None:
+                    return False
+                for change in changes:
+                    if isinstance(change, transactions.ClaimState):
+                        if change.known.metadata.uid in claims:
+                            # The second pod of a gang can tell what to write once the first has written.
+                            return False
+                        claims.add(change.known.metadata.uid)
+                parts.append((work, len(commit), len(commit) + len(changes)))
+                commit += changes
+        before = len(commit)
+        commit += (transactions.Bind(binding.pod, binding.placed.node) for binding in together)
         prepared = self._clock.monotonic()
         try:
-            written = await self._commit(together, binding, server)
+            written = await self._commit(commit, together, server)
         except errors.CommitRefusedError as error:
-            if error.position == before:
+            if error.position >= before:
                 raise bindings.BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
             # Something has changed. One by one it is tried again, and told what is wrong with which.
             return False
@@ -132,27 +156,36 @@ class Binder:
         self._metrics.point("Bind", self._clock.monotonic() - prepared)
         for work, begin, end in parts:
             work.committed(written[begin:end])
+        for binding in together:
+            binding.is_bound = True
         return True
 
     async def _commit(
-        self, together: Sequence[transactions.Change], binding: bindings.Binding, server: transactions.Transactions
+        self,
+        changes: Sequence[transactions.Change],
+        together: Sequence[bindings.Binding],
+        server: transactions.Transactions,
     ) -> Sequence[Any]:
-        """Writes changes, and that the pod was scheduled; an event that is refused keeps nobody from being bound."""
-        told = transactions.Create(
-            self._recorder.event(
-                binding.pod,
-                type=events.NORMAL,
-                reason=messages.SCHEDULED,
-                message=messages.assigned(binding.pod, node=binding.placed.node),
+        """Writes changes, and that the pods were scheduled; an event that is refused keeps nobody from being bound."""
+        told = [
+            transactions.Create(
+                self._recorder.event(
+                    binding.pod,
+                    type=events.NORMAL,
+                    reason=messages.SCHEDULED,
+                    message=messages.assigned(binding.pod, node=binding.placed.node),
+                )
             )
-        )
+            for binding in together
+        ]
         try:
-            written = await server.commit([*together, told])
+            written = await server.commit([*changes, *told])
         except errors.CommitRefusedError as error:
-            if error.position < len(together):
+            if error.position < len(changes):
                 raise
-            return await server.commit(together)
-        binding.is_told = True
+            return await server.commit(changes)
+        for binding in together:
+            binding.is_told = True
         return written
 
     async def _is_bound(self, binding: bindings.Binding, error: errors.DrachmaError) -> bool:

@@ -27,13 +27,14 @@ class CollidedError(BindingError):
 class Binding:
     """A placed pod on its way."""
 
-    __slots__ = ("hold", "is_told", "placed", "pod", "work")
+    __slots__ = ("hold", "is_bound", "is_told", "placed", "pod", "work")
 
     def __init__(self, placed: decision.Placed) -> None:
         self.placed = placed
         self.pod = placed.info.pod
         self.work: list[tuple[str, bindingwork.BindingWork]] = []
         """What plugins, by name, do before it is bound."""
+        self.is_bound = False
         self.is_told = False
         """Whether the event that it was scheduled is written already."""
         self.hold: peers.Hold | None = None

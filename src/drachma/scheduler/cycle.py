@@ -38,14 +38,14 @@ class Cycle:
         self._observe: Final = observe
         self._favoured: Final = favoured
 
-    def decide(self, info: podinfo.PodInfo, snapshot: Snapshot) -> Decision:
-        """Where a pod goes, why it goes nowhere, or what went wrong."""
+    def decide(self, info: podinfo.PodInfo, snapshot: Snapshot, *, besides: int = 0) -> Decision:
+        """Where a pod goes, why it goes nowhere, or what went wrong; ``besides`` are nodes that are left out."""
         try:
-            return self._decide(cyclestate.CycleState(info, snapshot))
+            return self._decide(cyclestate.CycleState(info, snapshot), besides)
         except verdict.AbortError as error:
             return Aborted(info, str(error))
 
-    def _decide(self, cycle: cyclestate.CycleState) -> Decision:
+    def _decide(self, cycle: cyclestate.CycleState, besides: int) -> Decision:
         info, nodes = cycle.pod, cycle.snapshot.nodes
         count = len(nodes)
         if not count:
@@ -57,7 +57,7 @@ class Cycle:
         self._observe("PreFilter", self._monotonic() - began)
         nominated = cycle.snapshot.nominations.node_of(info.uid) or info.pod.status.nominated_node_name
         favourite = nodes.find(nominated) if nominated else None
-        if favourite is not None:
+        if favourite is not None and not favourite.bit & besides:
             # The node that others were evicted from is tried alone first.
             attempt = cycle.on(cycle.snapshot)
             passing, _ = self._filter(attempt, favourite.bit)
@@ -68,7 +68,7 @@ class Cycle:
             alive = nodes.named(selected.names)
             missing = count - alive.bit_count()
             absent = (selected.absent, missing) if missing else None
-        passing, rejections = self._filter(cycle, alive)
+        passing, rejections = self._filter(cycle, alive & ~besides)
         if passing:
             return self._place(cycle, passing)
         return Unfit(info, diagnosis.Diagnosis(count, None, tuple(rejections), absent), cycle)

@@ -14,6 +14,7 @@ from drachma.api import (
     persistentvolumeclaim,
     pod,
     poddisruptionbudget,
+    podgroup,
     replicaset,
     resourceclaim,
     resourceslice,
@@ -22,11 +23,10 @@ from drachma.api import (
     storageclass,
 )
 from drachma.api import node as nodes
-from drachma.claims import podstate
+from drachma.claims import podstate, reservation
 from drachma.runtime import cache, informer, informers
 from drachma.scheduler import changes, peers, queue, settings
 from drachma.scheduler.framework.hints import Action, Change, Resource
-from drachma.scheduler.plugins.dynamicresources import queueinghints
 from drachma.scheduler.snapshot import Snapshot, podinfo
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
@@ -40,12 +40,12 @@ class Handlers:
         snapshot: Snapshot,
         waiting: queue.Queue,
         *,
-        scheduler_name: str,
+        chosen: settings.Settings,
         others: peers.Peers | None = None,
     ) -> None:
         self._snapshot: Final = snapshot
         self._queue: Final = waiting
-        self._name: Final = scheduler_name
+        self._settings: Final = chosen
         self._peers: Final = others
         self._claims: informer.Informer[resourceclaim.ResourceClaim] | None = None
 
@@ -58,6 +58,10 @@ class Handlers:
         )
         self._register_workloads(shared)
         self._register_volumes(shared)
+        if self._settings.has_gangs:
+            shared.of(podgroup.PodGroup).add_handler(
+                informer.Handler(added=self._group_added, updated=self._group_updated, deleted=self._group_deleted)
+            )
         shared.of(poddisruptionbudget.PodDisruptionBudget).add_handler(
             informer.Handler(
                 added=self._snapshot.budgets.put,
@@ -223,26 +227,54 @@ class Handlers:
     def _claim_updated(self, old: resourceclaim.ResourceClaim, new: resourceclaim.ResourceClaim) -> None:
         self._snapshot.claims.observe(new, is_exact=self._is_watching)
         change = Change(Resource.RESOURCE_CLAIM, Action.UPDATE, old, new)
-        self._queue.wake(change, claim=None if queueinghints.frees_devices(old, new) else cache.key_of(new))
+        self._queue.wake(change, claim=None if reservation.frees_devices(old, new) else cache.key_of(new))
 
     def _claim_deleted(self, gone: resourceclaim.ResourceClaim) -> None:
         self._snapshot.claims.remove(gone)
         if gone.status.allocation is not None:
             self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.DELETE, gone, None))
 
+    # Gangs
+
+    def _group_added(self, new: podgroup.PodGroup) -> None:
+        self._snapshot.gangs.put_group(new)
+        self._queue.wake(Change(Resource.POD_GROUP, Action.ADD, None, new))
+
+    def _group_updated(self, old: podgroup.PodGroup, new: podgroup.PodGroup) -> None:
+        self._snapshot.gangs.put_group(new)
+        if old.spec != new.spec:
+            self._queue.wake(Change(Resource.POD_GROUP, Action.UPDATE, old, new))
+
+    def _group_deleted(self, gone: podgroup.PodGroup) -> None:
+        self._snapshot.gangs.remove_group(gone)
+
+    def _count_member(self, old: pod.Pod | None, new: pod.Pod | None) -> None:
+        """Take note of a pod in its gang; those of other schedulers do not count before they have a node."""
+        if not self._settings.has_gangs:
+            return
+        gangs = self._snapshot.gangs
+        if old is not None:
+            gangs.remove_pod(old)
+        if new is not None and (new.spec.node_name or self._is_ours(new)):
+            gangs.put_pod(new)
+
     # Pods
 
     def _pod_added(self, new: pod.Pod) -> None:
+        self._count_member(None, new)
         if new.spec.node_name:
             self._snapshot.add_pod(new)
             self._queue.wake(Change(Resource.ASSIGNED_POD, Action.ADD, None, new))
         elif self._is_ours(new):
             if self._is_responsible(new):
                 self._queue.add(new)
+                if self._settings.has_gangs:
+                    self._queue.wake(Change(Resource.UNSCHEDULED_POD, Action.ADD, None, new), but=new.metadata.uid)
             if new.status.nominated_node_name:
                 self._snapshot.nominations.put(podinfo.PodInfo(new), new.status.nominated_node_name)
 
     def _pod_updated(self, old: pod.Pod, new: pod.Pod) -> None:
+        self._count_member(old, new)
         if new.spec.node_name:
             self._assigned_pod_updated(old, new)
             return
@@ -274,6 +306,7 @@ class Handlers:
             self._queue.wake(Change(Resource.ASSIGNED_POD, Action.ADD, None, new))
 
     def _pod_deleted(self, gone: pod.Pod) -> None:
+        self._count_member(gone, None)
         uid = gone.metadata.uid
         if gone.spec.node_name:
             if self._snapshot.nodes.node_of(uid) is not None:
@@ -299,4 +332,4 @@ class Handlers:
 
     def _is_ours(self, waiting: pod.Pod) -> bool:
         wanted = waiting.spec.scheduler_name or settings.DEFAULT_NAME
-        return wanted == self._name and not podstate.has_ended(waiting)
+        return wanted == self._settings.name and not podstate.has_ended(waiting)

@@ -15,6 +15,7 @@ from drachma.scheduler.framework.profile import Entry, Profile
 from drachma.scheduler.plugins import (
     balancedallocation,
     defaultpreemption,
+    gangscheduling,
     imagelocality,
     interpodaffinity,
     nodeaffinity,
@@ -47,6 +48,7 @@ def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Rand
     return Profile(
         (
             Entry(schedulinggates.SchedulingGates()),
+            *((Entry(gangscheduling.GangScheduling()),) if chosen.has_gangs else ()),
             Entry(nodeunschedulable.NodeUnschedulable()),
             Entry(nodename.NodeName()),
             Entry(tainttoleration.TaintToleration(), weight=3),

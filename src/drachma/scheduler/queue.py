@@ -183,11 +183,25 @@ class Queue:
         entry = _first(self._active) or _first(self._resting)
         if entry is None:
             return None
+        self._begin(entry)
+        return entry
+
+    def take(self, key: cache.Key, uid: str) -> QueuedPod | None:
+        """A pod that is to be tried together with another one that was popped; None if it may not be tried now.
+
+        It need not wait for the end of its pause, or for something that helps it.
+        """
+        entry = self._entries.get(key)
+        if entry is None or entry.info.uid != uid or entry.where is Where.GATED:
+            return None
+        self._begin(entry)
+        return entry
+
+    def _begin(self, entry: QueuedPod) -> None:
         self._take_out(entry)
         entry.attempts += 1
         if entry.first_attempt is None:
             entry.first_attempt = self._monotonic()
-        return entry
 
     def put_back(self, entry: QueuedPod, *, rejectors: frozenset[str], current: pod.Pod) -> None:
         """Take back a pod that was popped and could not be scheduled; without rejectors something went wrong.

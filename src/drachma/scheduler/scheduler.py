@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any, Final
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -25,6 +25,7 @@ from drachma.scheduler import (
     bindings,
     cycle,
     evictor,
+    gangsearch,
     handlers,
     messages,
     metrics,
@@ -36,12 +37,16 @@ from drachma.scheduler import (
     settings,
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
-from drachma.scheduler.framework import profile
+from drachma.scheduler.framework import profile, remedy
 from drachma.scheduler.framework.hints import Action, Change, Resource
+from drachma.scheduler.plugins import gangscheduling
 from drachma.scheduler.plugins.dynamicresources import claimwriter
-from drachma.scheduler.snapshot import Snapshot, podinfo
+from drachma.scheduler.snapshot import Snapshot, gangs, podinfo
 
 _log = logging.getLogger(__name__)
+
+_GANG: Final = frozenset({gangscheduling.NAME})
+_Attempt: TypeAlias = tuple[queue.QueuedPod, bindings.Binding]
 
 
 class Scheduler:
@@ -116,9 +121,7 @@ class Scheduler:
             scheduler=self._settings.name,
             others=self._peers,
         )
-        handlers.Handlers(self.snapshot, self.queue, scheduler_name=self._settings.name, others=self._peers).register(
-            shared
-        )
+        handlers.Handlers(self.snapshot, self.queue, chosen=self._settings, others=self._peers).register(shared)
 
     def _make_peers(self, client: protocol.Client) -> peers.Peers:
         return peers.Peers(
@@ -201,34 +204,53 @@ class Scheduler:
         if self._peers is not None and self._peers.is_elsewhere(info.uid):
             self.queue.put_back(entry, rejectors=frozenset(), current=info.pod)
             return
+        gang = self.snapshot.gangs.of(info.pod) if self._settings.has_gangs else None
+        match gang:
+            case gangs.Undefined(problem=problem):
+                self._return(entry, reason=messages.UNSCHEDULABLE, text=problem, rejectors=_GANG, nominated=None)
+            case gangs.Gang() if (needed := self.snapshot.missing(gang)) > 1:
+                self._attempt_gang(entry, gang, needed=needed)
+            case _:
+                self._attempt_alone(entry)
+
+    def _attempt_alone(self, entry: queue.QueuedPod) -> None:
         began = self._clock.monotonic()
-        decided = self._cycle.decide(info, self.snapshot)
+        decided = self._cycle.decide(entry.info, self.snapshot)
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
         match decided:
             case Placed():
-                self._assume(entry, decided, began=began)
+                self._assume([(entry, decided)], began=began)
             case Unfit():
                 self._unfit(entry, decided, began=began)
             case Aborted():
                 self._failed(entry, decided.message, began=began)
 
-    def _assume(self, entry: queue.QueuedPod, placed: Placed, *, began: float) -> None:
-        """Count the pod and its devices, and have it written."""
+    def _assume(self, decided: Iterable[tuple[queue.QueuedPod, Placed]], *, began: float) -> None:
+        """Count pods and their devices, and have them written together."""
         reserving = self._clock.monotonic()
-        info = placed.info
-        self.snapshot.bind(placed.assignment)
+        attempts: list[_Attempt] = []
+        for entry, placed in decided:
+            self.snapshot.bind(placed.assignment)
+            self.snapshot.nominations.remove(placed.info.uid)
+            attempts.append((entry, bindings.Binding(placed)))
         self.metrics.point("Reserve", self._clock.monotonic() - reserving)
-        self.snapshot.nominations.remove(info.uid)
-        self._spawn(self._bind(entry, bindings.Binding(placed), began=began), f"binding of {info.key}")
+        self._spawn(self._bind(attempts, began=began), f"binding of {attempts[0][0].info.key}")
 
-    async def _bind(self, entry: queue.QueuedPod, binding: bindings.Binding, *, began: float) -> None:
+    async def _bind(self, attempts: Sequence[_Attempt], *, began: float) -> None:
+        problem: bindings.BindingError | None = None
+        try:
+            await self._binder.bind([binding for _, binding in attempts])
+        except bindings.BindingError as error:
+            problem = error
+        for entry, binding in attempts:
+            if binding.is_bound:
+                self._bound(entry, binding, began=began)
+            elif problem is not None:
+                await self._unbind(entry, binding, error=problem, began=began)
+
+    def _bound(self, entry: queue.QueuedPod, binding: bindings.Binding, *, began: float) -> None:
         placed = binding.placed
         info = placed.info
-        try:
-            await self._binder.bind(binding)
-        except bindings.BindingError as error:
-            await self._unbind(entry, binding, error=error, began=began)
-            return
         now = self._clock.monotonic()
         self.metrics.attempt(metrics.SCHEDULED, now - began)
         self.metrics.bound(entry.attempts, now - (entry.first_attempt or began))
@@ -297,6 +319,58 @@ class Scheduler:
             rejectors=unfit.diagnosis.plugins,
             nominated=nominated,
         )
+
+    # A gang
+
+    def _attempt_gang(self, entry: queue.QueuedPod, gang: gangs.Gang, *, needed: int) -> None:
+        """Find nodes for a pod and all others of its gang that wait, at least so many, or for none of them."""
+        fellows = [self.queue.take(key, uid) for uid, key in gang.members.items() if uid != entry.info.uid]
+        entries = sorted(
+            [entry, *(each for each in fellows if each is not None)],
+            key=lambda each: (-each.info.priority, each.info.key),
+        )
+        began = self._clock.monotonic()
+        if len(entries) < needed:
+            self._gang_waits(entries, messages.few(gang, needed - len(entries)))
+            return
+        decided = gangsearch.search(
+            self._cycle,
+            self.snapshot,
+            [each.info for each in entries],
+            needed=needed,
+            steps=self._settings.gang_steps,
+        )
+        self.metrics.algorithm.observe(self._clock.monotonic() - began)
+        by_uid = {each.info.uid: each for each in entries}
+        match decided:
+            case gangsearch.Together(placements=placements, left=left):
+                # Decided on a fork, carried out on what is real.
+                real = [each._replace(cycle=each.cycle.on(self.snapshot)) for each in placements]
+                self._assume([(by_uid[each.info.uid], each) for each in real], began=began)
+                for unfit in left:
+                    self._gang_waits([by_uid[unfit.info.uid]], unfit.diagnosis.message(), unfit)
+            case gangsearch.Short():
+                self._free_claims(decided.unfit.info)
+                text = messages.short(gang, needed, len(entries), decided)
+                self._gang_waits(entries, text, decided.unfit)
+            case Aborted(message=message):
+                for each in entries:
+                    self._failed(each, message, began=began)
+
+    def _gang_waits(self, entries: Iterable[queue.QueuedPod], text: str, unfit: Unfit | None = None) -> None:
+        rejectors = _GANG if unfit is None else _GANG | unfit.diagnosis.plugins
+        for entry in entries:
+            self._return(entry, reason=messages.UNSCHEDULABLE, text=text, rejectors=rejectors, nominated=None)
+
+    def _free_claims(self, info: podinfo.PodInfo) -> None:
+        """Free claims that are in a pod's way and that nobody uses; nobody is evicted for a gang."""
+        alone = self._cycle.decide(info, self.snapshot)
+        if isinstance(alone, Unfit):
+            for proposed in self._profile.post_filter(alone.cycle, alone.diagnosis).remedies:
+                if not isinstance(proposed, remedy.Eviction):
+                    self._remedies.apply(proposed, info)
+
+    # What becomes of pods that were tried
 
     def _nominate(self, info: podinfo.PodInfo, node: str) -> None:
         """Keep a node for a pod; less important pods that it was kept for have to look elsewhere."""

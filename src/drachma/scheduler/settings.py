@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from drachma.api import gates
+from drachma.api import gates as features
 from drachma.scheduler import queue
 
 DEFAULT_NAME: Final = "default-scheduler"
@@ -18,7 +18,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str = DEFAULT_NAME
     """The ``schedulerName`` of the pods that are scheduled."""
-    gates: gates.Gates = gates.ALL
+    gates: features.Gates = features.ALL
     filter_seconds: float = 10.0
     """How long allocating on one node may take."""
     binding_seconds: float = 600.0
@@ -28,5 +28,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     pauses: queue.Pauses = queue.Pauses()
     has_volume_controllers: bool = True
     """Whether somebody binds volumes to claims; where nobody does, pods do not wait for it."""
+    gang_steps: int = 1000
+    """How many pods may be placed in thought in looking for nodes for a gang, after a first turn."""
     has_peers: bool = False
     """Whether other schedulers work at the same time: then each announces what it does, and checks what others do."""
+
+    @property
+    def has_gangs(self) -> bool:
+        """Whether pods of a gang get their nodes together or not at all."""
+        return self.gates.on(features.Gate.GENERIC_WORKLOAD)

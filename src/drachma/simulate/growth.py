@@ -18,7 +18,8 @@ import heapq
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from drachma.api import codec, pod
+from drachma.api import pod
+from drachma.scheduler.snapshot import podinfo
 from drachma.simulate import nodegroup, simulation
 
 _MOST_DECISIONS: Final = 20_000
@@ -133,7 +134,7 @@ class Planner:
 
     def _problem(self, number: int, waiting: pod.Pod) -> str:
         """Why a node of a group does not help a pod; empty if it does. Asked once for pods that are alike."""
-        key = number, _shape(waiting)
+        key = number, podinfo.shape(waiting)
         if key not in self._fits:
             trial = self._base.fork()
             self._add_node(trial, number, 0)
@@ -300,9 +301,3 @@ def _sentence(text: str) -> str:
 
 def _changed(counts: Counts, number: int, by: int) -> Counts:
     return (*counts[:number], counts[number] + by, *counts[number + 1 :])
-
-
-def _shape(of: pod.Pod) -> Hashable:
-    """What pods have alike that are alike to every node; claims by name are in the spec."""
-    labels = tuple(sorted(of.metadata.labels.items()))
-    return of.metadata.namespace, labels, codec.encode_part(of.spec)

@@ -28,6 +28,7 @@ from drachma.api import (
     persistentvolumeclaim,
     pod,
     poddisruptionbudget,
+    podgroup,
     replicaset,
     resourceclaim,
     resourceclaimtemplate,
@@ -36,12 +37,12 @@ from drachma.api import (
     statefulset,
     storageclass,
 )
-from drachma.claims import identity, ownership, podclaims, podstate, reservation, templates
-from drachma.runtime import cache, clock, resourceversion
-from drachma.scheduler import cycle, profiles, settings
+from drachma.claims import identity, ownership, podclaims, podstate, templates
+from drachma.runtime import cache, clock
+from drachma.scheduler import cycle, gangsearch, messages, profiles, settings
 from drachma.scheduler.decision import Aborted, Placed, Unfit
 from drachma.scheduler.framework import plugin, profile
-from drachma.scheduler.snapshot import Snapshot, podinfo
+from drachma.scheduler.snapshot import Snapshot, gangs, podinfo
 from drachma.simulate import clusterstate
 from drachma.values import forkmap
 
@@ -181,6 +182,8 @@ class Simulation:
                 self.snapshot.workloads.put_service(given)
             case replicaset.ReplicaSet() | statefulset.StatefulSet():
                 self.snapshot.workloads.put_owner(given)
+            case podgroup.PodGroup():
+                self.snapshot.gangs.put_group(given)
             case poddisruptionbudget.PodDisruptionBudget():
                 self.snapshot.budgets.put(given)
             case storageclass.StorageClass():
@@ -191,6 +194,8 @@ class Simulation:
                 self.snapshot.volumes.put_claim(given)
 
     def _add_pod(self, given: pod.Pod) -> None:
+        if given.spec.node_name or self._is_ours(given):
+            self.snapshot.gangs.put_pod(given)
         if given.spec.node_name:
             self.snapshot.add_pod(given)
         elif self._is_ours(given):
@@ -219,7 +224,9 @@ class Simulation:
                 left = tuple(each for each in claim.status.reserved_for if each.uid != moving.metadata.uid)
                 # The claim controller takes the devices of a claim back that nobody uses any more.
                 allocation = claim.status.allocation if left else None
-                self._observe(claim, structs.replace(claim.status, reserved_for=left, allocation=allocation))
+                self.snapshot.claims.rewrite(
+                    claim, structs.replace(claim.status, reserved_for=left, allocation=allocation)
+                )
         statuses = tuple(each for each in moving.status.resource_claim_statuses if each.resource_claim_name is None)
         fresh = structs.replace(
             moving,
@@ -234,26 +241,80 @@ class Simulation:
         """Place pods one after the other, all that are pending unless some are named."""
         placements: list[Placement] = []
         waiting: list[Waiting] = []
-        for each in self.pending if pods is None else list(pods):
-            outcome = self.place(each)
-            if isinstance(outcome, Placement):
-                placements.append(outcome)
-            else:
-                waiting.append(outcome)
+        for together in self._by_gang(self.pending if pods is None else list(pods)):
+            for outcome in self._place_gang(together) if len(together) > 1 else map(self.place, together):
+                if isinstance(outcome, Placement):
+                    placements.append(outcome)
+                else:
+                    waiting.append(outcome)
         return Schedule(tuple(placements), tuple(waiting))
 
+    def _by_gang(self, pods: list[pod.Pod]) -> Iterator[list[pod.Pod]]:
+        """Pods that are placed together, in the order of the first of them."""
+        if not self._settings.has_gangs:
+            yield from ([each] for each in pods)
+            return
+        together: dict[object, list[pod.Pod]] = {}
+        for number, each in enumerate(pods):
+            together.setdefault(gangs.key_of(each) or number, []).append(each)
+        yield from together.values()
+
+    def _place_gang(self, pods: list[pod.Pod]) -> Iterator[Placement | Waiting]:
+        """Place pods of one gang together, or none of them; each by itself where no others are needed."""
+        gang = self.snapshot.gangs.of(pods[0])
+        needed = self.snapshot.missing(gang) if isinstance(gang, gangs.Gang) else 0
+        if not isinstance(gang, gangs.Gang) or needed <= 1:
+            yield from map(self.place, pods)
+            return
+        candidates: list[pod.Pod] = []
+        for each in pods:
+            candidate = self._candidate(each)
+            if isinstance(candidate, Waiting):
+                yield candidate
+            else:
+                candidates.append(candidate)
+        if len(candidates) < needed:
+            text = messages.few(gang, needed - len(candidates))
+            yield from (Waiting(each, text) for each in candidates)
+            return
+        decided = gangsearch.search(
+            self._cycle,
+            self.snapshot,
+            [podinfo.PodInfo(each) for each in candidates],
+            needed=needed,
+            steps=self._settings.gang_steps,
+        )
+        match decided:
+            case gangsearch.Together(placements=placements, left=left):
+                yield from map(self._carry_out, placements)
+                yield from (Waiting(each.info.pod, each.diagnosis.message(), each) for each in left)
+            case gangsearch.Short():
+                text = messages.short(gang, needed, len(candidates), decided)
+                yield from (Waiting(each, text, decided.unfit) for each in candidates)
+            case Aborted(message=message):
+                yield from (Waiting(each, message) for each in candidates)
+
+    def _candidate(self, wanting: pod.Pod) -> pod.Pod | Waiting:
+        """The pod with its claims, if it may be tried now."""
+        complete = self.with_claims(wanting)
+        if isinstance(complete, Waiting):
+            return complete
+        before = self._profile.pre_enqueue(complete, self.snapshot)
+        return complete if before is None else Waiting(complete, ", ".join(before.reasons))
+
     def place(self, wanting: pod.Pod) -> Placement | Waiting:
-        """Place one pod; what it takes is taken then."""
+        """Place one pod, whatever gang it is of; what it takes is taken then."""
         complete = self.with_claims(wanting)
         if isinstance(complete, Waiting):
             return complete
         decided = self.decide(complete)
-        if isinstance(decided, Waiting):
-            return decided
-        self._carry_out(decided)
-        self._pending.pop(cache.key_of(wanting), None)
-        results = tuple(each.result for each in decided.assignment.allocations)
-        return Placement(complete, decided.node, results)
+        return decided if isinstance(decided, Waiting) else self._carry_out(decided)
+
+    def _carry_out(self, placed: Placed) -> Placement:
+        self.snapshot.commit(placed.assignment)
+        self._pending.pop(placed.info.key, None)
+        results = tuple(each.result for each in placed.assignment.allocations)
+        return Placement(placed.info.pod, placed.node, results)
 
     def decide(self, wanting: pod.Pod) -> Placed | Waiting:
         """The scheduler's decision about a pod that has its claims; nothing is taken."""
@@ -300,26 +361,6 @@ class Simulation:
         if len(statuses) == len(wanting.status.resource_claim_statuses):
             return wanting
         return structs.replace(wanting, status=structs.replace(wanting.status, resource_claim_statuses=tuple(statuses)))
-
-    def _carry_out(self, placed: Placed) -> None:
-        self.snapshot.bind(placed.assignment)
-        self.snapshot.nominations.remove(placed.info.uid)
-        results = {each.claim.metadata.uid: each.result for each in placed.assignment.allocations}
-        bound = placed.info.pod
-        for claim in list(self._claims_of(bound)):
-            status = claim.status
-            uid = claim.metadata.uid
-            if uid in results:
-                status = structs.replace(status, allocation=results[uid])
-            if not reservation.is_reserved_for(claim, bound):
-                status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(bound)))
-            self._observe(claim, status)
-            self.snapshot.claims.settle(uid)
-
-    def _observe(self, claim: resourceclaim.ResourceClaim, status: resourceclaim.ResourceClaimStatus) -> None:
-        version = str(resourceversion.number(claim.metadata.resource_version) + 1)
-        metadata = structs.replace(claim.metadata, resource_version=version)
-        self.snapshot.claims.observe(structs.replace(claim, metadata=metadata, status=status))
 
     def _claims_of(self, of: pod.Pod) -> Iterator[resourceclaim.ResourceClaim]:
         for name in podclaims.all_names(of):

@@ -2,6 +2,7 @@
 
 from drachma import testing
 from drachma.api import meta, pod
+from drachma.scheduler.snapshot import gangs
 from drachma.simulate import NodeGroup
 
 DRIVER = "gpu.example.com"
@@ -28,6 +29,11 @@ def claim(name: str) -> testing.ClaimBuilder:
 
 def gpu_pod(name: str, gpus: str = "one", cpu: str = "1") -> pod.Pod:
     return testing.pod(name).claim("gpu", template=gpus).container("c", requests={"cpu": cpu}, claims=("gpu",)).build()
+
+
+def gang_pod(name: str, gang: str, size: int, *, cpu: str = "1") -> pod.Pod:
+    made = testing.pod(name).claim("gpu", template="one").container("c", requests={"cpu": cpu}, claims=("gpu",))
+    return made.label(gangs.LABEL, gang).annotation(gangs.SIZE, str(size)).build()
 
 
 def cpu_pod(name: str, cpu: str = "1") -> pod.Pod:

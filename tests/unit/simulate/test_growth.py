@@ -3,7 +3,8 @@
 import pytest
 
 from drachma import testing
-from drachma.api import meta
+from drachma.api import gates, meta
+from drachma.scheduler import Settings
 from drachma.simulate import ClusterState, NodeGroup, Simulation
 from drachma.simulate.growth import Objective, Plan, Planner
 from tests.unit.simulate import objects
@@ -95,3 +96,25 @@ def test_a_worse_alternative_that_is_there_is_taken() -> None:
     pods = [objects.gpu_pod("a", "listed")]
     made = plan(*objects.gpu_node("n1", 1), listed, *pods, groups=[objects.gpu_group("gpu", 2)])
     assert (dict(made.grow), dict(made.placed)) == ({}, {"default/a": "n1"})
+
+
+@pytest.mark.parametrize(
+    ("most", "grow", "promised"),
+    [pytest.param(2, {"gpu": 2}, 8, id="whole"), pytest.param(1, {}, 0, id="not-at-all")],
+)
+def test_a_gang_is_promised_whole_or_not_at_all(most: int, grow: dict[str, int], promised: int) -> None:
+    gang = [objects.gang_pod(f"p{number}", "g", 8) for number in range(8)]
+    enabled = gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True})
+    cluster = Simulation(ClusterState.of([*COMMON, *gang]), chosen=Settings(gates=enabled))
+    made = Planner(cluster, [objects.gpu_group("gpu", 4, most=most)]).plan()
+    assert (dict(made.grow), len(made.placed), len(made.pending)) == (grow, promised, 8 - promised)
+    assert all("minCount (8) cannot be satisfied" in reason for reason in made.pending.values())
+
+
+def test_nothing_is_bought_for_a_part_of_a_gang() -> None:
+    gang = [objects.gang_pod("a", "g", 3), objects.gang_pod("b", "g", 3)]
+    huge = objects.gang_pod("c", "g", 3, cpu="100")
+    enabled = gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True})
+    cluster = Simulation(ClusterState.of([*COMMON, *gang, huge]), chosen=Settings(gates=enabled))
+    made = Planner(cluster, [objects.gpu_group("gpu", 1)]).plan()
+    assert (dict(made.grow), set(made.pending)) == ({}, {"default/a", "default/b", "default/c"})

@@ -18,6 +18,9 @@ class Resource(enum.StrEnum):
 
     ASSIGNED_POD = "AssignedPod"
     TARGET_POD = "Pod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    """Another pod that waits."""
+    POD_GROUP = "PodGroup"
     NODE = "Node"
     RESOURCE_CLAIM = "ResourceClaim"
     DEVICE_CLASS = "DeviceClass"

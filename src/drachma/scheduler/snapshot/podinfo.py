@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Final
+
+from msgspec import structs
+
 from drachma.accounting import ledger, resourcenames
-from drachma.api import pod
+from drachma.api import codec, pod
 from drachma.runtime import cache
 from drachma.scheduler.snapshot import podaffinity
 
@@ -42,3 +47,30 @@ class PodInfo:
         if self._extended is None:
             self._extended = tuple(name for name, _ in self.demand.amounts if resourcenames.may_be_devices(name))
         return self._extended
+
+
+_NUMBERING: Final = frozenset(
+    {
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/job-completion-index",
+        "kueue.x-k8s.io/pod-group-pod-index",
+        "statefulset.kubernetes.io/pod-name",
+    }
+)
+"""Labels that tell pods of one template apart, and that no rule about pods goes by."""
+
+
+def shape(of: pod.Pod) -> Hashable:
+    """What pods have alike that are alike to every node; claims by name are in the spec, others by their template.
+
+    Volumes that any node has, such as that of an account's token, have names of their own in every pod: they are left
+    out, as are labels that only number pods.
+    """
+    labels = tuple(sorted(entry for entry in of.metadata.labels.items() if entry[0] not in _NUMBERING))
+    volumes = tuple(filter(is_choosy, of.spec.volumes))
+    return of.metadata.namespace, labels, codec.encode_part(structs.replace(of.spec, volumes=volumes))
+
+
+def is_choosy(volume: pod.Volume) -> bool:
+    """Whether a volume may decide where a pod can go."""
+    return volume.persistent_volume_claim is not None or volume.ephemeral is not None

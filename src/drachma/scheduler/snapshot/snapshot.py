@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from msgspec import structs
+
 from drachma.accounting import accountant, ledger
 from drachma.api import gates, pod
 from drachma.api import node as nodes
-from drachma.scheduler.snapshot import assignment, disruptionbudgets, nominations, volumes, workloads
+from drachma.claims import podclaims, reservation
+from drachma.scheduler.snapshot import assignment, disruptionbudgets, gangs, nominations, volumes, workloads
 from drachma.scheduler.snapshot import devices as snapshotdevices
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import forkmap
@@ -28,6 +31,7 @@ class _Parts(NamedTuple):
     nominations: nominations.Nominations
     namespaces: forkmap.ForkMap[str, Mapping[str, str]]
     workloads: workloads.Workloads
+    gangs: gangs.Gangs
     budgets: disruptionbudgets.DisruptionBudgets
     volumes: volumes.Volumes
 
@@ -39,6 +43,7 @@ class _Parts(NamedTuple):
             self.nominations.fork(),
             self.namespaces.fork(),
             self.workloads.fork(),
+            self.gangs.fork(),
             self.budgets.fork(),
             self.volumes.fork(),
         )
@@ -60,6 +65,7 @@ class Snapshot:
                     nominations=nominations.Nominations(),
                     namespaces=forkmap.ForkMap(),
                     workloads=workloads.Workloads(),
+                    gangs=gangs.Gangs(),
                     budgets=disruptionbudgets.DisruptionBudgets(),
                     volumes=volumes.Volumes(),
                 )
@@ -77,6 +83,7 @@ class Snapshot:
         self.namespaces = parts.namespaces
         """The labels of namespaces, by name."""
         self.workloads = parts.workloads
+        self.gangs = parts.gangs
         self.budgets = parts.budgets
         self.volumes = parts.volumes
         self.accountant = accountant.Accountant(parts.devices, self._gates)
@@ -134,6 +141,28 @@ class Snapshot:
             self.claims.reserve(allocation.claim.metadata, allocation.result)
         for volume, claim in assigned.volumes:
             self.volumes.promise(volume, claim)
+
+    def commit(self, assigned: assignment.Assignment) -> None:
+        """Count a pod as :meth:`bind` does, with its claims as if they were written already: only for forks."""
+        self.bind(assigned)
+        bound = assigned.pod
+        self.nominations.remove(bound.metadata.uid)
+        results = {each.claim.metadata.uid: each.result for each in assigned.allocations}
+        for name in podclaims.all_names(bound):
+            claim = self.claims.get(bound.metadata.namespace, name)
+            if claim is None:
+                continue
+            uid, status = claim.metadata.uid, claim.status
+            if uid in results:
+                status = structs.replace(status, allocation=results[uid])
+            if not reservation.is_reserved_for(claim, bound):
+                status = structs.replace(status, reserved_for=(*status.reserved_for, reservation.consumer(bound)))
+            self.claims.rewrite(claim, status)
+            self.claims.settle(uid)
+
+    def missing(self, gang: gangs.Gang) -> int:
+        """How many pods of a gang have to get a node yet; those that are about to be bound have one."""
+        return gang.size - sum(self.nodes.node_of(uid) is not None for uid in gang.members)
 
     def unbind(self, assigned: assignment.Assignment) -> bool:
         """Undo :meth:`bind`; False if the pod turned out to be bound, or is gone. What was written of claims stays."""

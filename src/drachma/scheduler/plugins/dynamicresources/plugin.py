@@ -127,7 +127,7 @@ class DynamicResources:
             return None
         return claimbinding.ClaimBinding(
             cycle.pod.pod,
-            assigned,
+            assigned.on(cycle.snapshot.claims),
             node=planned.node,
             tracker=cycle.snapshot.claims,
             handle=handle,

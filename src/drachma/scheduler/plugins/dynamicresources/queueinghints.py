@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drachma.api import pod, resourceclaim
-from drachma.claims import podclaims
+from drachma.claims import podclaims, reservation
 from drachma.scheduler.framework import hints, verdict
 from drachma.scheduler.plugins.dynamicresources import verdicts
 from drachma.scheduler.snapshot import Snapshot
@@ -55,7 +55,7 @@ class QueueingHints:
             used = podclaims.resolve(waiting, self._snapshot.claims)
         except podclaims.MissingError:
             return False
-        if frees_devices(old, new):
+        if reservation.frees_devices(old, new):
             return True
         if all(entry.claim.metadata.uid != new.metadata.uid for entry in used):
             return False
@@ -63,10 +63,3 @@ class QueueingHints:
 
     def _own_update_helps(self, _waiting: pod.Pod, _old: pod.Pod, new: pod.Pod) -> bool:
         return pre_enqueue(new, self._snapshot) is None
-
-
-def frees_devices(old: Claim | None, new: Claim | None) -> bool:
-    """Whether a change of a claim gives devices back, which may help any pod."""
-    if old is None or old.status.allocation is None:
-        return False
-    return new is None or new.status.allocation is None

@@ -1,4 +1,4 @@
-"""Groups of pods, as objects: nothing schedules them together here."""
+"""Groups of pods, as objects. That they are scheduled together is up to the scheduler."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,0 +1,177 @@
+"""Gangs: pods that get their nodes together or not at all, who belongs to which, and how many it takes.
+
+A pod says which gang it belongs to in one of three ways, the first of these that it uses:
+
+- ``spec.schedulingGroup`` names a PodGroup of ``scheduling.k8s.io``, whose policy says how many pods it takes; pods of
+  a group with another policy are pods like any others,
+- Kueue's label ``kueue.x-k8s.io/pod-group-name``, with Kueue's annotation for the number,
+- the label :data:`LABEL`, with the annotation :data:`SIZE`.
+
+Pods that wait and pods on nodes are both members. Informers put objects in; the plugin GangScheduling, the scheduler
+and simulations ask. Without gangs nobody puts anything in here.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from drachma.api import meta, pod, podgroup
+from drachma.claims import podstate
+from drachma.runtime import cache
+from drachma.values import forkmap
+
+LABEL: Final = "drachma.dev/gang"
+"""On a pod: the name of its gang, within the namespace."""
+
+SIZE: Final = "drachma.dev/gang-size"
+"""An annotation of such a pod: how many pods have to get a node at once."""
+
+KUEUE_LABEL: Final = "kueue.x-k8s.io/pod-group-name"
+KUEUE_SIZE: Final = "kueue.x-k8s.io/pod-group-total-count"
+
+
+class Source(enum.Enum):
+    """How pods say that they belong together."""
+
+    POD_GROUP = "podGroup"
+    KUEUE = KUEUE_LABEL
+    LABEL = LABEL
+
+
+class GangKey(NamedTuple):
+    """Which gang."""
+
+    namespace: str
+    source: Source
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Gang(NamedTuple):
+    """A gang as it is at the moment."""
+
+    key: GangKey
+    size: int
+    """How many pods have to have a node at once."""
+    members: Mapping[str, cache.Key]
+    """Its pods by uid, waiting or on nodes."""
+
+
+class Undefined(NamedTuple):
+    """Nobody can tell what the gang of a pod is; the pod waits until somebody can."""
+
+    problem: str
+
+
+class _Member(NamedTuple):
+    key: cache.Key
+    size: int
+
+
+_SIZES: Final = {Source.KUEUE: KUEUE_SIZE, Source.LABEL: SIZE}
+
+
+class Gangs:
+    """All gangs of a cluster."""
+
+    def __init__(self, parent: Gangs | None = None) -> None:
+        """``parent`` is what this is a fork of."""
+        if parent is None:
+            self._groups = forkmap.ForkMap[cache.Key, podgroup.PodGroup]()
+            self._members = forkmap.ForkMap[GangKey, dict[str, _Member]](copy=dict)
+        else:
+            self._groups = parent._groups.fork()
+            self._members = parent._members.fork()
+
+    def fork(self) -> Gangs:
+        """The same, to be changed apart."""
+        return Gangs(self)
+
+    # What informers tell
+
+    def put_group(self, new: podgroup.PodGroup) -> None:
+        """Take in a group, new or changed."""
+        self._groups[cache.key_of(new)] = new
+
+    def remove_group(self, gone: podgroup.PodGroup) -> None:
+        """Forget a group."""
+        self._groups.pop(cache.key_of(gone), None)
+
+    def put_pod(self, new: pod.Pod) -> None:
+        """Take in a pod, with a node or without; one that has ended, or will not start, is no member."""
+        key = key_of(new)
+        if key is None:
+            return
+        is_leaving = new.metadata.deletion_timestamp is not None and not new.spec.node_name
+        if is_leaving or podstate.has_ended(new):
+            self.remove_pod(new)
+            return
+        if key not in self._members:
+            self._members[key] = {}
+        self._members.mutable(key)[new.metadata.uid] = _Member(cache.key_of(new), _size(new.metadata, key.source))
+
+    def remove_pod(self, gone: pod.Pod) -> None:
+        """Forget a pod."""
+        key = key_of(gone)
+        if key is None or gone.metadata.uid not in self._members.get(key, {}):
+            return
+        members = self._members.mutable(key)
+        del members[gone.metadata.uid]
+        if not members:
+            del self._members[key]
+
+    # What is asked
+
+    def of(self, member: pod.Pod) -> Gang | Undefined | None:
+        """The gang of a pod; None for one that belongs to none."""
+        key = key_of(member)
+        if key is None:
+            return None
+        members = self._members.get(key, {})
+        if key.source is Source.POD_GROUP:
+            group = self._groups.get(cache.Key(key.namespace, key.name))
+            if group is None:
+                return Undefined(f'waiting for pod\'s pod group "{key.name}" to appear in scheduling queue')
+            policy = group.spec.scheduling_policy.gang
+            if policy is None:
+                return None
+            size = policy.min_count
+        else:
+            annotation = _SIZES[key.source]
+            if not _size(member.metadata, key.source):
+                said = member.metadata.annotations.get(annotation)
+                value = "missing" if said is None else f'"{said}"'
+                return Undefined(
+                    f"label {key.source.value}: {key.name}: annotation {annotation}: {value}: "
+                    "expected the number of pods of the gang, 1 or more"
+                )
+            # Where members do not agree, all wait for the most that anybody asks for.
+            size = max([_size(member.metadata, key.source), *(each.size for each in members.values())])
+        return Gang(key, size, {uid: each.key for uid, each in members.items()})
+
+    def group(self, key: GangKey) -> podgroup.PodGroup | None:
+        """The object that says what a gang is, where there is one."""
+        return self._groups.get(cache.Key(key.namespace, key.name)) if key.source is Source.POD_GROUP else None
+
+
+def key_of(of: pod.Pod) -> GangKey | None:
+    """Which gang a pod says it belongs to; a PodGroup's pods may still be pods like any others."""
+    group, metadata = of.spec.scheduling_group, of.metadata
+    if group is not None and group.pod_group_name:
+        return GangKey(metadata.namespace, Source.POD_GROUP, group.pod_group_name)
+    if metadata.labels:
+        for source in (Source.KUEUE, Source.LABEL):
+            name = metadata.labels.get(source.value)
+            if name:
+                return GangKey(metadata.namespace, source, name)
+    return None
+
+
+def _size(of: meta.ObjectMeta, source: Source) -> int:
+    """How large a pod says that its gang is; 0 where it does not, or says what cannot be."""
+    text = of.annotations.get(_SIZES[source], "") if source in _SIZES else ""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0

@@ -1,0 +1,235 @@
+"""Gangs: pods that get their nodes together or not at all, in a running cluster."""
+
+import random
+from typing import Any
+
+import pytest
+
+from drachma import errors
+from drachma.api import gates, meta, pod, podgroup, resourceclaim
+from drachma.client import Client, patches
+from drachma.scheduler.snapshot import gangs
+from drachma.testing import PodBuilder, claim, claim_template, device_class, node, resource_slice
+from drachma.testing import pod as a_pod
+from tests.scenarios import schedulers
+
+DRIVER = "gpu.example.com"
+GATES = gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True})
+
+
+def machine(name: str, gpus: int, cpu: str = "64") -> list[Any]:
+    devices = [f"gpu-{number}" for number in range(gpus)]
+    return [
+        node(name, allocatable={"cpu": cpu, "memory": "64Gi", "pods": "110"}),
+        resource_slice(f"slice-{name}", driver=DRIVER, pool=name).on_node(name).devices(*devices),
+    ]
+
+
+COMMON: list[Any] = [
+    device_class("gpu", f'device.driver == "{DRIVER}"'),
+    claim_template("one").request("gpu", device_class="gpu"),
+]
+
+
+def worker(name: str, gang: str = "", size: int = 0, *, cpu: str = "1", gpu: bool = True) -> PodBuilder:
+    made = a_pod(name).container("c", requests={"cpu": cpu})
+    if gpu:
+        made = made.claim("gpu", template="one")
+    if gang:
+        made = made.label(gangs.LABEL, gang).annotation(gangs.SIZE, str(size))
+    return made
+
+
+async def nodes_of(world: schedulers.SchedulerWorld, *names: str) -> list[str]:
+    return [await world.node_of(name) for name in names]
+
+
+async def bound(world: schedulers.SchedulerWorld) -> set[str]:
+    listed = await world.client.list(pod.Pod)
+    return {each.metadata.name for each in listed.items if each.spec.node_name}
+
+
+async def test_a_gang_of_eight_on_two_nodes() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 4), *machine("n2", 4))
+        names = [f"w{number}" for number in range(8)]
+        await world.create(*(worker(name, "g", 8) for name in names[:7]))
+        assert await bound(world) == set()
+
+        await world.create(worker(names[7], "g", 8))
+        assert sorted(await nodes_of(world, *names)) == ["n1"] * 4 + ["n2"] * 4
+
+
+async def test_nobody_is_bound_where_one_finds_no_node() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 4), *machine("n2", 3))
+        names = [f"w{number}" for number in range(8)]
+        await world.create(*(worker(name, "g", 8) for name in names))
+        assert await bound(world) == set()
+        text = (
+            "minCount (8) cannot be satisfied: 7 scheduled, 1 missing; gang default/g, pod default/w7: "
+            "0/2 nodes are available: 2 cannot allocate all claims."
+        )
+        for name in names:
+            assert await world.condition(name) == ("False", "Unschedulable", text)
+
+        await world.create(*machine("n3", 1))
+        await world.advance(20)
+        assert await bound(world) == set(names)
+
+
+async def test_two_gangs_do_not_keep_each_other_waiting() -> None:
+    """Pod by pod, each would get three of six places and wait for the fourth for ever."""
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(*COMMON)
+        for number in range(4):
+            await world.put(worker(f"a{number}", "a", 4))
+            await world.put(worker(f"b{number}", "b", 4))
+        await world.create(*machine("n1", 3), *machine("n2", 3))
+        await world.advance(20)
+        first = await bound(world)
+        assert len(first) == 4
+        assert len({name[0] for name in first}) == 1
+
+        for name in first:
+            await world.client.delete(pod.Pod, name, namespace="default", grace_period_seconds=0)
+        await world.settle()
+        await world.advance(20)
+        second = await bound(world)
+        assert len(second) == 4
+        assert second.isdisjoint(first)
+
+
+async def test_a_gang_that_fits_only_one_way() -> None:
+    """The small pods are tried first, and would take the only place of the large one."""
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 1, cpu="4"), *machine("n2", 0, cpu="4"))
+        small = [worker(f"a{number}", "g", 3, cpu="2", gpu=False) for number in range(2)]
+        await world.create(*small, worker("z", "g", 3, cpu="4"))
+        assert await nodes_of(world, "a0", "a1", "z") == ["n2", "n2", "n1"]
+
+
+async def test_a_gang_shares_a_claim() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 1), *machine("n2", 1), claim("c").request("gpu", device_class="gpu"))
+        sharing = [
+            a_pod(f"w{number}")
+            .container("c", requests={"cpu": "1"}, claims=("x",))
+            .claim("x", claim="c")
+            .label(gangs.LABEL, "g")
+            .annotation(gangs.SIZE, "3")
+            for number in range(3)
+        ]
+        await world.create(*sharing)
+        assert len(set(await nodes_of(world, "w0", "w1", "w2"))) == 1
+        assert await world.users("c") == ["w0", "w1", "w2"]
+
+
+async def test_a_pod_group_says_how_many() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 2))
+        group = pod.PodSchedulingGroup(pod_group_name="g")
+        for number in range(3):
+            await world.create(worker(f"w{number}").spec(scheduling_group=group))
+        assert await bound(world) == set()
+
+        policy = podgroup.PodGroupSchedulingPolicy(gang=podgroup.GangSchedulingPolicy(min_count=2))
+        made = podgroup.PodGroup(
+            metadata=meta.ObjectMeta(name="g", namespace="default"),
+            spec=podgroup.PodGroupSpec(scheduling_policy=policy),
+        )
+        await world.create(made)
+        assert len(await bound(world)) == 2
+
+
+async def test_pods_that_wait_for_something_else_hold_up_the_rest() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 2))
+        gate = pod.PodSchedulingGate(name="example.com/later")
+        await world.create(worker("w0", "g", 2), worker("w1", "g", 2).spec(scheduling_gates=(gate,)))
+        assert await bound(world) == set()
+        assert "1 more pods have to be schedulable" in (await world.condition("w0"))[2]
+
+        patch = patches.merge({"spec": {"schedulingGates": []}})
+        await world.client.patch(pod.Pod, "w1", patch=patch, namespace="default")
+        await world.settle()
+        assert await bound(world) == {"w0", "w1"}
+
+
+async def test_a_gang_without_a_size_waits() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 2), worker("w0").label(gangs.LABEL, "g"))
+        assert await bound(world) == set()
+
+
+async def test_without_the_gate_pods_are_bound_one_by_one() -> None:
+    async with schedulers.cluster() as world:
+        await world.create(*COMMON, *machine("n1", 1), worker("w0", "g", 2))
+        assert await bound(world) == {"w0"}
+
+
+class Refusing:
+    """A client that refuses to bind one pod, and that makes changes one after the other."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client = client
+        self.name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "commit":
+            raise AttributeError(name)
+        return getattr(self._client, name)
+
+    async def patch(self, kind: Any, name: str, **options: Any) -> Any:
+        if kind is not pod.Pod and self.name and self.name in name:
+            raise errors.UnreachableError("no")
+        return await self._client.patch(kind, name, **options)
+
+
+async def test_what_was_written_for_a_gang_is_taken_back() -> None:
+    """The claims of one pod cannot be written: reservations of the others go, and none is bound."""
+    refusing: list[Refusing] = []
+
+    def wrap(client: Client) -> Any:
+        refusing.append(Refusing(client, "w1-gpu"))
+        return refusing[0]
+
+    async with schedulers.cluster(wrap=wrap, gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 2), worker("w0", "g", 2), worker("w1", "g", 2))
+        assert await bound(world) == set()
+        status, reason, _ = await world.condition("w0")
+        assert (status, reason) == ("False", "SchedulerError")
+        claims = await world.client.list(resourceclaim.ResourceClaim)
+        assert [each.status.reserved_for for each in claims.items] == [(), ()]
+
+        refusing[0].name = ""
+        await world.advance(30)
+        assert await bound(world) == {"w0", "w1"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_no_gang_is_ever_half_bound_at_rest(seed: int) -> None:
+    chance = random.Random(seed)
+    async with schedulers.cluster(gates=GATES, seed=seed) as world:
+        await world.create(*COMMON, *machine("n0", 2), *machine("n1", 3))
+        sizes: dict[str, int] = {}
+        for number in range(14):
+            match chance.randrange(4):
+                case 0 | 1:
+                    gang, size = f"g{number}", chance.randint(1, 4)
+                    sizes[gang] = size
+                    for each in range(size):
+                        await world.put(worker(f"{gang}-{each}", gang, size, gpu=chance.random() < 0.8))
+                case 2:
+                    await world.create(*machine(f"m{number}", chance.randint(1, 2)))
+                case _ if sizes:
+                    gang = chance.choice(sorted(sizes))
+                    for each in range(sizes.pop(gang)):
+                        await world.client.delete(
+                            pod.Pod, f"{gang}-{each}", namespace="default", grace_period_seconds=0
+                        )
+            await world.settle()
+            await world.advance(15)
+            names = await bound(world)
+            for gang, size in sizes.items():
+                assert sum(name.startswith(f"{gang}-") for name in names) in (0, size)
