@@ -116,7 +116,7 @@ class Accountant:
         def policy_of(
             result: resourceclaim.DeviceRequestAllocationResult, resource: str, stated: str | None
         ) -> policies.Policy | str:
-            name = _class_name(claim, result.request)
+            name = class_name(claim, result.request)
             device_class = self._devices.classes.get(name)
             class_policies = (
                 {} if device_class is None else device_class.spec.node_allocatable_resource_accounting_policies
@@ -133,7 +133,8 @@ def _mapped(added: Mapping[str, int], mark: footprint.Footprint) -> tuple[tuple[
     return tuple((name, footprint.spelled(nanos, families[name])) for name, nanos in sorted(added.items()) if nanos)
 
 
-def _class_name(claim: resourceclaim.ResourceClaim, request: str) -> str:
+def class_name(claim: resourceclaim.ResourceClaim, request: str) -> str:
+    """The class of a request, or of one of its alternatives (``request/subrequest``); empty if there is none."""
     name, _, sub = request.partition("/")
     for entry in claim.spec.devices.requests:
         if entry.name == name:

@@ -13,7 +13,15 @@ from typing import Final
 
 import msgspec
 
-from drachma.queueing import admissibility, podadjustment, preemption, requests, transitions, workloadstate
+from drachma.queueing import (
+    admissibility,
+    deviceaccount,
+    podadjustment,
+    preemption,
+    requests,
+    transitions,
+    workloadstate,
+)
 from drachma.queueing.cycle import Cycle, Entry, Head, Status, admitted, waiting
 from drachma.queueing.devicerequests import DeviceRequests
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, runtimeclass, workload
@@ -211,6 +219,7 @@ class Admitter:
             if entry.status is Status.ADMITTED:
                 queue = self.snapshot.queues[entry.info.cluster_queue]
                 after = admitted(entry, queue, settings=self._settings, now=now)
+                after = deviceaccount.opened(after, self._devices.get(key))
                 changed[key] = after
                 self.snapshot.add(self.info(after, entry.info.cluster_queue))
                 self._devices.pop(key, None)

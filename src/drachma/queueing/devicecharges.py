@@ -12,7 +12,7 @@ import msgspec
 from drachma.api import resourceclaim, resourceslice
 from drachma.queueing import amounts, resourcelists
 from drachma.queueing.configuration import CapacitySource, CounterSource
-from drachma.queueing.devicecounting import claim_path, is_admin, template_spec
+from drachma.queueing.devicecounting import ALL, claim_path, is_admin, template_spec
 from drachma.queueing.devicemappings import CounterCharge, DeviceMappings
 from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.deviceselectors import Problem, Programs, compile_all, compile_class, matching
@@ -153,6 +153,8 @@ def _requests(of: workload.Workload, objects: DeviceObjects, classes: frozenset[
                 exactly = request.exactly
                 if exactly is None or is_admin(exactly) or exactly.device_class_name not in classes:
                     continue
+                if exactly.allocation_mode == ALL:
+                    continue  # bounded, if it is charged at all
                 at = claim.child("devices", "requests").item(number)
                 device_class = compile_class(exactly.device_class_name, objects, at)
                 here = at.child("exactly", "selectors")

@@ -15,9 +15,9 @@ from drachma.queueing import amounts, resourcelists
 from drachma.queueing.devicemappings import DeviceMappings
 from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.deviceselectors import Problem, compile_all, compile_class
-from drachma.queueing.gates import Gate, Gates
+from drachma.queueing.gates import Gates
 from drachma.queueing.kinds import workload
-from drachma.queueing.queueingpolicy import AS_KUEUE, AdminAccess, QueueingPolicy
+from drachma.queueing.queueingpolicy import AS_KUEUE, AdminAccess, AllDevices, FirstAvailable, QueueingPolicy
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import SPEC, Path
@@ -25,6 +25,8 @@ from drachma.values import fieldtext, quantity
 
 _COMPILATION: Final = "CEL compilation failed"
 _EXACT_COUNT: Final = "ExactCount"
+ALL: Final = "All"
+"""The mode of requests for all devices that match."""
 
 
 def claim_path(pod_set: int, claim: int) -> Path:
@@ -48,12 +50,17 @@ def is_admin(request: resourceclaim.ExactDeviceRequest) -> bool:
     return bool(request.admin_access)
 
 
-def count(spec: resourceclaim.ResourceClaimSpec) -> dict[str, int]:
-    """How many devices of which class a claim asks for; a Problem for the first request that cannot be counted."""
+def count(spec: resourceclaim.ResourceClaimSpec, policy: QueueingPolicy = AS_KUEUE) -> dict[str, int]:
+    """How many devices of which class a claim asks for; a Problem for the first request that cannot be counted.
+
+    Requests that a policy bounds are left out: what they get is not known yet.
+    """
     counts: dict[str, int] = {}
     for position, request in enumerate(spec.devices.requests):
         at = Path("devices").child("requests").item(position)
         if request.first_available:
+            if policy.first_available is FirstAvailable.ENVELOPE:
+                continue
             raise Problem([fielderror.invalid(at, None, "FirstAvailable device selection is not supported")])
         exactly = request.exactly
         if exactly is None:
@@ -64,9 +71,11 @@ def count(spec: resourceclaim.ResourceClaimSpec) -> dict[str, int]:
             raise Problem([fielderror.invalid(here, None, fieldtext.together(map(str, problems)))])
         if is_admin(exactly):
             continue
+        if exactly.allocation_mode == ALL and policy.all_devices is AllDevices.WORST_CASE:
+            continue
         if exactly.allocation_mode != _EXACT_COUNT:
             mode = rendering.named(exactly.allocation_mode)
-            is_all = exactly.allocation_mode == "All"
+            is_all = exactly.allocation_mode == ALL
             detail = (
                 "AllocationMode 'All' is not supported"
                 if is_all
@@ -98,7 +107,7 @@ def per_pod(
             at = claim_path(index, position)
             context = f"failed to get claim spec for ResourceClaimTemplate {name} in podset {pod_set.name}"
             spec = template_spec(name, of.metadata.namespace, objects, at=at, context=context)
-            counts = _counts(spec, name, at=at)
+            counts = _counts(spec, name, policy=policy, at=at)
             shortages = _missing_devices(spec, objects, mappings, policy=policy, at=at)
             if shortages:
                 raise Problem([_of_template(problem, name) for problem in shortages])
@@ -107,7 +116,7 @@ def per_pod(
                 if resource is None:
                     detail = f"DeviceClass {device_class} is not mapped in DRA configuration for podset {pod_set.name}"
                     raise Problem([fielderror.not_found(at.child("resourceClaimTemplateName"), detail)])
-                if not _is_charged_otherwise(device_class, mappings, gates):
+                if not mappings.is_by_source(device_class, gates):
                     number = quantity.Quantity.from_int(counts[device_class])
                     charge = resourcelists.merge(charge, {resource: number}, resourcelists.total)
         if charge:
@@ -115,14 +124,11 @@ def per_pod(
     return charges
 
 
-def _is_charged_otherwise(device_class: str, mappings: DeviceMappings, gates: Gates) -> bool:
-    by_counter = gates.on(Gate.DRA_PARTITIONABLE_DEVICES) and device_class in mappings.counters
-    return by_counter or (gates.on(Gate.DRA_CONSUMABLE_CAPACITY) and device_class in mappings.capacities)
-
-
-def _counts(spec: resourceclaim.ResourceClaimSpec, template: str, *, at: Path) -> dict[str, int]:
+def _counts(
+    spec: resourceclaim.ResourceClaimSpec, template: str, *, policy: QueueingPolicy, at: Path
+) -> dict[str, int]:
     try:
-        return count(spec)
+        return count(spec, policy)
     except Problem as problem:
         raise Problem(
             [
@@ -156,6 +162,7 @@ def _missing_devices(
         if request.exactly is not None
         and any(selector.cel is not None for selector in request.exactly.selectors)
         and not (policy.admin_access is AdminAccess.FREE and is_admin(request.exactly))
+        and not (policy.all_devices is AllDevices.WORST_CASE and request.exactly.allocation_mode == ALL)
     ]
     if not requests:
         return []

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from drachma.queueing.configuration import CapacitySource, CounterSource, DeviceClassMapping
+from drachma.queueing.gates import Gate, Gates
 
 
 class CounterCharge(msgspec.Struct, frozen=True):
@@ -38,6 +39,11 @@ class DeviceMappings(msgspec.Struct, frozen=True):
                     if source.capacity is not None:
                         capacities[name] = (*capacities.get(name, ()), source.capacity)
         return cls(resources, counters, capacities)
+
+    def is_by_source(self, device_class: str, gates: Gates) -> bool:
+        """Whether devices of a class are charged with what they consume, and not by their number."""
+        by_counter = gates.on(Gate.DRA_PARTITIONABLE_DEVICES) and device_class in self.counters
+        return by_counter or (gates.on(Gate.DRA_CONSUMABLE_CAPACITY) and device_class in self.capacities)
 
     @property
     def binary_resources(self) -> frozenset[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from drachma.api import deviceclass, meta, resourceclaimtemplate, resourceslice
+from drachma.claims.identity import DeviceID
 
 
 class DeviceObjects(msgspec.Struct, frozen=True):
@@ -38,6 +40,11 @@ class DeviceObjects(msgspec.Struct, frozen=True):
         """The slices that a driver published."""
         return tuple(each for each in self.slices if each.spec.driver == driver)
 
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """Everybody who published slices."""
+        return tuple(dict.fromkeys(each.spec.driver for each in self.slices))
+
     def class_for(self, extended_resource: str) -> deviceclass.DeviceClass | None:
         """The class that stands for an extended resource: the latest, then the first by name."""
         rivals = [each for each in self.classes.values() if each.spec.extended_resource_name == extended_resource]
@@ -54,6 +61,15 @@ def _seconds(of: meta.ObjectMeta) -> float:
     return of.creation_timestamp.timestamp() if of.creation_timestamp is not None else float("-inf")
 
 
+class Located(NamedTuple):
+    """A device, and where it is: on one node, or (without one) for several to reach."""
+
+    driver: str
+    pool: str
+    node: str
+    device: resourceslice.Device
+
+
 class Pool(msgspec.Struct, frozen=True):
     """The newest generation of a pool."""
 
@@ -66,8 +82,22 @@ class Pool(msgspec.Struct, frozen=True):
         return len(self.slices) == self.slice_count
 
     @property
-    def devices(self) -> tuple[resourceslice.Device, ...]:
-        return tuple(device for each in self.slices for device in each.spec.devices)
+    def devices(self) -> tuple[Located, ...]:
+        return tuple(
+            Located(each.spec.driver, each.spec.pool.name, each.spec.node_name or device.node_name or "", device)
+            for each in self.slices
+            for device in each.spec.devices
+        )
+
+
+def by_id(objects: DeviceObjects) -> dict[DeviceID, Located]:
+    """All devices of the newest generations."""
+    return {
+        DeviceID(driver, each.pool, each.device.name): each
+        for driver in objects.drivers
+        for pool in pools(objects.slices_of(driver)).values()
+        for each in pool.devices
+    }
 
 
 def pools(slices: Iterable[resourceslice.ResourceSlice]) -> dict[str, Pool]:

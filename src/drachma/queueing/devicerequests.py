@@ -1,7 +1,7 @@
 """What devices mean for a workload's requests: the whole way from templates to charges per pod.
 
 Called before a workload enters its queue. The stages and their order are Kueue's: claims, extended resources, counters,
-capacity; the first that fails is the answer, and nothing is charged.
+capacity; the first that fails is the answer, and nothing is charged. What a policy adds comes last.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from drachma.queueing import devicecharges, devicecounting, extendedresources, resourcelists
+from drachma.queueing import devicebounds, devicecharges, devicecounting, extendedresources, resourcelists
 from drachma.queueing.devicemappings import DeviceMappings
+from drachma.queueing.devicemeasure import Measure
 from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.deviceselectors import Problem
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import workload
-from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
+from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy, Templates
 from drachma.validation.fielderror import FieldError, Reason
 from drachma.values import fieldtext
 
@@ -26,6 +27,10 @@ class DeviceRequests(msgspec.Struct, frozen=True):
 
     charges: resourcelists.PerPodSet = {}
     replaced: Mapping[str, frozenset[str]] = {}
+    settled: resourcelists.PerPodSet = {}
+    """Of pod sets whose charges will be settled: the part that is for claims from templates."""
+    templates: Mapping[str, str] = {}
+    """The uids of the templates that were counted, by name, if claims must be made from these."""
 
     @property
     def is_empty(self) -> bool:
@@ -60,22 +65,41 @@ def count(
     """What a workload is charged with for devices, or why that cannot be said."""
     stage = "claims"
     try:
-        charges = devicecounting.per_pod(of, objects, mappings, gates=gates, policy=policy)
-        replaced: Mapping[str, frozenset[str]] = {}
+        of_claims = devicecounting.per_pod(of, objects, mappings, gates=gates, policy=policy)
+        extended = extendedresources.Replacement({}, {})
         if gates.on(Gate.DRA_EXTENDED_RESOURCE):
             stage = "extendedResources"
-            replacement = extendedresources.replace(of, objects, mappings, gates=gates, policy=policy)
-            charges = resourcelists.merge_pod_sets(charges, replacement.charges)
-            replaced = replacement.replaced
+            extended = extendedresources.replace(of, objects, mappings, gates=gates, policy=policy)
         if gates.on(Gate.DRA_PARTITIONABLE_DEVICES):
             stage = "counters"
-            charges = resourcelists.merge_pod_sets(charges, devicecharges.by_counter(of, objects, mappings))
+            of_claims = resourcelists.merge_pod_sets(of_claims, devicecharges.by_counter(of, objects, mappings))
         if gates.on(Gate.DRA_CONSUMABLE_CAPACITY):
             stage = "capacity"
-            charges = resourcelists.merge_pod_sets(charges, devicecharges.by_capacity(of, objects, mappings))
+            of_claims = resourcelists.merge_pod_sets(of_claims, devicecharges.by_capacity(of, objects, mappings))
+        stage = "bounds"
+        bounds = devicebounds.per_pod(of, objects, Measure(mappings, gates, policy)) if policy.bounds_requests else {}
     except Problem as problem:
         return Refusal(stage, problem.problems)
-    return DeviceRequests(charges, replaced)
+    of_claims = resourcelists.merge_pod_sets(of_claims, bounds)
+    is_pinned = policy.templates is Templates.PINNED
+    return DeviceRequests(
+        resourcelists.merge_pod_sets(of_claims, extended.charges),
+        extended.replaced,
+        of_claims if is_pinned else {name: of_claims[name] for name in bounds},
+        _templates(of, objects) if is_pinned else {},
+    )
+
+
+def _templates(of: workload.Workload, objects: DeviceObjects) -> dict[str, str]:
+    """The uids of the templates that a workload names."""
+    names = {
+        claim.resource_claim_template_name
+        for pod_set in of.spec.pod_sets
+        for claim in pod_set.template.spec.resource_claims
+        if claim.resource_claim_template_name is not None
+    }
+    namespace = of.metadata.namespace
+    return {name: objects.templates[namespace, name].metadata.uid for name in sorted(names)}
 
 
 def names_claims(of: workload.Workload) -> bool:

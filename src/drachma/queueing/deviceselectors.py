@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from drachma import cel
 from drachma.api import devices, resourceslice
-from drachma.queueing.deviceobjects import DeviceObjects, pools
+from drachma.queueing.deviceobjects import DeviceObjects, Located, pools
 from drachma.validation import fielderror
 from drachma.validation.fielderror import FieldError
 from drachma.validation.path import Path
@@ -88,19 +88,32 @@ def matching(
     chosen, problems = compile_all((source,), at, context="deviceSelector CEL compilation failed")
     if problems:
         raise Problem(problems)
+    steps = ((chosen, "deviceSelector"), *_steps(device_class, request))
+    return [each.device for each in _chosen(objects, driver, steps, at=at)]
+
+
+def located(objects: DeviceObjects, *, device_class: Programs, request: Programs, at: Path) -> list[Located]:
+    """Devices of all complete pools that a class and a request both choose; a Problem as above."""
+    steps = _steps(device_class, request)
+    return [each for driver in objects.drivers for each in _chosen(objects, driver, steps, at=at)]
+
+
+_Step = tuple[Programs, str]
+"""Selectors, and how messages call them."""
+
+
+def _steps(device_class: Programs, request: Programs) -> tuple[_Step, ...]:
+    return (device_class, "DeviceClass selector"), (request, "request selector")
+
+
+def _chosen(objects: DeviceObjects, driver: str, steps: tuple[_Step, ...], *, at: Path) -> Iterator[Located]:
     if objects.slices_error:
         raise Problem([fielderror.internal(at, f"failed to list ResourceSlices: {objects.slices_error}")])
-    matched: list[resourceslice.Device] = []
     for pool in pools(objects.slices_of(driver)).values():
-        if not pool.is_complete:
-            continue
-        for device in pool.devices:
+        for each in pool.devices if pool.is_complete else ():
+            device = each.device
             subject = cel.Device(driver, attributes=device.attributes, capacity=device.capacity)
-            for programs, name in (
-                (chosen, "deviceSelector"),
-                (device_class, "DeviceClass selector"),
-                (request, "request selector"),
-            ):
+            for programs, name in steps:
                 try:
                     is_match = programs.matches(subject)
                 except cel.EvaluationError as error:
@@ -109,5 +122,4 @@ def matching(
                 if not is_match:
                     break
             else:
-                matched.append(device)
-    return matched
+                yield each

@@ -76,7 +76,7 @@ class JobStep(JobMatching[JobT]):
 
     def _comes_back(self, record: WorkloadRecord, reason: str) -> bool:
         """Whether a workload that was evicted for a reason goes back into its queue."""
-        return reason in (transitions.PREEMPTED, "NodeFailures")
+        return reason in (transitions.PREEMPTED, transitions.DEVICES_CHANGED, "NodeFailures")
 
     def _follows_queue(self, job: JobT) -> bool:
         """Whether the workload changes queues with the job."""

@@ -21,8 +21,8 @@ Document = Mapping[str, Any]
 Flavors = Mapping[str, resourceflavor.ResourceFlavor]
 
 DEFAULT_POD_SET: Final = "main"
-_WORKLOAD: Final = "kueue.x-k8s.io/workload"
-_POD_SET: Final = "kueue.x-k8s.io/podset"
+WORKLOAD_ANNOTATION: Final = "kueue.x-k8s.io/workload"
+POD_SET_LABEL: Final = "kueue.x-k8s.io/podset"
 _LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
 _CLUSTER_QUEUE: Final = "kueue.x-k8s.io/cluster-queue-name"
 _UNCONSTRAINED: Final = "kueue.x-k8s.io/podset-unconstrained-topology"
@@ -114,12 +114,12 @@ def of_admission(of: workload.Workload, flavors: Flavors, gates: Gates) -> tuple
     infos = []
     for assignment, pod_set in zip(admission.pod_set_assignments, of.spec.pod_sets, strict=False):
         info = _of_assignment(assignment, pod_set, flavors, gates)
-        labels = {_POD_SET: assignment.name}
+        labels = {POD_SET_LABEL: assignment.name}
         if gates.on(Gate.ASSIGN_QUEUE_LABELS_FOR_PODS):
             labels[_LOCAL_QUEUE] = of.spec.queue_name
             if not names.dns1123_label(admission.cluster_queue):
                 labels[_CLUSTER_QUEUE] = admission.cluster_queue
-        annotations = {_WORKLOAD: of.metadata.name} if gates.on(Gate.TAS) else {}
+        annotations = {WORKLOAD_ANNOTATION: of.metadata.name} if gates.on(Gate.TAS) else {}
         info = structs.replace(info, labels=labels, annotations={**info.annotations, **annotations})
         infos.append(_with_updates(info, of.status.admission_checks))
     return tuple(infos)

@@ -19,6 +19,22 @@ API_VERSION: Final = "config.drachma.dev/v1"
 KIND: Final = "QueueingPolicy"
 
 
+class FirstAvailable(enum.StrEnum):
+    """Requests with a list of alternatives (KEP-4816)."""
+
+    REFUSED = "Refused"
+    ENVELOPE = "Envelope"
+    """Charged with the most that any alternative takes of each resource, and settled."""
+
+
+class AllDevices(enum.StrEnum):
+    """Requests for all devices that match."""
+
+    REFUSED = "Refused"
+    WORST_CASE = "WorstCase"
+    """Charged with what one claim could get at most, and settled."""
+
+
 class AdminAccess(enum.StrEnum):
     """Requests that only watch devices which others use: never charged."""
 
@@ -26,6 +42,20 @@ class AdminAccess(enum.StrEnum):
     """Where they have selectors, devices that match must exist."""
     FREE = "Free"
     """They are not looked at."""
+
+
+class NodeAllocatable(enum.StrEnum):
+    """The cpu, memory and huge pages that devices stand for or need (KEP-5517)."""
+
+    IGNORED = "Ignored"
+    CHARGED = "Charged"
+
+
+class Templates(enum.StrEnum):
+    """Whether claims must be made from the very template that was counted."""
+
+    FLOATING = "Floating"
+    PINNED = "Pinned"
 
 
 class Sidecars(enum.StrEnum):
@@ -40,8 +70,21 @@ class Sidecars(enum.StrEnum):
 class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """All choices."""
 
+    first_available: FirstAvailable = FirstAvailable.REFUSED
+    all_devices: AllDevices = AllDevices.REFUSED
     admin_access: AdminAccess = AdminAccess.CHECKED
+    node_allocatable: NodeAllocatable = NodeAllocatable.IGNORED
+    templates: Templates = Templates.FLOATING
     sidecars: Sidecars = Sidecars.ORDINARY
+
+    @property
+    def bounds_requests(self) -> bool:
+        """Whether something is charged before it is known, and settled afterwards."""
+        return (
+            self.first_available is FirstAvailable.ENVELOPE
+            or self.all_devices is AllDevices.WORST_CASE
+            or self.node_allocatable is NodeAllocatable.CHARGED
+        )
 
 
 AS_KUEUE: Final = QueueingPolicy()

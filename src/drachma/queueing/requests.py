@@ -9,7 +9,7 @@ import msgspec
 
 from drachma.accounting import requests as podrequests
 from drachma.api import pod
-from drachma.queueing import amounts
+from drachma.queueing import amounts, deviceaccount
 from drachma.queueing.configuration import ResourceTransformation
 from drachma.queueing.devicerequests import DeviceRequests
 from drachma.queueing.gates import DEFAULT, Gate, Gates
@@ -90,10 +90,16 @@ def total(
 def _admitted(of: workload.PodSetAssignment, owner: workload.Workload, counts: Mapping[str, int]) -> PodSetRequests:
     totals = {each.name: each.count for each in owner.spec.pod_sets}
     count = totals.get(of.name, 0) if of.count is None else of.count
-    requests: amounts.Requests = amounts.of_list(of.resource_usage)
+    requests = amounts.of_list(of.resource_usage)
     after = counts.get(of.name, 0)
     if after < count:
+        account = deviceaccount.of(owner)
+        agreed = account.pod_sets.get(of.name) if account is not None else None
+        whole = requests
         requests = _scaled(requests, count, after)
+        for name, (_, beside) in agreed.resources().items() if agreed is not None else ():
+            # Devices of pods that are over are given back by settlement, each with what it was.
+            requests[name] = whole.get(name, 0) - beside * (count - after)
         count = after
     return PodSetRequests(of.name, requests, count, of.flavors)
 

@@ -19,6 +19,8 @@ from drachma.queueing.kinds import workload
 
 DEACTIVATED: Final = "Deactivated"
 PREEMPTED: Final = "Preempted"
+DEVICES_CHANGED: Final = "DevicesChanged"
+"""Evicted because its devices are not those that it was charged with."""
 _RESERVED: Final = "QuotaReserved"
 
 

@@ -14,7 +14,16 @@ import msgspec
 from msgspec import structs
 
 from drachma import errors
-from drachma.queueing import admissibility, clusterqueuechecks, conditions, devicerequests, transitions, workloadstate
+from drachma.queueing import (
+    admissibility,
+    clusterqueuechecks,
+    conditions,
+    devicerequests,
+    settlement,
+    templatechange,
+    transitions,
+    workloadstate,
+)
 from drachma.queueing.admitter import NORMAL, WARNING, Event
 from drachma.queueing.devicemappings import NO_MAPPINGS, DeviceMappings
 from drachma.queueing.deviceobjects import DeviceObjects
@@ -71,6 +80,8 @@ class Neighbourhood(msgspec.Struct, frozen=True):
     places: admissibility.Places = {}
     objects: DeviceObjects = DeviceObjects({}, {}, ())
     mappings: DeviceMappings = NO_MAPPINGS
+    uses: tuple[settlement.PodUse, ...] = ()
+    """What the devices of its pods count for, if it has quota that is to be settled."""
     patience: Patience | None = None
     retention: timedelta | None = None
     """How long finished workloads are kept; None: for ever."""
@@ -438,7 +449,13 @@ class _Step:
 
     def _reserving(self) -> Outcome:
         """It has quota: whether it may keep it."""
-        for rule in (self._failed_checks, self._local_queue_state, self._cluster_queue_state):
+        for rule in (
+            self._failed_checks,
+            self._local_queue_state,
+            self._cluster_queue_state,
+            self._other_templates,
+            self._settled_devices,
+        ):
             outcome = rule()
             if outcome is not None:
                 return outcome
@@ -464,6 +481,29 @@ class _Step:
             message = f"Evicted due to {_checks_message(retried, 'Retry')}"
             return self._evict(of, workloadstate.ADMISSION_CHECK, message)
         return None
+
+    def _other_templates(self) -> Outcome | None:
+        """Its claims would be made from templates that ask for more than was counted."""
+        around = self._around
+        if workloadstate.is_evicted(self._workload):
+            return None
+        problem = templatechange.problem(
+            self._workload, around.objects, around.mappings, gates=self._gates, policy=self._policy
+        )
+        return None if problem is None else self._evict(self._workload, transitions.DEVICES_CHANGED, problem)
+
+    def _settled_devices(self) -> Outcome | None:
+        """Its pods have got devices: it is charged with these, unless they are more than is reserved."""
+        before = self._workload
+        if workloadstate.is_evicted(before):
+            return None
+        after = settlement.settle(before, self._around.uses, gates=self._gates)
+        if after is before:
+            return None
+        if isinstance(after, settlement.Overdrawn):
+            return self._evict(before, transitions.DEVICES_CHANGED, after.message)
+        self._tell(NORMAL, "DevicesSettled", settlement.message(before, after))
+        return self._become(after)
 
     def _deactivate(self, reason: str, message: str) -> workload.Workload:
         return transitions.condition(

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import structs
 
 from drachma.api import pod
-from drachma.queueing import amounts, workloadstate
+from drachma.queueing import amounts, deviceaccount, workloadstate
 from drachma.queueing.gates import DEFAULT, Gate, Gates
 from drachma.queueing.kinds import workload
 from drachma.queueing.queuerules import check_amount, check_tolerations
@@ -130,7 +130,8 @@ def _admission(of: workload.Workload, old: workload.Workload | None, at: Path) -
         here = at.child("podSetAssignments").item(position)
         if each.name not in pod_sets:
             yield fielderror.not_found(here.child("name"), each.name)
-        for name in sorted(each.resource_usage) if each.count else ():
+        settled = _settled_resources(of, each.name)
+        for name in sorted(each.resource_usage.keys() - settled) if each.count else ():
             amount = each.resource_usage[name]
             if each.count and amounts.requested(name, amount) % each.count:
                 where = here.child("resourceUsage").key(name)
@@ -208,7 +209,7 @@ def _changes(of: workload.Workload, old: workload.Workload, gates: Gates) -> Err
         yield from _same_pod_sets(of, old, gates)
     if workloadstate.has_reservation(of) and workloadstate.has_reservation(old):
         yield from _growing_reclaimable(of, old, gates)
-    yield from _same_admission(of.status.admission, old.status.admission, gates)
+    yield from _same_admission(of.status.admission, _settled(old, of.status.admission), gates)
     yield from _same_updates(of, old)
     yield from _cluster_name(of, old, gates)
     if gates.on(Gate.ADMISSION_GATED_BY):
@@ -252,6 +253,29 @@ def _shrunk(of: workload.Workload, gates: Gates) -> set[str]:
         for each in of.status.admission.pod_set_assignments
         if each.count is not None and each.count > counts.get(each.name, 0)
     }
+
+
+def _settled_resources(of: workload.Workload, pod_set: str) -> frozenset[str]:
+    """The resources of a pod set whose usage follows devices, not the number of pods; beyond Kueue."""
+    account = deviceaccount.of(of)
+    agreed = account.pod_sets.get(pod_set) if account is not None else None
+    return frozenset(agreed.devices) if agreed is not None else frozenset()
+
+
+def _settled(old: workload.Workload, new: workload.Admission | None) -> workload.Admission | None:
+    """What was admitted, with the usage of devices that a workload with an account has been settled to since."""
+    admission = old.status.admission
+    if admission is None or new is None or deviceaccount.of(old) is None:
+        return admission
+    later = {each.name: each.resource_usage for each in new.pod_set_assignments}
+    assignments = []
+    for each in admission.pod_set_assignments:
+        usage, now = dict(each.resource_usage), later.get(each.name, {})
+        for name in _settled_resources(old, each.name):
+            if name in usage and name in now and now[name] < usage[name]:
+                usage[name] = now[name]
+        assignments.append(structs.replace(each, resource_usage=usage))
+    return structs.replace(admission, pod_set_assignments=tuple(assignments))
 
 
 def _same_admission(new: workload.Admission | None, old: workload.Admission | None, gates: Gates) -> Errors:

@@ -7,6 +7,7 @@ import pytest
 from drachma.queueing import queueingpolicy
 from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 
+_FIELDS = ("firstAvailable", "allDevices", "adminAccess", "nodeAllocatable", "templates", "sidecars")
 _HEAD = {"apiVersion": "config.drachma.dev/v1", "kind": "QueueingPolicy"}
 
 
@@ -18,7 +19,11 @@ def test_each_choice_is_taken() -> None:
     policy = queueingpolicy.read(
         {
             **_HEAD,
+            "firstAvailable": "Envelope",
+            "allDevices": "WorstCase",
             "adminAccess": "Free",
+            "nodeAllocatable": "Charged",
+            "templates": "Pinned",
             "sidecars": "Charged",
         }
     )
@@ -41,7 +46,7 @@ def test_each_choice_is_taken() -> None:
         ),
         pytest.param(
             {**_HEAD, "first": "Envelope"},
-            ["first: Forbidden: there is no such field, there are adminAccess, sidecars"],
+            ["first: Forbidden: there is no such field, there are " + ", ".join(_FIELDS)],
             id="field",
         ),
         pytest.param(

@@ -326,6 +326,7 @@ class Admission:
         while True:
             wanted = write.after
             try:
+                write.before = await workloadwrites.write_account(self._client, write.before, wanted)
                 write.before = await workloadwrites.write_status(self._client, write.before, wanted)
             except errors.ObjectConflictError:
                 place = write.before.metadata

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
-from drachma.api import deviceclass, limitrange, meta, namespace, resourceclaimtemplate, resourceslice
-from drachma.queueing import admissibility, podadjustment, queuestatus, workloadreconcile
+from drachma.api import (
+    deviceclass,
+    limitrange,
+    meta,
+    namespace,
+    pod,
+    resourceclaim,
+    resourceclaimtemplate,
+    resourceslice,
+)
+from drachma.queueing import admissibility, deviceaccount, podadjustment, queuestatus, settlement, workloadreconcile
 from drachma.queueing.component import resources
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.deviceobjects import DeviceObjects
+from drachma.queueing.devicemeasure import Measure
+from drachma.queueing.deviceobjects import DeviceObjects, by_id
 from drachma.queueing.jobworkload import Priorities
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, runtimeclass, workload
+from drachma.queueing.podsetinfo import WORKLOAD_ANNOTATION
 from drachma.runtime import Surroundings
 from drachma.runtime.informer import Handler, Informer
 
@@ -20,6 +31,7 @@ BY_CLUSTER_QUEUE: Final = "queueing-cluster-queue"
 BY_OWNER: Final = "queueing-owner"
 BY_TEMPLATE: Final = "queueing-template"
 WITH_CLAIMS: Final = "queueing-claims"
+BY_WORKLOAD: Final = "queueing-workload"
 
 _ValueT = TypeVar("_ValueT")
 _Listener = Callable[[], None]
@@ -61,14 +73,18 @@ class Caches:
         self.templates: Final = of(resourceclaimtemplate.ResourceClaimTemplate)
         self.classes: Final = of(deviceclass.DeviceClass)
         self.slices: Final = of(resourceslice.ResourceSlice)
+        self.claims: Final = of(resourceclaim.ResourceClaim)
+        self.pods: Final = of(pod.Pod)
         self._index()
         self._places: Final = _Derived(self._make_places)
         self._devices: Final = _Derived(self._make_devices)
+        self._devices_by_id: Final = _Derived(lambda: by_id(self.devices))
         self._priorities: Final = _Derived(self._make_priorities)
         self._flavors: Final = _Derived(self._make_flavors)
         for value, informers in (
             (self._places, (self.namespaces, self.limit_ranges)),
             (self._devices, (self.templates, self.classes, self.slices)),
+            (self._devices_by_id, (self.slices,)),
             (self._priorities, (self.workload_priorities, self.pod_priorities)),
             (self._flavors, (self.flavors,)),
         ):
@@ -82,6 +98,7 @@ class Caches:
         cache.add_index(BY_OWNER, _owners)
         cache.add_index(BY_TEMPLATE, _templates)
         cache.add_index(WITH_CLAIMS, lambda each: ("yes",) if _has_claims(each) else ())
+        self.pods.cache.add_index(BY_WORKLOAD, lambda each: (key,) if (key := workload_of(each)) else ())
 
     # Values
 
@@ -145,6 +162,16 @@ class Caches:
         checks = {each.metadata.name: each for each in self.checks.cache}
         return queuestatus.readiness(of, flavors=self.flavors_by_name, checks=checks)
 
+    def uses(self, of: workload.Workload) -> tuple[settlement.PodUse, ...]:
+        """What the devices of a workload's pods count for, if that is to be settled."""
+        if of.status.admission is None or deviceaccount.ANNOTATION not in of.metadata.annotations:
+            return ()
+        measure = Measure(self._configured.mappings, self._configured.gates, self._configured.policy)
+        claims, devices = _Claims(self.claims), self._devices_by_id.get()
+        pods = sorted(self.pods.cache.by(BY_WORKLOAD, key_of(of)), key=lambda each: each.metadata.name)
+        uses = (settlement.use(each, claims, devices, measure=measure) for each in pods)
+        return tuple(each for each in uses if each is not None)
+
     def neighbourhood(self, of: workload.Workload, *, parked_reason: str | None) -> workloadreconcile.Neighbourhood:
         """What a workload has around it."""
         local = self.local_queue_of(of)
@@ -156,10 +183,27 @@ class Caches:
             places=self.places,
             objects=self.devices,
             mappings=self._configured.mappings,
+            uses=self.uses(of),
             patience=self._configured.patience,
             retention=self._configured.retention,
             parked_reason=parked_reason,
         )
+
+
+class _Claims:
+    """Claims as they are looked up by everybody."""
+
+    def __init__(self, informer: Informer[resourceclaim.ResourceClaim]) -> None:
+        self._cache: Final = informer.cache
+
+    def get(self, namespace: str, name: str) -> resourceclaim.ResourceClaim | None:
+        return self._cache.get(name, namespace=namespace)
+
+
+def workload_of(of: pod.Pod) -> str:
+    """Which workload a pod says that it belongs to; empty if to none."""
+    name = of.metadata.annotations.get(WORKLOAD_ANNOTATION)
+    return f"{of.metadata.namespace}/{name}" if name else ""
 
 
 def on_change(informer: Informer[Any], listener: _Listener) -> None:

@@ -7,14 +7,15 @@ import logging
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import deviceclass, resourceclaimtemplate
+from drachma.api import deviceclass, pod, resourceclaim, resourceclaimtemplate
+from drachma.claims import ownership
 from drachma.client import patches
-from drachma.queueing import workloadreconcile, workloadstate
+from drachma.queueing import deviceaccount, workloadreconcile, workloadstate
 from drachma.queueing.admitter import Event
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission, workload_reference
-from drachma.queueing.component.caches import BY_TEMPLATE, WITH_CLAIMS, Caches, key_of, on_change
+from drachma.queueing.component.caches import BY_TEMPLATE, WITH_CLAIMS, Caches, key_of, on_change, workload_of
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.kinds import workload
 from drachma.runtime import Surroundings, controller, events, workqueue
@@ -60,6 +61,10 @@ class WorkloadController:
         caches.classes.add_handler(
             Handler(added=self._on_class, updated=lambda _, new: self._on_class(new), deleted=self._on_class)
         )
+        caches.pods.add_handler(
+            Handler(added=self._on_pod, updated=lambda _, new: self._on_pod(new), deleted=self._on_pod)
+        )
+        caches.claims.add_handler(Handler(added=self._on_claim, updated=lambda _, new: self._on_claim(new)))
         on_change(caches.slices, self._on_devices)
         on_change(caches.namespaces, self._on_places)
 
@@ -77,6 +82,7 @@ class WorkloadController:
     def _on_template(self, of: resourceclaimtemplate.ResourceClaimTemplate) -> None:
         for each in self._caches.workloads.cache.by(BY_TEMPLATE, key_of(of)):
             self._look_at_waiting(each)
+            self._look_at_account(key_of(each))
 
     def _on_class(self, of: deviceclass.DeviceClass) -> None:
         if of.spec.extended_resource_name is None:
@@ -91,6 +97,24 @@ class WorkloadController:
     def _on_places(self) -> None:
         for each in self._caches.workloads.cache:
             self._look_at_waiting(each)
+
+    def _on_pod(self, of: pod.Pod) -> None:
+        if key := workload_of(of):
+            self._look_at_account(key)
+
+    def _on_claim(self, of: resourceclaim.ResourceClaim) -> None:
+        owner = ownership.owning_pod(of)
+        if owner is not None and of.status.allocation is not None:
+            user = self._caches.pods.cache.get(owner.name, namespace=of.metadata.namespace)
+            if user is not None:
+                self._on_pod(user)
+
+    def _look_at_account(self, key: str) -> None:
+        """Something happened that may matter for a workload that has quota for devices."""
+        namespace, _, name = key.partition("/")
+        of = self._caches.workloads.cache.get(name, namespace=namespace)
+        if of is not None and deviceaccount.ANNOTATION in of.metadata.annotations:
+            self._queue.hasten(key)
 
     def _look_at_waiting(self, of: workload.Workload) -> None:
         if not workloadstate.has_reservation(of) and not workloadstate.is_finished(of):

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from drachma.client import patches, protocol
-from drachma.queueing import conditions
+from drachma.queueing import conditions, deviceaccount
 from drachma.queueing.component import documentchange, resources
 from drachma.queueing.kinds import decoding, workload
 
@@ -49,6 +49,25 @@ async def write_status(
     )
 
 
+async def write_account(
+    client: protocol.Client, before: workload.Workload, after: workload.Workload
+) -> workload.Workload:
+    """Makes the device account of the stored workload, which is as ``before``, that of ``after``; raises as above."""
+    text = _account(after)
+    if text == _account(before):
+        return before
+    return await client.patch(
+        resources.WORKLOADS,
+        before.metadata.name,
+        namespace=before.metadata.namespace,
+        patch=patches.merge({"metadata": {"annotations": {deviceaccount.ANNOTATION: text}}}, patches.unchanged(before)),
+    )
+
+
+def _account(of: workload.Workload) -> str | None:
+    return of.metadata.annotations.get(deviceaccount.ANNOTATION)
+
+
 def rebased(
     before: workload.Workload, after: workload.Workload, *, onto: workload.Workload
 ) -> workload.Workload | None:
@@ -71,7 +90,10 @@ def rebased(
         for field in after.status.__struct_fields__
         if field != "conditions" and getattr(after.status, field) != getattr(before.status, field)
     }
-    return structs.replace(onto, status=structs.replace(onto.status, conditions=kept, **fields))
+    metadata = onto.metadata
+    if (text := _account(after)) is not None:
+        metadata = structs.replace(metadata, annotations={**metadata.annotations, deviceaccount.ANNOTATION: text})
+    return structs.replace(onto, metadata=metadata, status=structs.replace(onto.status, conditions=kept, **fields))
 
 
 def _case(of: workload.Workload) -> tuple[object, ...]:
@@ -80,6 +102,7 @@ def _case(of: workload.Workload) -> tuple[object, ...]:
         of.metadata.uid,
         of.metadata.generation,
         of.metadata.deletion_timestamp,
+        _account(of),
         status.admission,
         status.reclaimable_pods,
         status.admission_checks,

@@ -1,0 +1,127 @@
+"""What a QueueingPolicy adds to queueing, as users of a whole control plane see it."""
+
+from drachma.api import event, resourceclaimtemplate
+from tests.scenarios import queues
+
+_MAPPED = {
+    **queues.MAPPED,
+    "resources": {
+        "deviceClassMappings": [
+            {"name": "gpus", "deviceClassNames": [queues.GPU_CLASS, "any"]},
+            {"name": "rare", "deviceClassNames": ["rare"]},
+        ]
+    },
+}
+_CLASSES = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: any}
+spec: {selectors: [{cel: {expression: 'device.driver == "gpu.simulation.drachma.dev"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: rare}
+spec: {selectors: [{cel: {expression: 'device.driver == "nobody.example.com"'}}]}
+"""
+_PREFERRING = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: preferring}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        firstAvailable:
+        - {name: rare, deviceClassName: rare}
+        - {name: any, deviceClassName: any, count: 2}
+"""
+
+
+_LARGER_NODE = f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {{name: larger}}
+spec:
+  driver: gpu.simulation.drachma.dev
+  nodeName: larger
+  pool: {{name: larger, generation: 1, resourceSliceCount: 1}}
+  devices: [{", ".join(f"{{name: gpu-{number}}}" for number in range(12))}]
+"""
+
+
+def _template(name: str, exactly: str) -> str:
+    return f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {{name: {name}}}
+spec: {{spec: {{devices: {{requests: [{{name: gpu, exactly: {exactly}}}]}}}}}}
+"""
+
+
+async def _usage(cluster: queues.Queues, job: str) -> dict[str, str]:
+    """What a job's only pod set is charged with, beside cpu."""
+    admission = (await cluster.workload_of(job)).status.admission
+    assert admission is not None, await cluster.workload_condition(job, "QuotaReserved")
+    (assignment,) = admission.pod_set_assignments
+    return {name: str(amount) for name, amount in assignment.resource_usage.items() if name != "cpu"}
+
+
+async def _told(cluster: queues.Queues, reason: str) -> list[str]:
+    return [each.message for each in await cluster.all_of(event.Event) if each.reason == reason]
+
+
+async def _queue_usage(cluster: queues.Queues) -> dict[str, str]:
+    (flavor,) = (await cluster.status_of("team"))["flavorsUsage"]
+    return {each["name"]: each["total"] for each in flavor["resources"]}
+
+
+async def test_alternatives_are_charged_as_an_envelope_and_settled() -> None:
+    policy = {"firstAvailable": "Envelope"}
+    async with queues.queues(configuration=_MAPPED, policy=policy) as cluster:
+        await cluster.apply(_CLASSES, _PREFERRING)
+        await cluster.create_queue(cpu=100, gpus=4, rare=2)
+        await cluster.create_job("first", pods=2, template="preferring", seconds=600)
+
+        assert await _usage(cluster, "first") == {"gpus": "4", "rare": "0"}
+        told = await _told(cluster, "DevicesSettled")
+        assert any(each.startswith("Settled to what was allocated: main: rare 0 of ") for each in told)
+        assert await _queue_usage(cluster) == {"cpu": "2", "gpus": "4", "rare": "0"}
+
+        await cluster.create_job("second", pods=1, template="preferring")
+        _, reason, message = await cluster.workload_condition("second", "QuotaReserved")
+        assert reason == "WaitingForQuota"
+        assert "insufficient unused quota for gpus in flavor default, 2 more needed" in message
+
+
+async def test_all_devices_are_charged_at_the_worst_and_settled() -> None:
+    policy = {"allDevices": "WorstCase"}
+    async with queues.queues(configuration=_MAPPED, policy=policy) as cluster:
+        await cluster.create_queue(cpu=100, gpus=12)
+        await cluster.apply(_LARGER_NODE, _template("every", "{deviceClassName: any, allocationMode: All}"), _CLASSES)
+        await cluster.create_job("greedy", template="every", seconds=600)
+
+        assert await _usage(cluster, "greedy") == {"gpus": "8"}
+        assert await _told(cluster, "DevicesSettled") == ["Settled to what was allocated: main: gpus 8 of 12"]
+        await cluster.create_job("modest", template="one-gpu")
+        assert await _usage(cluster, "modest") == {"gpus": "1"}
+
+
+async def test_a_template_that_is_made_anew_with_more_devices_evicts() -> None:
+    async with queues.queues(configuration=_MAPPED, policy={"templates": "Pinned"}) as cluster:
+        await cluster.create_queue(cpu=100, gpus=4)
+        await cluster.create_job("job", pods=2, template="one-gpu", seconds=600)
+        assert await _usage(cluster, "job") == {"gpus": "2"}
+
+        await cluster.client.delete(resourceclaimtemplate.ResourceClaimTemplate, "one-gpu", namespace="default")
+        await cluster.apply(queues.TEMPLATE)
+        assert await _usage(cluster, "job") == {"gpus": "2"}
+
+        await cluster.client.delete(resourceclaimtemplate.ResourceClaimTemplate, "one-gpu", namespace="default")
+        await cluster.apply(_template("one-gpu", f"{{deviceClassName: {queues.GPU_CLASS}, count: 2}}"))
+        await cluster.advance(60)
+        assert await _usage(cluster, "job") == {"gpus": "4"}
+        assert (await cluster.workload_condition("job", "Evicted"))[2] == (
+            'Previously: ResourceClaimTemplate "one-gpu" recreated since it was counted: '
+            "pod set main needs 2 of gpus per pod and has 1"
+        )
