@@ -139,9 +139,19 @@ class Several:
 
 def require(authoriser: Authoriser, attributes: Attributes) -> None:
     """Nothing where it is allowed, else a 403 that says who cannot do what, and why."""
-    opinion = authoriser.authorise(attributes)
+    enforce(authoriser.authorise(attributes), attributes)
+
+
+def enforce(opinion: Opinion, attributes: Attributes) -> None:
+    """The same where the opinion is there already."""
     if not opinion.is_allowed:
         raise forbidden(attributes, opinion.reason)
+
+
+def annotations(opinion: Opinion) -> dict[str, str]:
+    """What an audit log says of an opinion."""
+    decision = "allow" if opinion.is_allowed else "forbid"
+    return {"authorization.k8s.io/decision": decision, "authorization.k8s.io/reason": opinion.reason}
 
 
 def forbidden(attributes: Attributes, reason: str = "") -> status.StatusError:

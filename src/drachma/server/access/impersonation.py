@@ -67,6 +67,13 @@ def wanted_user(headers: Iterable[tuple[bytes, bytes]]) -> User | None:
     return None
 
 
+class Impersonated(NamedTuple):
+    """The user that somebody acts as, and the permission on which; the old mode has no name."""
+
+    user: User
+    constraint: str
+
+
 class Impersonation:
     """Decides as whom users may act. Remembers of each which mode was the last that was allowed."""
 
@@ -74,8 +81,8 @@ class Impersonation:
         self._authoriser = authoriser
         self._last: dict[str, _Mode] = {}
 
-    def user(self, wanted: User, attributes: Attributes) -> User:
-        """The user that somebody becomes for a request with some attributes.
+    def become(self, wanted: User, attributes: Attributes) -> "Impersonated":
+        """Whom somebody becomes for a request with some attributes.
 
         Raises:
             status.StatusError: not allowed; it says what was not.
@@ -94,7 +101,7 @@ class Impersonation:
             if len(self._last) >= _REMEMBERED:
                 self._last.clear()
             self._last[name] = mode
-            return changed
+            return Impersonated(changed, f"impersonate:{mode.constraint}" if mode.constraint else "")
         assert first is not None, "the old mode is for everybody"
         raise first
 

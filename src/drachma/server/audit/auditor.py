@@ -1,7 +1,7 @@
-"""The auditor: makes audit events of calls, when they come and when they end.
+"""The auditor: makes audit events of calls and other requests, when they come and when they end.
 
-The dispatcher tells it of every call. Of calls that are followed by many events, such as a watch, it notes that the
-answer has begun; of all others, that it is complete.
+The dispatcher tells it of every call, and the door for HTTP of requests that it makes no calls of: paths beside the
+resources, and what it refuses itself. Of a watch it notes that the answer has begun as well as that it has ended.
 """
 
 import uuid
@@ -14,12 +14,16 @@ import msgspec
 
 from drachma.api import codec, meta
 from drachma.server import status
+from drachma.server.access import attributes
+from drachma.server.access.authorization import Attributes
 from drachma.server.audit.log import Log
 from drachma.server.audit.policy import Level, Policy, Treatment
-from drachma.server.calls.call import Call
+from drachma.server.calls.call import Call, Origin
 from drachma.server.pipeline.answer import Answer, Unstored, Verbatim
 from drachma.server.pipeline.phases import Finish
+from drachma.server.reads import watching
 from drachma.server.surface import verbs
+from drachma.server.user import User
 from drachma.store import record
 
 _NAMES: Final = {
@@ -28,6 +32,7 @@ _NAMES: Final = {
     Level.REQUEST_RESPONSE: "RequestResponse",
 }
 _PATCHES: Final = "patch.webhook.admission.k8s.io/"
+_NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 Event = dict[str, Any]
 
@@ -40,68 +45,118 @@ class Auditor:
         self._log: Final = log
         self._clock: Final = clock
 
-    def __call__(self, call: Call) -> Finish | None:
+    def call(self, call: Call) -> Finish | None:
         """Notes that a call has come; what is returned is to be told how it ended. None where nothing is noted."""
-        treatment = self._policy.treatment(call)
+        wanted = attributes.of_call(call)
+        treatment = self._policy.treatment(wanted)
         if treatment.level is Level.NONE:
             return None
-        event = _event(call, treatment, self._clock())
-        stage = {"stage": "RequestReceived", "stageTimestamp": event["requestReceivedTimestamp"]}
-        self._note({**event, **stage}, treatment)
+        event = _event(wanted, call.origin, level=treatment.level, now=self._clock())
+        event["userAgent"] = call.user_agent
+        event.setdefault("requestURI", _uri(call))
+        self._receive(event, treatment)
         return lambda end: self._finish(event, call, end, treatment)
 
+    def request(
+        self,
+        wanted: Attributes,
+        end: int | status.StatusError,
+        *,
+        origin: Origin,
+        user_agent: str,
+        annotations: Mapping[str, str],
+    ) -> None:
+        """Notes a request of which no call was made; of who could not be authenticated, that it was refused."""
+        treatment = self._policy.treatment(wanted)
+        if treatment.level is Level.NONE:
+            return
+        event = _event(wanted, origin, level=treatment.level, now=self._clock())
+        event["userAgent"] = user_agent
+        stage = "ResponseComplete"
+        if wanted.user.name:
+            self._receive(event, treatment)
+        else:
+            stage = "ResponseStarted"
+        event["stage"] = stage
+        event["responseStatus"] = _status(end)
+        if treatment.level >= Level.REQUEST_RESPONSE and isinstance(end, status.StatusError):
+            event["responseObject"] = end.document
+        self._note(event, treatment, annotations)
+
+    def _receive(self, event: Event, treatment: Treatment) -> None:
+        """Notes that a request has come; as whom it is made is found out later."""
+        impersonation = ("impersonatedUser", "authenticationMetadata")
+        shown = {field: value for field, value in event.items() if field not in impersonation}
+        self._note({**shown, "stage": "RequestReceived"}, treatment)
+
     def _finish(self, event: Event, call: Call, end: Answer | status.StatusError, treatment: Treatment) -> None:
-        stage = "ResponseStarted" if call.verb == verbs.WATCH and isinstance(end, Answer) else "ResponseComplete"
-        ended = {**event, "stage": stage, "responseStatus": _status(end)}
+        ended = {**event, "responseStatus": _status(end)}
         if call.verb == verbs.CREATE and not call.target.name:
             ended["objectRef"] = _named(event["objectRef"], end)
         if treatment.level >= Level.REQUEST:
             _add(ended, "requestObject", _request_object(call), treatment)
         if treatment.level >= Level.REQUEST_RESPONSE:
             _add(ended, "responseObject", _response_object(end), treatment)
-        annotations = {
+        complete = {**ended, "stage": "ResponseComplete"}
+        if isinstance(end, Answer) and isinstance(end.content, watching.Watch):
+            self._note({**ended, "stage": "ResponseStarted"}, treatment, call.annotations)
+            end.content.at_end(lambda: self._note(complete, treatment, call.annotations))
+        else:
+            self._note(complete, treatment, call.annotations)
+
+    def _note(self, event: Event, treatment: Treatment, annotations: Mapping[str, str] = _NO_ANNOTATIONS) -> None:
+        if event["stage"] in treatment.omitted_stages:
+            return
+        noted = {
             key: text
-            for key, text in call.annotations.items()
+            for key, text in annotations.items()
             if treatment.level >= Level.REQUEST or not key.startswith(_PATCHES)
         }
-        if annotations:
-            ended["annotations"] = annotations
-        self._note({**ended, "stageTimestamp": _time(self._clock())}, treatment)
-
-    def _note(self, event: Event, treatment: Treatment) -> None:
-        if event["stage"] not in treatment.omitted_stages:
-            self._log.write(event)
+        if noted:
+            event["annotations"] = noted
+        event["stageTimestamp"] = _time(self._clock())
+        self._log.write(event)
 
 
-def _event(call: Call, treatment: Treatment, now: datetime) -> Event:
-    target, user = call.target, call.user
-    info = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": user.extra}
-    reference = {
-        "resource": target.resource.plural,
-        "namespace": target.namespace,
-        "name": target.name,
-        "apiGroup": target.resource.group,
-        "apiVersion": target.version,
-        "subresource": target.subresource.name if target.subresource is not None else "",
-    }
+def _event(wanted: Attributes, origin: Origin, *, level: Level, now: datetime) -> Event:
+    """What is known of a request when it comes."""
     event = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
-        "level": _NAMES[treatment.level],
-        "auditID": str(uuid.uuid4()),
-        "requestURI": _uri(call),
-        "verb": call.verb,
-        "user": {field: value for field, value in info.items() if value},
-        "userAgent": call.user_agent,
-        "objectRef": {field: value for field, value in reference.items() if value},
+        "level": _NAMES[level],
+        "auditID": origin.identifier or str(uuid.uuid4()),
+        "verb": wanted.verb,
+        "user": _user(origin.asker or wanted.user),
         "requestReceivedTimestamp": _time(now),
     }
-    if call.source:
-        event["sourceIPs"] = [call.source]
+    if origin.uri:
+        event["requestURI"] = origin.uri
+    if origin.sources:
+        event["sourceIPs"] = list(origin.sources)
+    if origin.asker is not None:
+        event["impersonatedUser"] = _user(wanted.user)
+        if origin.constraint:
+            event["authenticationMetadata"] = {"impersonationConstraint": origin.constraint}
+    if wanted.path is None:
+        reference = {
+            "resource": wanted.resource,
+            "namespace": wanted.namespace,
+            "name": wanted.name,
+            "apiGroup": wanted.group,
+            "apiVersion": wanted.version,
+            "subresource": wanted.subresource,
+        }
+        event["objectRef"] = {field: value for field, value in reference.items() if value}
     return event
 
 
+def _user(user: User) -> Event:
+    info = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": user.extra}
+    return {field: value for field, value in info.items() if value}
+
+
 def _uri(call: Call) -> str:
+    """Where a call that was made in process would have gone."""
     target = call.target
     group = target.resource.group
     parts = ["apis", group, target.version] if group else ["api", target.version]
@@ -118,9 +173,9 @@ def _time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _status(end: Answer | status.StatusError) -> Event:
-    if isinstance(end, Answer):
-        return {"metadata": {}, "code": end.code}
+def _status(end: Answer | status.StatusError | int) -> Event:
+    if not isinstance(end, status.StatusError):
+        return {"metadata": {}, "code": end if isinstance(end, int) else end.code}
     return {field: value for field, value in end.document.items() if field not in ("kind", "apiVersion")}
 
 

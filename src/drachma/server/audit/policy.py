@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from drachma import errors
-from drachma.server.calls.call import Call
+from drachma.server.access.authorization import Attributes
 from drachma.server.decoding import yamlsyntax
 
 _ANY: Final = "*"
@@ -45,12 +45,16 @@ class _Resources(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     resources: tuple[str, ...] = ()
     resource_names: tuple[str, ...] = ()
 
-    def matches(self, group: str, resource: str, subresource: str, name: str) -> bool:
-        if self.group != group or (self.resource_names and name not in self.resource_names):
+    def matches(self, wanted: Attributes) -> bool:
+        if self.group != wanted.group:
             return False
-        full = f"{resource}/{subresource}" if subresource else resource
-        forms = {full, _ANY, f"{resource}/*" if subresource else full, f"*/{subresource}" if subresource else full}
-        return not self.resources or not forms.isdisjoint(self.resources)
+        if not self.resources:
+            return True
+        forms = {wanted.full_resource, _ANY, f"{wanted.resource}/*"}
+        if wanted.subresource:
+            forms.add(f"*/{wanted.subresource}")
+        is_named = not self.resource_names or wanted.name in self.resource_names
+        return is_named and not forms.isdisjoint(self.resources)
 
 
 class _Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -64,21 +68,20 @@ class _Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="cam
     omit_stages: tuple[str, ...] = ()
     omit_managed_fields: bool | None = None
 
-    def matches(self, call: Call) -> bool:
-        user, target = call.user, call.target
+    def matches(self, wanted: Attributes) -> bool:
+        if self.users and wanted.user.name not in self.users:
+            return False
+        if self.user_groups and set(self.user_groups).isdisjoint(wanted.user.groups):
+            return False
+        if self.verbs and wanted.verb not in self.verbs:
+            return False
         if self.non_resource_urls:
+            return wanted.path is not None and any(_covers(each, wanted.path) for each in self.non_resource_urls)
+        if not self.resources and not self.namespaces:
+            return True
+        if wanted.path is not None or (self.namespaces and wanted.namespace not in self.namespaces):
             return False
-        if self.users and user.name not in self.users:
-            return False
-        if self.user_groups and set(self.user_groups).isdisjoint(user.groups):
-            return False
-        if self.verbs and _ANY not in self.verbs and call.verb not in self.verbs:
-            return False
-        if self.namespaces and (target.namespace or "") not in self.namespaces:
-            return False
-        below = target.subresource.name if target.subresource is not None else ""
-        place = (target.resource.group, target.resource.plural, below, target.name)
-        return not self.resources or any(each.matches(*place) for each in self.resources)
+        return not self.resources or any(each.matches(wanted) for each in self.resources)
 
 
 class _Document(msgspec.Struct, frozen=True, rename="camel"):
@@ -117,19 +120,20 @@ class Policy:
             for rule in rules
         ]
 
-    def treatment(self, call: Call) -> Treatment:
-        """What is noted of a call; nothing where no rule matches."""
-        found = next((treatment for rule, treatment in self._rules if rule.matches(call)), NOTHING)
-        if found.level > Level.METADATA and _is_sensitive(call):
-            return found._replace(level=Level.METADATA)
-        return found
+    def treatment(self, wanted: Attributes) -> Treatment:
+        """What is noted of who wants to do something; nothing where no rule matches."""
+        treatment = next((treatment for rule, treatment in self._rules if rule.matches(wanted)), NOTHING)
+        if treatment.level > Level.METADATA and _is_sensitive(wanted):
+            return treatment._replace(level=Level.METADATA)
+        return treatment
 
 
-def _is_sensitive(call: Call) -> bool:
-    target = call.target
-    below = f"/{target.subresource.name}" if target.subresource is not None else ""
-    group, plural = target.resource.group, target.resource.plural
-    return (group, plural) in SENSITIVE or (group, plural + below) in SENSITIVE
+def _is_sensitive(wanted: Attributes) -> bool:
+    return not SENSITIVE.isdisjoint({(wanted.group, wanted.resource), (wanted.group, wanted.full_resource)})
+
+
+def _covers(pattern: str, path: str) -> bool:
+    return path.startswith(pattern.removesuffix(_ANY)) if pattern.endswith(_ANY) else path == pattern
 
 
 def read(text: bytes, *, title: str) -> Policy:

@@ -60,11 +60,24 @@ class Body(msgspec.Struct, frozen=True, eq=False):
     content: meta.Object | dict[str, Any] | transactions.ClaimState | transactions.ClaimNames | None = None
 
 
+class Origin(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What an auditor wants to know of the request that a call was made of; nothing of one that is made in process.
+
+    ``sources`` are addresses, the nearest last. ``asker`` is who asks, where the call is made as somebody else, and
+    ``constraint`` the permission that lets them. ``identifier`` is what the client calls the request, if it does.
+    """
+
+    uri: str = ""
+    sources: tuple[str, ...] = ()
+    asker: User | None = None
+    constraint: str = ""
+    identifier: str = ""
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One call. ``warnings`` collects what the client is told beside the answer, ``annotations`` what is audited.
 
-    ``surface`` is the API as it was when the call was made, and stays that to its end. ``source`` is the address that
-    it comes from, empty in process.
+    ``surface`` is the API as it was when the call was made, and stays that to its end.
     """
 
     user: User
@@ -74,7 +87,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     body: Body = Body()
     query: options.Query = {}
     user_agent: str = ""
-    source: str = ""
+    origin: Origin = Origin()
     warnings: list[str] = msgspec.field(default_factory=list)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
 

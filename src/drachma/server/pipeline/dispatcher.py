@@ -225,13 +225,17 @@ class Dispatcher:
         return False
 
     def _admit(self, call: Call) -> None:
-        authorization.require(self.services.authoriser, attributes.of_call(call))
+        wanted = attributes.of_call(call)
+        opinion = self.services.authoriser.authorise(wanted)
+        if self.services.phases.audit:
+            call.annotations.update(authorization.annotations(opinion))
+        authorization.enforce(opinion, wanted)
         if len(call.body.data) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
 
     def _audit(self, call: Call) -> Sequence[Finish]:
         """Tells auditors of a call; returns whom to tell how it ends."""
-        finishes = [audit(call) for audit in self.services.phases.audit]
+        finishes = [each.call(call) for each in self.services.phases.audit]
         return [finish for finish in finishes if finish is not None]
 
 

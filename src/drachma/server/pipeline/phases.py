@@ -28,7 +28,7 @@ import enum
 import functools
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from drachma.api import gates as feature
 from drachma.server import status
@@ -57,7 +57,7 @@ from drachma.server.admission import (
     validatingadmissionwebhook,
 )
 from drachma.server.admission.proposal import Proposal, Removal
-from drachma.server.calls.call import Call
+from drachma.server.calls.call import Call, Origin
 from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions, upsert
 from drachma.server.pipeline.answer import Answer
 from drachma.server.reads.reader import Reader
@@ -71,8 +71,26 @@ PLUGINS: Final = (ACCOUNTS, NODE_TAINTS)
 Finish: TypeAlias = Callable[[Answer | status.StatusError], None]
 """Is told how a call ended."""
 
-Auditor: TypeAlias = Callable[[Call], Finish | None]
-"""Is told of a call that has come, and says whom to tell how it ended."""
+
+class Auditor(Protocol):
+    """Notes who did what, and how it ended."""
+
+    def call(self, call: Call) -> Finish | None:
+        """Notes that a call has come; what is returned is to be told how it ends. None where nothing is noted."""
+
+    def request(
+        self,
+        attributes: authorization.Attributes,
+        end: int | status.StatusError,
+        *,
+        origin: Origin,
+        user_agent: str,
+        annotations: Mapping[str, str],
+    ) -> None:
+        """Notes a request of which no call was made, with the code of its answer or the refusal.
+
+        Nobody, a user without a name, is who could not be authenticated.
+        """
 
 
 class Operation(enum.Enum):
@@ -207,7 +225,7 @@ class Phases:
         yield from _lines("authorise", [(self.authoriser.name, "")])
         for phase in self.phases:
             yield from _lines(phase.name, [(step.name, _operations(step)) for step in phase.steps])
-        yield from _lines("audit", [(_title(each), "") for each in self.audit])
+        yield from _lines("audit", [(type(each).__name__, "") for each in self.audit])
 
 
 def _lines(phase: str, steps: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -218,10 +236,6 @@ def _lines(phase: str, steps: Sequence[tuple[str, str]]) -> Iterator[str]:
 def _operations(step: Step | RemovalStep) -> str:
     operations = ", ".join(each.value for each in Operation if each in step.on)
     return f"{operations} of {', '.join(sorted(step.of))}" if step.of else operations
-
-
-def _title(each: Callable[..., object]) -> str:
-    return getattr(each, "__name__", type(each).__name__)
 
 
 def standard(

@@ -5,7 +5,7 @@ is told so with a 410 and has to list again. The doors bring the events to their
 :mod:`drachma.server.wire.streaming` over a connection, :mod:`drachma.server.inprocess` as they are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -64,6 +64,11 @@ class Watch:
         self._start = _parse(wanted.resource_version)
         self._matches = selection.matcher(wanted)
         self._subscription: protocol.Watch | None = None
+        self._at_end: list[Callable[[], None]] = []
+
+    def at_end(self, act: Callable[[], None]) -> None:
+        """Has something done once, when it is closed."""
+        self._at_end.append(act)
 
     async def open(self) -> listing.Listed | None:
         """Subscribes; returns what exists, where that is what the client wants to hear first."""
@@ -115,6 +120,8 @@ class Watch:
 
     def close(self) -> None:
         """Ends it, if it has begun."""
+        while self._at_end:
+            self._at_end.pop()()
         if self._subscription is not None:
             self._watches.discard(self)
             self._subscription.close()

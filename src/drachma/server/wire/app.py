@@ -25,7 +25,7 @@ from drachma.server.access.access import Access
 from drachma.server.admission import hooks
 from drachma.server.authorisers import claimstatus
 from drachma.server.calls import options
-from drachma.server.calls.call import Body, Call, Target
+from drachma.server.calls.call import Body, Call, Origin, Target
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
 from drachma.server.pipeline import phases, services
@@ -36,7 +36,6 @@ from drachma.server.reads import watching
 from drachma.server.surface import apisurface, resources, routes, verbs
 from drachma.server.surface.consultation import PendingError
 from drachma.server.surface.strategy import Environment
-from drachma.server.user import User
 from drachma.server.wire import answers, health, metrics, nodeproxy, nonresource, responses, streaming
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
@@ -140,8 +139,8 @@ class Application:
         started = time.perf_counter()
         try:
             surface = self.dispatcher.surface
-            user, route = self._admit(request, surface)
-            call = _call(request, surface, route, user=user) if route is not None else None
+            route = self._admit(request, surface)
+            call = self._call(request, surface, route) if route is not None else None
             output = self._negotiated(request, route, call)
             if call is not None and call.verb == verbs.WATCH:
                 await self._watch(request, call, send, output=output)
@@ -150,10 +149,12 @@ class Application:
                 await self._connect(request, call, send, started=started)
                 return
         except status.StatusError as error:
+            self._note(request, error)
             refusal = responses.refusal(error, request.refusal_output)
             await self._answer(request, None, send, answer=refusal, started=started)
             return
         except routes.NotServedError:
+            self._note(request, 404)
             await self._answer(request, None, send, answer=responses.not_served(), started=started)
             return
         self._in_flight += 1
@@ -167,11 +168,11 @@ class Application:
             level.value -= 1
             self._in_flight -= 1
 
-    def _admit(self, request: Request, surface: apisurface.ApiSurface) -> tuple[User, routes.Route | None]:
-        """Who makes a request, and where it goes; None if that is beside the resources."""
-        user = self._authenticator.authenticate(request.credentials, request.path)
+    def _admit(self, request: Request, surface: apisurface.ApiSurface) -> routes.Route | None:
+        """Finds out who makes a request, and where it goes; None if that is beside the resources."""
+        request.asker = self._authenticator.authenticate(request.credentials, request.path)
         if request.has_impersonation:
-            user = self._impersonated(request, user)
+            request.acts_as = self._impersonated(request)
         if self._in_flight >= self._limits.in_flight:
             raise status.too_many_requests("too many requests, please try again later", retry_after=1)
         route: routes.Route | None = None
@@ -180,24 +181,51 @@ class Application:
                 route = surface.route(request.method, request.path)
             except (status.StatusError, routes.NotServedError):
                 # Who may do nothing does not get to know what there is.
-                self._authorise(request, user)
+                self._authorise(request)
                 raise
         if route is None:
-            self._authorise(request, user)
-        return user, route
+            self._authorise(request)
+        return route
 
-    def _impersonated(self, request: Request, user: User) -> User:
+    def _impersonated(self, request: Request) -> impersonation.Impersonated | None:
         """The user as whom a request is made, where its headers name another one."""
         wanted = impersonation.wanted_user(request.scope["headers"])
-        if wanted is None:
-            return user
-        what = attributes.of_path(request.method, request.path, user=user, query=request.query)
-        return self._impersonation.user(wanted, what)
+        return None if wanted is None else self._impersonation.become(wanted, _attributes(request))
 
-    def _authorise(self, request: Request, user: User) -> None:
+    def _authorise(self, request: Request) -> None:
         """Refuses what no call is made of; those are the dispatcher's to refuse."""
-        wanted = attributes.of_path(request.method, request.path, user=user, query=request.query)
-        authorization.require(self.dispatcher.services.authoriser, wanted)
+        authorization.require(self.dispatcher.services.authoriser, _attributes(request))
+
+    def _note(self, request: Request, end: int | status.StatusError) -> None:
+        """Has a request audited of which no call was made, or none that was dispatched."""
+        auditors = self.dispatcher.services.phases.audit
+        if not auditors:
+            return
+        wanted = _attributes(request)
+        is_known = bool(request.asker.name) and (request.acts_as is not None or not request.has_impersonation)
+        authoriser = self.dispatcher.services.authoriser
+        annotations = authorization.annotations(authoriser.authorise(wanted)) if is_known else {}
+        agent = request.header(b"user-agent")
+        for each in auditors:
+            each.request(wanted, end, origin=request.origin, user_agent=agent, annotations=annotations)
+
+    def _call(self, request: Request, surface: apisurface.ApiSurface, route: routes.Route) -> Call:
+        """A request as a call; its body comes later."""
+        is_watch = route.verb == verbs.LIST and options.boolean(request.query, "watch")
+        warning = resources.deprecation(route.resource, route.version)
+        if warning:
+            request.warnings.append(warning)
+        return Call(
+            user=request.user,
+            verb=verbs.WATCH if is_watch else route.verb,
+            surface=surface,
+            target=Target(route.resource, route.version, route.namespace, route.name, route.subresource, route.path),
+            body=Body(media_type=request.header(b"content-type")),
+            query=request.query,
+            user_agent=request.header(b"user-agent"),
+            origin=request.origin if self.dispatcher.services.phases.audit else Origin(),
+            warnings=request.warnings,
+        )
 
     def _is_allowed(self, call: Call) -> bool:
         return self.dispatcher.services.authoriser.authorise(attributes.of_call(call)).is_allowed
@@ -217,7 +245,7 @@ class Application:
         """The answer to a request; None if its client has gone."""
         try:
             if call is None:
-                return self._nonresource.serve(request, self.dispatcher.surface)
+                return self._beside_resources(request)
             with self._deadlines.start():
                 # Nobody's body is read who may not do it anyway: the dispatcher says so.
                 if call.verb not in _READS and self._is_allowed(call):
@@ -240,6 +268,18 @@ class Application:
         except Exception as error:
             _log.exception("%s %s: unexpected error", request.method, request.path)
             return responses.refusal(status.internal(f"{type(error).__name__}: {error}"))
+
+    def _beside_resources(self, request: Request) -> responses.Response:
+        try:
+            answer = self._nonresource.serve(request, self.dispatcher.surface)
+        except status.StatusError as error:
+            self._note(request, error)
+            raise
+        except routes.NotServedError:
+            self._note(request, 404)
+            raise
+        self._note(request, answer.code)
+        return answer
 
     async def _presented(self, answer: Answer, call: Call, output: negotiation.Output) -> responses.Response:
         """The response, where others have to be asked for what it shows."""
@@ -311,23 +351,13 @@ def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Out
     return request.output
 
 
-def _call(request: Request, surface: apisurface.ApiSurface, route: routes.Route, *, user: User) -> Call:
-    """A request as a call; its body comes later."""
-    is_watch = route.verb == verbs.LIST and options.boolean(request.query, "watch")
-    warning = resources.deprecation(route.resource, route.version)
-    if warning:
-        request.warnings.append(warning)
-    return Call(
-        user=user,
-        verb=verbs.WATCH if is_watch else route.verb,
-        surface=surface,
-        target=Target(route.resource, route.version, route.namespace, route.name, route.subresource, route.path),
-        body=Body(media_type=request.header(b"content-type")),
-        query=request.query,
-        user_agent=request.header(b"user-agent"),
-        source=request.source,
-        warnings=request.warnings,
-    )
+def _attributes(request: Request) -> authorization.Attributes:
+    """What a request wants to do, by its path; a query that cannot be parsed limits nothing."""
+    try:
+        query = request.query
+    except status.StatusError:
+        query = {}
+    return attributes.of_path(request.method, request.path, user=request.user, query=query)
 
 
 async def _close_on_disconnect(request: Request, stream: streaming.Stream) -> None:

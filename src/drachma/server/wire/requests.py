@@ -8,8 +8,9 @@ from typing import Any, Final, TypeAlias
 from drachma.server import status
 from drachma.server.access import authentication, impersonation
 from drachma.server.calls import options
-from drachma.server.calls.call import BODY_LIMIT
+from drachma.server.calls.call import BODY_LIMIT, Origin
 from drachma.server.presentation import negotiation
+from drachma.server.user import User
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -21,15 +22,27 @@ QUERY_LIMIT: Final = 1000
 _FOR_PEOPLE: Final = (b"curl", b"Wget", b"Mozilla")
 """How user agents begin that show answers to people as they are."""
 
+_NOBODY: Final = User(name="")
+"""Who makes a request until that is known."""
+
+_FORWARDS: Final = 16
+"""Addresses that a request may name as those that it came through."""
+
+_IDENTIFIER: Final = 64
+"""Characters of what a client may call a request in audit logs."""
+
 _NO_QUERY: Final[options.Query] = {}
 _COMMON_QUERY: Final = 256
 """Bytes of a query that is likely to come again; longer ones have tokens and selectors in them."""
 
 
 class Request:
-    """One request. ``warnings`` become Warning headers of the answer."""
+    """One request. ``warnings`` become Warning headers of the answer.
 
-    __slots__ = ("_query", "_receive", "headers", "method", "path", "scope", "warnings")
+    ``asker`` is who makes it, and ``acts_as`` somebody else as whom, as soon as that is known.
+    """
+
+    __slots__ = ("_query", "_receive", "acts_as", "asker", "headers", "method", "path", "scope", "warnings")
 
     def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
         self.scope: Final = scope
@@ -37,6 +50,8 @@ class Request:
         self.path: Final[str] = scope["path"]
         self.headers: Final = dict(scope["headers"])
         self.warnings: Final[list[str]] = []
+        self.asker = _NOBODY
+        self.acts_as: impersonation.Impersonated | None = None
         self._receive = receive
         self._query: options.Query | None = None
 
@@ -59,10 +74,25 @@ class Request:
         return authentication.Credentials(self.headers.get(b"authorization"), user)
 
     @property
-    def source(self) -> str:
-        """The address that it comes from; empty where the listener does not know."""
+    def user(self) -> User:
+        """As whom it is made."""
+        return self.asker if self.acts_as is None else self.acts_as.user
+
+    @property
+    def origin(self) -> Origin:
+        """What audit logs say of it."""
+        passed_on = [part.strip() for part in self.header(b"x-forwarded-for").split(",")[:_FORWARDS]]
         client = self.scope.get("client")
-        return str(client[0]) if client else ""
+        query = self.scope["query_string"].decode("latin-1")
+        raw = self.scope.get("raw_path")
+        path = raw.decode("latin-1") if raw else urllib.parse.quote(self.path)
+        return Origin(
+            uri=f"{path}?{query}" if query else path,
+            sources=tuple(filter(None, (*passed_on, str(client[0]) if client else ""))),
+            asker=self.asker if self.acts_as is not None else None,
+            constraint=self.acts_as.constraint if self.acts_as is not None else "",
+            identifier=self.header(b"audit-id")[:_IDENTIFIER],
+        )
 
     @property
     def has_impersonation(self) -> bool:

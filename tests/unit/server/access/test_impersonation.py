@@ -87,7 +87,7 @@ ALLOWED_CASES = [
 
 @pytest.mark.parametrize(("wanted", "permits", "groups"), ALLOWED_CASES)
 def test_who_may_becomes_somebody_else(wanted: User, permits: tuple[str, ...], groups: tuple[str, ...]) -> None:
-    assert Impersonation(Permits(*permits)).user(wanted, LIST) == User(
+    assert Impersonation(Permits(*permits)).become(wanted, LIST).user == User(
         name=wanted.name, uid=wanted.uid, groups=groups, extra=wanted.extra
     )
 
@@ -95,11 +95,11 @@ def test_who_may_becomes_somebody_else(wanted: User, permits: tuple[str, ...], g
 def test_uid_and_extra_have_to_be_allowed_too() -> None:
     wanted = User(name="bob", uid="1", extra={"scopes": ("view",)})
     permits = ("impersonate /users bob", f"impersonate {AUTHN}/uids 1", f"impersonate {AUTHN}/userextras/scopes view")
-    found = Impersonation(Permits(*permits)).user(wanted, LIST)
+    found = Impersonation(Permits(*permits)).become(wanted, LIST).user
     assert (found.uid, found.extra) == ("1", {"scopes": ("view",)})
     for missing in permits:
         with pytest.raises(status.StatusError):
-            Impersonation(Permits(*(set(permits) - {missing}))).user(wanted, LIST)
+            Impersonation(Permits(*(set(permits) - {missing}))).become(wanted, LIST)
 
 
 def test_an_agent_acts_as_the_node_that_it_is_on() -> None:
@@ -107,8 +107,9 @@ def test_an_agent_acts_as_the_node_that_it_is_on() -> None:
         "impersonate-on:associated-node:list /pods",
         f"impersonate:associated-node {AUTHN}/nodes *",
     )
-    found = Impersonation(permits).user(NODE, Attributes(user=AGENT, verb="list", version="v1", resource="pods"))
-    assert found.groups == ("system:nodes", "system:authenticated")
+    found = Impersonation(permits).become(NODE, Attributes(user=AGENT, verb="list", version="v1", resource="pods"))
+    assert found.constraint == "impersonate:associated-node"
+    assert found.user.groups == ("system:nodes", "system:authenticated")
     keys = ("authentication.kubernetes.io/node-name", "authentication.kubernetes.io/pod-name")
     assert permits.users[0].extra == {"authentication.kubernetes.io/associated-node-keys": keys}
 
@@ -116,7 +117,7 @@ def test_an_agent_acts_as_the_node_that_it_is_on() -> None:
 def test_and_as_no_other() -> None:
     permits = Permits("impersonate-on:associated-node:list /pods", f"impersonate:associated-node {AUTHN}/nodes *")
     with pytest.raises(status.StatusError):
-        Impersonation(permits).user(
+        Impersonation(permits).become(
             User(name="system:node:other"), Attributes(user=AGENT, verb="list", version="v1", resource="pods")
         )
 
@@ -165,16 +166,16 @@ REFUSED = [
 @pytest.mark.parametrize(("wanted", "permits", "message"), REFUSED)
 def test_who_may_not_is_told_what(wanted: User, permits: tuple[str, ...], message: str) -> None:
     with pytest.raises(status.StatusError) as refusal:
-        Impersonation(Permits(*permits)).user(wanted, LIST)
+        Impersonation(Permits(*permits)).become(wanted, LIST)
     assert refusal.value.code == 403
     assert message in refusal.value.document["message"]
 
 
 def test_the_mode_that_was_allowed_last_is_the_one_that_is_told_of() -> None:
     modes = Impersonation(Permits("impersonate /users bob"))
-    modes.user(BOB, LIST)
+    modes.become(BOB, LIST)
     with pytest.raises(status.StatusError, match='cannot impersonate resource "users"'):
-        modes.user(User(name="eve"), LIST)
+        modes.become(User(name="eve"), LIST)
 
 
 def headers(*pairs: tuple[str, str]) -> list[tuple[bytes, bytes]]:

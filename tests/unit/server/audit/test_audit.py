@@ -3,22 +3,33 @@
 import json
 import pathlib
 import stat
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from drachma import errors
 from drachma.server import audit
+from drachma.server.access import authorization
+from drachma.server.user import User
 from tests.unit.server import client
 from tests.unit.server.admission.policies import CONFIG_MAPS, bind, config_map, validating
 
 _HEAD = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
 
 
-async def _server(path: pathlib.Path, rules: str) -> client.Client:
+async def _server(
+    path: pathlib.Path,
+    rules: str,
+    *,
+    users: Mapping[str, User] | None = None,
+    authoriser: authorization.Authoriser | None = None,
+) -> client.Client:
     policy = audit.read((_HEAD + rules).encode(), title="p.yaml")
     log = audit.Log.open(str(path))
-    server = await client.start(audit=lambda clock: audit.Auditor(policy, log, clock=clock))
+    server = await client.start(
+        audit=lambda clock: audit.Auditor(policy, log, clock=clock), users=users, authoriser=authoriser
+    )
     # What every cluster has is made by calls, too.
     path.write_bytes(b"")
     return server
@@ -136,6 +147,132 @@ async def test_refusals_and_annotations(tmp_path: pathlib.Path) -> None:
         "expressionIndex": 0,
         "validationActions": ["Deny", "Audit"],
     }
+
+
+_ALLOWED = {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}
+_FORBIDDEN = {"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""}
+
+
+class _Masters(authorization.AlwaysAllow):
+    """Lets those do everything who may, and nobody else anything."""
+
+    def authorise(self, attributes: authorization.Attributes) -> authorization.Opinion:
+        is_master = "system:masters" in attributes.user.groups
+        return authorization.ALLOWED if is_master else authorization.NO_OPINION
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "want"),
+    [
+        pytest.param("GET", "/version?x=1", {}, ("get", 200, None, _ALLOWED), id="beside-the-resources"),
+        pytest.param("POST", "/version", {}, ("post", 405, None, _ALLOWED), id="a-method-that-is-refused"),
+        pytest.param("GET", "/nope", {}, ("get", 404, None, _ALLOWED), id="nothing-there"),
+        pytest.param("GET", "/api/v1/nopes", {}, ("list", 404, "nopes", _ALLOWED), id="no-such-resource"),
+        pytest.param("GET", "/api/v1/pods", {"accept": "text/html"}, ("list", 406, "pods", _ALLOWED), id="no-form"),
+        pytest.param(
+            "GET", "/metrics", {"authorization": "Bearer ann"}, ("get", 403, None, _FORBIDDEN), id="a-path-for-others"
+        ),
+        pytest.param(
+            "GET",
+            "/api/v1/nopes",
+            {"authorization": "Bearer ann"},
+            ("list", 403, "nopes", _FORBIDDEN),
+            id="who-may-not-know",
+        ),
+        pytest.param(
+            "GET",
+            "/api/v1/pods",
+            {"authorization": "Bearer ann"},
+            ("list", 403, "pods", _FORBIDDEN),
+            id="a-call-for-others",
+        ),
+        pytest.param(
+            "GET",
+            "/api/v1/pods",
+            {"authorization": "Bearer ann", "impersonate-user": "bob"},
+            ("list", 403, "pods", {}),
+            id="who-may-not-be-somebody-else",
+        ),
+    ],
+)
+async def test_requests_without_a_call(
+    tmp_path: pathlib.Path,
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    want: tuple[str, int, str | None, dict[str, str]],
+) -> None:
+    log = tmp_path / "audit.log"
+    server = await _server(log, "rules: [{level: Metadata}]", users={"ann": User(name="ann")}, authoriser=_Masters())
+    await server.call(method, path, headers={"x-forwarded-for": "192.0.2.1", "audit-id": "mine", **headers})
+    received, complete = _events(log)
+    assert (received["stage"], complete["stage"]) == ("RequestReceived", "ResponseComplete")
+    assert "annotations" not in received
+    for event in (received, complete):
+        assert event["auditID"] == "mine"
+        assert event["requestURI"] == path
+        assert event["sourceIPs"] == ["192.0.2.1", "127.0.0.1"]
+        assert event["user"]["username"] == ("ann" if "authorization" in headers else "kubernetes-admin")
+        assert "impersonatedUser" not in event
+    resource = complete.get("objectRef", {}).get("resource")
+    code = complete["responseStatus"]["code"]
+    assert (complete["verb"], code, resource, complete.get("annotations", {})) == want
+
+
+async def test_nobody_in_particular(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "audit.log"
+    server = await _server(log, "rules: [{level: RequestResponse}]")
+    await server.showing("wrong").call("GET", "/api/v1/pods")
+    (event,) = _events(log)
+    assert (event["stage"], event["user"]) == ("ResponseStarted", {})
+    assert event["responseStatus"]["code"] == event["responseObject"]["code"] == 401
+
+
+async def test_who_acts_as_somebody_else(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "audit.log"
+    server = await _server(log, "rules: [{level: Metadata}]", authoriser=_Masters())
+    headers = {"impersonate-user": "bob", "impersonate-group": "g"}
+    for path in ("/api/v1/pods", "/metrics"):
+        await server.call("GET", path, headers=headers)
+    received, complete, _, beside = _events(log)
+    assert received["user"]["username"] == "kubernetes-admin"
+    assert "impersonatedUser" not in received
+    for event in (complete, beside):
+        assert event["user"]["username"] == "kubernetes-admin"
+        assert event["impersonatedUser"] == {"username": "bob", "groups": ["g", "system:authenticated"]}
+        assert event["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
+        assert event["annotations"] == _FORBIDDEN
+
+
+async def test_a_watch_begins_and_ends(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / "audit.log"
+    server = await _server(log, "rules: [{level: Metadata}]")
+    async with server.watch(f"{client.CLAIMS}?watch=1") as watch:
+        server.app.drain()
+        assert await watch.event() is None
+    assert [event["stage"] for event in _events(log)] == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "want"),
+    [
+        pytest.param("nonResourceURLs: [/version]", ["/version"], id="one-path"),
+        pytest.param("nonResourceURLs: ['/health*']", ["/healthz", "/healthz/ping"], id="all-that-begin-so"),
+        pytest.param("nonResourceURLs: ['*']", ["/version", "/healthz", "/healthz/ping"], id="all-beside-resources"),
+        pytest.param("resources: [{resources: [pods]}]", ["/api/v1/pods"], id="a-resource"),
+        pytest.param("resources: [{resources: ['pods/*']}]", ["/api/v1/pods"], id="a-resource-with-all-below"),
+        pytest.param("resources: [{resources: ['*/status']}]", [], id="only-below"),
+        pytest.param("resources: [{resourceNames: [x]}]", ["/api/v1/pods"], id="names-of-no-resource"),
+        pytest.param("namespaces: ['']", ["/api/v1/pods"], id="of-no-namespace"),
+        pytest.param("verbs: [list]", ["/api/v1/pods"], id="a-verb"),
+    ],
+)
+async def test_rules_for_paths_and_resources(tmp_path: pathlib.Path, rule: str, want: list[str]) -> None:
+    log = tmp_path / "audit.log"
+    server = await _server(log, f"omitStages: [RequestReceived]\nrules: [{{level: Metadata, {rule}}}]")
+    for path in ("/version", "/healthz", "/healthz/ping", "/api/v1/pods"):
+        await server.call("GET", path)
+    assert [event["requestURI"] for event in _events(log)] == want
 
 
 @pytest.mark.parametrize(

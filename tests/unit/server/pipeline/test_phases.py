@@ -223,17 +223,26 @@ async def test_who_is_not_authorised_writes_nothing(server: Client, act: Act) ->
     assert server.store.revision == before
 
 
+class _Notebook:
+    """An auditor that notes the codes of calls, 0 where they begin."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, int]] = []
+
+    def call(self, call: Call) -> Finish:
+        self.lines.append((call.user.name, call.verb, 0))
+        return lambda end: self.lines.append((call.user.name, call.verb, end.code))
+
+    def request(self, *_: object, **facts: object) -> None:
+        raise AssertionError(f"there is no other door: {facts}")
+
+
 async def test_an_audit_hears_of_answers_and_refusals(server: Client) -> None:
-    log: list[tuple[str, str, int]] = []
-
-    def note(call: Call) -> Finish:
-        log.append((call.user.name, call.verb, 0))
-        return lambda end: log.append((call.user.name, call.verb, end.code))
-
+    notebook = _Notebook()
     standard = server.app.dispatcher.services.phases
-    audited = with_phases(server, Phases(standard.phases, authoriser=standard.authoriser, audit=(note,)))
+    audited = with_phases(server, Phases(standard.phases, authoriser=standard.authoriser, audit=(notebook,)))
     create = Act(verbs.CREATE, claims(), client.claim())
     await create.carry_out(audited)
     with pytest.raises(errors.ObjectExistsError):
         await create.carry_out(audited)
-    assert log == [("kubernetes-admin", "create", code) for code in (0, 201, 0, 409)]
+    assert notebook.lines == [("kubernetes-admin", "create", code) for code in (0, 201, 0, 409)]
