@@ -5,11 +5,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from drachma.api import pod, resourceclaim
+from drachma.api import meta, pod, resourceclaim
+from drachma.api.v1alpha2 import resourceclaim as alpha
+from drachma.structured import claims as alpha_claims
+from drachma.structured import counterpart
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as build_pod
 from drachma.values import quantity
-from tests.scenarios.churn import churning, invariants, world
+from tests.scenarios.churn import churning, generations, invariants, mixing, world
+from tests.scenarios.churn.violation import ViolationError
 
 Claim = resourceclaim.ResourceClaim
 
@@ -18,6 +22,12 @@ Claim = resourceclaim.ResourceClaim
 async def test_churn(seed: int) -> None:
     churn = await churning.run(seed, 150)
     assert churn.operations == 150
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_churn_of_two_generations(seed: int) -> None:
+    churn = await churning.run(seed, 100, kind=mixing.MixedChurn)
+    assert churn.operations == 100
 
 
 # What the checks find
@@ -31,8 +41,12 @@ def a_pod(name: str, *claims: str, on: str = "n0", cpu: int = 0) -> pod.Pod:
     return made.build()
 
 
-def a_claim(name: str, device: str, *users: str, driver: str = world.GPU, **fields: Any) -> Claim:
-    made = claim(name).request("r", device_class=driver).allocated(("r", driver, "n0", device))
+def a_claim(
+    name: str, device: str, *users: str, driver: str = world.GPU, pool: str = "n0", notes: Any = None, **fields: Any
+) -> Claim:
+    made = claim(name).request("r", device_class=driver).allocated(("r", driver, pool, device))
+    for key, text in (notes or {}).items():
+        made = made.annotation(key, text)
     for each in users:
         made = made.reserved_for(each, uid=each)
     built = made.build()
@@ -98,6 +112,20 @@ VIOLATIONS = [
         "claim a is for one pod only, and used by p, q",
         id="node-allocatable-claim-in-two-pods",
     ),
+    pytest.param(
+        [a_pod("p", "a"), a_pod("q", "b"), a_claim("a", "gpu-0", "p"), a_claim("b", "gpu-0", "q", pool="n0/v1alpha2")],
+        "device gpu.example.com/n0/gpu-0 is in claims a and b",
+        id="device-in-claims-of-two-generations",
+    ),
+    pytest.param(
+        [
+            a_pod("p", "a"),
+            a_pod("q", "a"),
+            a_claim("a", "gpu-0", "p", "q", notes={counterpart.CLAIM: "u", counterpart.EXCLUSIVE: "true"}),
+        ],
+        "claim a is for one pod only, and used by p, q",
+        id="exclusive-claim-in-two-pods",
+    ),
     pytest.param([a_pod(f"p{i}") for i in range(13)], "node n0: 13 pods", id="too-many-pods"),
     pytest.param([a_pod("p", "a")], "one of its claims does not exist", id="claim-is-gone"),
     pytest.param([a_pod("p", "a"), claim("a").build()], "claim a is not allocated", id="claim-is-not-allocated"),
@@ -122,15 +150,50 @@ AT_REST = [
 
 @pytest.mark.parametrize(("objects", "message"), VIOLATIONS)
 def test_what_must_always_hold(objects: list[Any], message: str) -> None:
-    with pytest.raises(invariants.ViolationError, match=message):
+    with pytest.raises(ViolationError, match=message):
         invariants.check_always(a_state(*objects))
 
 
 @pytest.mark.parametrize(("objects", "message"), AT_REST)
 def test_what_must_hold_at_rest(objects: list[Any], message: str) -> None:
     invariants.check_always(a_state(*objects))
-    with pytest.raises(invariants.ViolationError, match=message):
+    with pytest.raises(ViolationError, match=message):
         invariants.check_at_rest(a_state(*objects))
+
+
+def an_original(*, uid: str = "u", **status: Any) -> alpha.ResourceClaim:
+    finalizers = (alpha_claims.FINALIZER,) if status else ()
+    metadata = meta.ObjectMeta(name="a", namespace="default", uid=uid, finalizers=finalizers)
+    return alpha.ResourceClaim(metadata=metadata, status=alpha.ResourceClaimStatus(**status))
+
+
+@pytest.mark.parametrize(
+    ("original", "slices", "message"),
+    [
+        pytest.param(an_original(), (), "do not agree whether it is allocated", id="allocation-is-not-told"),
+        pytest.param(
+            an_original(allocation=alpha.AllocationResult()), (), "do not agree who uses it", id="user-is-not-told"
+        ),
+        pytest.param(
+            an_original(uid="another", allocation=alpha.AllocationResult()),
+            (),
+            "do not agree whether it is allocated",
+            id="allocation-of-another-claim",
+        ),
+        pytest.param(None, ("n0", "n0/v1alpha2"), "is shown 2 times", id="device-is-shown-twice"),
+        pytest.param(None, ("n0/v1alpha2",), "that nobody publishes", id="stand-in-is-left"),
+    ],
+)
+def test_what_must_hold_between_generations(
+    original: alpha.ResourceClaim | None, slices: tuple[str, ...], message: str
+) -> None:
+    own = a_claim("a", "gpu-0", "p", notes={counterpart.CLAIM: "u"})
+    published = [
+        resource_slice(pool, driver=world.GPU, pool=pool).on_node("n0").devices("gpu-0").build() for pool in slices
+    ]
+    originals = {} if original is None else {"a": original}
+    with pytest.raises(ViolationError, match=message):
+        generations.check(originals, {"a": own}, published=published, node_slices=())
 
 
 @pytest.mark.parametrize(

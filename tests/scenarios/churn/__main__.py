@@ -2,11 +2,13 @@
 
 import argparse
 import asyncio
+import itertools
 import logging
 import sys
 import time
 
-from tests.scenarios.churn import churning, invariants
+from tests.scenarios.churn import churning, mixing
+from tests.scenarios.churn.violation import ViolationError
 
 
 def main() -> int:
@@ -17,18 +19,18 @@ def main() -> int:
     given = parser.parse_args()
     logging.basicConfig(level=logging.CRITICAL)
     done, seed = 0, given.seed
+    kinds = itertools.cycle((churning.Churn, mixing.MixedChurn))
     while done < given.operations:
         began = time.perf_counter()
         try:
-            churn = asyncio.run(churning.run(seed, min(given.each, given.operations - done)))
-        except invariants.ViolationError as violation:
+            churn = asyncio.run(churning.run(seed, min(given.each, given.operations - done), kind=next(kinds)))
+        except ViolationError as violation:
             sys.stdout.write(f"VIOLATED: {violation}\n")
             return 1
         done += churn.operations
         seconds = time.perf_counter() - began
-        sys.stdout.write(
-            f"seed {seed}: {churn.operations} operations in {seconds:.0f} s, all is well ({done} so far)\n"
-        )
+        what = f"{type(churn).__name__}, seed {seed}: {churn.operations} operations"
+        sys.stdout.write(f"{what} in {seconds:.0f} s, all is well ({done} so far)\n")
         sys.stdout.flush()
         seed += 1
     return 0

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from drachma import errors
-from drachma.api import devicetaintrule, node, pod, resourceclaim, resourceslice
+from drachma.api import devicetaintrule, gates, node, pod, resourceclaim, resourceslice
 from drachma.client import patches
 from tests.scenarios import controlplane
 from tests.scenarios.churn import invariants, world
+from tests.scenarios.churn.violation import ViolationError
 
 Claim = resourceclaim.ResourceClaim
 
@@ -24,7 +25,9 @@ _IN_VAIN = (errors.ForbiddenError, errors.ObjectConflictError, errors.ObjectExis
 
 
 class Churn:
-    """One run."""
+    """One run, of a cluster with claims and drivers of v1."""
+
+    gates = gates.ALL
 
     def __init__(self, plane: controlplane.ControlPlane, seed: int) -> None:
         self.plane = plane
@@ -38,7 +41,9 @@ class Churn:
         self._published: set[str] = set()
         self._withdrawn: set[str] = set()
         self._unpublished: frozenset[str] = frozenset()
-        self._resources: dict[str, Any] = {}
+        self._resources: dict[tuple[str, str], Any] = {}
+        self._templates = list(world.WISHES)
+        self._claim_names = [f"shared-{number}" for number in range(NAMED_CLAIMS)]
         self._acts: list[tuple[int, Callable[[], Awaitable[str]]]] = [
             (30, self._create_pod),
             (14, self._delete_pod),
@@ -60,7 +65,8 @@ class Churn:
 
     async def prepare(self) -> None:
         """The cluster before anything happens to it."""
-        self._resources = {each.kind: each for each in await self.client.resources()}
+        for each in await self.client.resources():
+            self._resources |= {(each.api_version(version), each.kind): each for version in each.versions}
         await self._create(world.priority_class())
         for name in world.CLASSES:
             await self._create(world.device_class(name))
@@ -144,8 +150,8 @@ class Churn:
         if len(await self._pods()) >= MOST_PODS:
             return await self._delete_pod()
         name = f"p{next(self._numbers)}"
-        templates = self.chance.choices(list(world.WISHES), k=self.chance.choice((0, 1, 1, 1, 2)))
-        claims = [f"shared-{self.chance.randrange(NAMED_CLAIMS)}"] if self.chance.random() < 0.25 else []
+        templates = self.chance.choices(self._templates, k=self.chance.choice((0, 1, 1, 1, 2)))
+        claims = [self.chance.choice(self._claim_names)] if self.chance.random() < 0.25 else []
         cpu = self.chance.choice((0, 0, 500, 1000, 2000, 4000))
         is_urgent = self.chance.random() < 0.1
         await self._create(world.pod(name, cpu=cpu, templates=templates, claims=claims, is_urgent=is_urgent))
@@ -217,17 +223,14 @@ class Churn:
             # Whatever is at hand of a pool gets the newest generation, so that pools become whole again.
             await self._put_slice(name)
             return f"renew slice {name}"
-        await self._create(self._slice(name))
-        self._published.add(name)
+        await self._publish(name)
         return f"publish slice {name}"
 
     async def _withdraw_slice(self) -> str:
         name = self._any(sorted(self._published))
         if name is None:
             return "no slice to withdraw"
-        await self.client.delete(resourceslice.ResourceSlice, name)
-        self._published.discard(name)
-        self._withdrawn.add(name)
+        await self._withdraw(name)
         return f"withdraw slice {name}"
 
     async def _toggle_gpu(self) -> str:
@@ -252,6 +255,15 @@ class Churn:
         device = f"gpu-{self.chance.randrange(4)}"
         await self._create(world.taint_rule(name, pool=on, device=device, effect=effect))
         return f"taint {on}/{device} {effect}"
+
+    async def _publish(self, name: str) -> None:
+        await self._create(self._slice(name))
+        self._published.add(name)
+
+    async def _withdraw(self, name: str) -> None:
+        await self.client.delete(resourceslice.ResourceSlice, name)
+        self._published.discard(name)
+        self._withdrawn.add(name)
 
     async def _put_slice(self, name: str) -> None:
         document = self._slice(name)
@@ -293,21 +305,22 @@ class Churn:
     # Both
 
     async def _create(self, document: world.Document) -> None:
-        await self.client.create_document(self._resources[document["kind"]], document)
+        await self.client.create_document(self._resources[document["apiVersion"], document["kind"]], document)
 
     def _any(self, among: Any) -> Any:
         return self.chance.choice(list(among)) if among else None
 
 
-async def run(seed: int, operations: int) -> Churn:
+async def run(seed: int, operations: int, *, kind: type[Churn] = Churn) -> Churn:
     """A whole run, with everything checked; a violation tells the seed and what happened last."""
-    async with controlplane.control_plane(schedulers=0, seed=seed) as plane:
-        churn = Churn(plane, seed)
+    async with controlplane.control_plane(schedulers=0, seed=seed, gates=kind.gates) as plane:
+        churn = kind(plane, seed)
         await churn.prepare()
         try:
             await churn.run(operations)
             invariants.check_at_rest(await churn.come_to_rest())
-        except invariants.ViolationError as violation:
+        except ViolationError as violation:
             last = "\n".join(churn.history[-40:])
-            raise invariants.ViolationError(f"seed {seed}, operation {churn.operations}: {violation}\n{last}") from None
+            where = f"{kind.__name__}, seed {seed}, operation {churn.operations}"
+            raise ViolationError(f"{where}: {violation}\n{last}") from None
         return churn

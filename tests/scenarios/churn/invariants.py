@@ -2,26 +2,27 @@
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from drachma import allocator, errors
 from drachma.allocator import features, selectors
-from drachma.api import deviceclass, devicetaintrule, node, pod, resourceclaim, resourceslice
+from drachma.api import deviceclass, devicetaintrule, node, nodeselector, pod, resourceclaim, resourceslice
+from drachma.api.v1alpha2 import resourceclaim as alpha
+from drachma.api.v1alpha2 import resourceslice as alpha_slice
+from drachma.claims import standins
 from drachma.client import Client
+from drachma.structured import counterpart
 from drachma.values import nodes as nodeselectors
 from drachma.values import quantity
-from tests.scenarios.churn import world
+from tests.scenarios.churn import generations, world
+from tests.scenarios.churn.violation import ViolationError
 
 Claim = resourceclaim.ResourceClaim
 
 _FINISHED = ("Succeeded", "Failed")
-
-
-class ViolationError(AssertionError):
-    """Something that must hold does not."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -35,6 +36,9 @@ class State(msgspec.Struct, frozen=True):
     rules: tuple[devicetaintrule.DeviceTaintRule, ...]
     unpublished: frozenset[str] = frozenset()
     """The claims, by uid, whose devices were not published at some time: what they mean could not be known then."""
+    alpha_claims: Mapping[str, alpha.ResourceClaim] = {}
+    """The claims of v1alpha2."""
+    node_slices: tuple[alpha_slice.NodeResourceSlice, ...] = ()
 
     @classmethod
     async def read(cls, client: Client, unpublished: frozenset[str] = frozenset()) -> "State":
@@ -108,8 +112,10 @@ def _check_use(of: pod.Pod, claim: Claim | None, state: State) -> None:
 def _is_usable_on(claim: Claim, on: node.Node) -> bool:
     assert claim.status.allocation is not None
     selector = claim.status.allocation.node_selector
-    if selector is None:
-        return True
+    return selector is None or _matches(selector, on)
+
+
+def _matches(selector: nodeselector.NodeSelector, on: node.Node) -> bool:
     terms = [
         nodeselectors.Term(
             tuple(nodeselectors.Expression(e.key, e.operator, e.values) for e in term.match_expressions),
@@ -139,7 +145,8 @@ def _check_devices(claims: Iterable[Claim]) -> None:
                     continue
                 case world.PART:
                     slots[result.pool] += world.PARTS[result.device]
-            place = (result.driver, result.pool, result.device)
+            # A device that is published in both versions is one device.
+            place = (result.driver, standins.node_of_pool(result.pool), result.device)
             other = holders.setdefault(place, claim.metadata.name)
             if other != claim.metadata.name:
                 raise ViolationError(f"device {'/'.join(place)} is in claims {other} and {claim.metadata.name}")
@@ -153,13 +160,17 @@ def _check_devices(claims: Iterable[Claim]) -> None:
 
 
 def _check_sharing(state: State) -> None:
-    """A claim with node-allocatable devices has one pod, where anybody can tell that it has."""
+    """A claim with node-allocatable devices has one pod, if anybody can tell that it has; so has an exclusive one."""
     users: defaultdict[str, list[pod.Pod]] = defaultdict(list)
     for each in state.running:
         for name in {claim.metadata.name for claim in state.claims_of(each) if claim is not None}:
             users[name].append(each)
     for name, pods in users.items():
-        if len(pods) > 1 and any(_charged(each, state.claims[name], state) for each in pods):
+        most = counterpart.most_users(state.claims[name])
+        is_exclusive = (most is not None and len(pods) > most) or any(
+            _charged(each, state.claims[name], state) for each in pods
+        )
+        if len(pods) > 1 and is_exclusive:
             names = ", ".join(each.metadata.name for each in pods)
             raise ViolationError(f"claim {name} is for one pod only, and used by {names}")
 
@@ -217,14 +228,17 @@ def check_at_rest(state: State) -> None:
     """What holds once nobody has anything left to do."""
     check_always(state)
     _check_devices(state.claims.values())
-    alive = {each.metadata.uid for each in state.pods.values() if not is_finished(each)}
+    originals = {each.metadata.uid for each in state.alpha_claims.values()}
+    alive = originals | {each.metadata.uid for each in state.pods.values() if not is_finished(each)}
+    there = originals | {each.metadata.uid for each in state.pods.values()}
     for claim in state.claims.values():
         for user in claim.status.reserved_for:
             if user.uid not in alive:
                 raise ViolationError(f"claim {claim.metadata.name} is reserved for {user.name}, which is gone or done")
         for owner in claim.metadata.owner_references:
-            if owner.uid not in {each.metadata.uid for each in state.pods.values()}:
+            if owner.uid not in there:
                 raise ViolationError(f"claim {claim.metadata.name} was made for {owner.name}, which is gone")
+    generations.check(state.alpha_claims, state.claims, published=state.slices, node_slices=state.node_slices)
     for each in state.pending:
         fitting = places_for(each, state)
         if fitting:
@@ -237,7 +251,7 @@ def places_for(waiting: pod.Pod, state: State) -> list[str]:
     found = [claim for claim in claims if claim is not None and claim.metadata.deletion_timestamp is None]
     if len(found) < len(claims):
         return []
-    if any(_is_taken_by_another(claim, waiting) for claim in found):
+    if any(_is_taken_by_another(claim, waiting) or counterpart.reason(claim) for claim in found):
         return []
     millis, pods = taken(state)
     # A claim that two entries of the pod mean is one claim.
@@ -248,6 +262,9 @@ def places_for(waiting: pod.Pod, state: State) -> list[str]:
     fitting = []
     for name, on in state.nodes.items():
         if on.spec.taints or pods[name] >= world.PODS or not all(_is_usable_on(claim, on) for claim in allocated):
+            continue
+        suitable = filter(None, map(counterpart.suitable_nodes, unallocated))
+        if not all(_matches(selector, on) for selector in suitable):
             continue
         place = allocator.Node(name, on.metadata.labels, on.status.declared_features)
         try:
@@ -265,7 +282,9 @@ def places_for(waiting: pod.Pod, state: State) -> list[str]:
 
 
 def _is_taken_by_another(claim: Claim, waiting: pod.Pod) -> bool:
-    """Whether a claim with node-allocatable devices is in use: such a claim is for one pod only."""
+    """Whether a claim has no room for one more pod; one with node-allocatable devices is for one only."""
+    if not counterpart.has_room(claim, waiting.metadata.uid):
+        return True
     if claim.status.allocation is None or not _mapped(claim.status.allocation):
         return False
     return any(user.uid != waiting.metadata.uid for user in claim.status.reserved_for)

@@ -1,0 +1,5 @@
+"""What a check raises."""
+
+
+class ViolationError(AssertionError):
+    """Something that must hold does not."""
