@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.util
 import pathlib
+import sys
 import tempfile
 from typing import Any
 
@@ -14,11 +15,14 @@ from drachma.api import manifest, node
 from drachma.client import Client, patches
 from drachma.driver import manifests
 from drachma.driver.conformance import checks, stage
+from drachma.driver.conformance.apifaults import ApiFaults
 from drachma.driver.conformance.report import Outcome
+from drachma.driver.conformance.rules import apifaults
 from drachma.driver.instance import NodeInstance, Place
-from drachma.process import embedded
+from drachma.process import drivercheck, embedded
 from drachma.runtime import Surroundings
 from drachma.store import memory
+from tests.unit.driver.conformance import faultyclient
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "drivers"
 DRIVERS = {
@@ -78,7 +82,9 @@ class InProcess:
 
 
 @pytest.mark.parametrize("folder", DRIVERS)
-async def test_it_does_what_is_asked_of_drivers(folder: str) -> None:
+async def test_it_does_what_is_asked_of_drivers(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Driver and server are in this process: what is slow need not be so slow here.
+    monkeypatch.setattr(apifaults, "SLOW_SECONDS", 0.05)
     example = _example(folder)
     with tempfile.TemporaryDirectory(prefix="e") as name:
         path = pathlib.Path(name)
@@ -88,17 +94,28 @@ async def test_it_does_what_is_asked_of_drivers(folder: str) -> None:
             declared = patches.merge({"status": {"declaredFeatures": ["DRANodeAllocatableResources"]}})
             await server.client.patch(node.Node, "worker", patch=declared, subresource="status")
             place = Place(node="worker", plugins=path / "p" / example.name, registry=path / "r", cdi=path / "c")
-            subject = InProcess(example, server.client, place)
+            faults = ApiFaults()
+            subject = InProcess(example, faultyclient.wrap(server.client, faults), place)
             staged = stage.Stage(
                 server.client,
                 subject,
                 node="worker",
                 registration=lambda: place.endpoints.registration if place.endpoints.registration.exists() else None,
                 cdi=place.cdi,
+                faults=faults,
             )
             made = await checks.run(staged, checks.ALL)
     bad = [(each.name, each.detail) for each in made.results if each.outcome in (Outcome.FAILED, Outcome.WARNED)]
     assert bad == []
+
+
+def test_a_driver_that_is_a_process_is_checked_through_its_api_server() -> None:
+    command = [sys.executable, str(EXAMPLES / "gpu-sim" / "gpu_sim.py")]
+    made = drivercheck.check_command(command, checks.chosen(["claim-slow", "slices-conflict"]))
+    assert [(each.name, each.outcome, each.detail) for each in made.results] == [
+        ("claim-slow", Outcome.PASSED, ""),
+        ("slices-conflict", Outcome.PASSED, ""),
+    ]
 
 
 POD = """

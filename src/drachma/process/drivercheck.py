@@ -1,7 +1,8 @@
 """A driver under test, with all that it needs around it: an API server, a node, directories.
 
 ``drachma driver check`` is made of it. A driver that a command starts gets an API server of its own, which is gone
-afterwards; one that runs already is called on its socket, and uses the API server that it has.
+afterwards, through something that has requests fail; one that runs already is called on its socket, and uses the API
+server that it has.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import msgspec
 from drachma import errors
 from drachma.api import node
 from drachma.api.gates import Gate
-from drachma.client import http, patches
+from drachma.client import access, http, patches
 from drachma.driver.conformance import checks, report, subject
+from drachma.driver.conformance.apifaults import ApiFaults
+from drachma.driver.conformance.check import Check
 from drachma.driver.conformance.stage import Stage
-from drachma.process import hosting
+from drachma.process import faultyproxy, hosting
 from drachma.runtime import clock
 from drachma.server.wire import serving
 
@@ -48,7 +51,7 @@ def command_of_module(name: str) -> list[str]:
     return [sys.executable, "-c", program]
 
 
-async def check_running(driver: RunningDriver, chosen: Sequence[checks.Check] = checks.ALL) -> report.Report:
+async def check_running(driver: RunningDriver, chosen: Sequence[Check] = checks.ALL) -> report.Report:
     """Tries the rules that can be tried on a driver of somebody else's."""
     reached = http.find_access(driver.kubeconfig)
     async with http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-driver-check") as client:
@@ -62,7 +65,7 @@ async def check_running(driver: RunningDriver, chosen: Sequence[checks.Check] = 
         return await checks.run(stage, chosen)
 
 
-def check_command(command: Sequence[str], chosen: Sequence[checks.Check] = checks.ALL) -> report.Report:
+def check_command(command: Sequence[str], chosen: Sequence[Check] = checks.ALL) -> report.Report:
     """Starts a driver beside an API server of its own, and tries all rules on it.
 
     In the command, ``{node}`` and so on stand for what is different each time; the environment says the same.
@@ -75,7 +78,7 @@ def check_command(command: Sequence[str], chosen: Sequence[checks.Check] = check
         async def beside(host: hosting.Host) -> None:
             host.ready()
             await _written(kubeconfig)
-            made.append(await _check(command, folder, kubeconfig, chosen))
+            made.append(await _check(command, folder, http.find_access(kubeconfig), chosen))
 
         options = hosting.Options(
             address=serving.Address.parse("127.0.0.1:0"),
@@ -92,9 +95,9 @@ async def _written(path: pathlib.Path) -> None:
 
 
 async def _check(
-    command: Sequence[str], folder: pathlib.Path, kubeconfig: pathlib.Path, chosen: Sequence[checks.Check]
+    command: Sequence[str], folder: pathlib.Path, reached: access.Access, chosen: Sequence[Check]
 ) -> report.Report:
-    root = folder / "k"
+    root, kubeconfig = folder / "k", folder / "driver-kubeconfig"
     places = {
         "node": NODE,
         "kubeconfig": str(kubeconfig),
@@ -112,8 +115,12 @@ async def _check(
         "KUBELET_ROOT": str(root),
         "CDI_ROOT": str(cdi),
     }
-    reached = http.find_access(kubeconfig)
-    async with http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-driver-check") as client:
+    faults = ApiFaults()
+    async with (
+        http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-driver-check") as client,
+        faultyproxy.serving(reached, faults) as url,
+    ):
+        faultyproxy.write_kubeconfig(kubeconfig, url)
         document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
         await client.create_document(node.Node, document)
         # A node that can do everything: otherwise some devices could not be published for it.
@@ -125,6 +132,7 @@ async def _check(
             node=NODE,
             registration=lambda: next((path for path in sorted(registry.iterdir()) if path.is_socket()), None),
             cdi=cdi,
+            faults=faults,
         )
         return await checks.run(stage, chosen)
 

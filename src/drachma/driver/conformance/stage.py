@@ -16,6 +16,7 @@ import grpc.aio
 from drachma import errors
 from drachma.api import namespace, resourceclaim, resourceslice
 from drachma.client import Client, Selection
+from drachma.driver.conformance.apifaults import ApiFaults
 from drachma.driver.conformance.subject import Subject
 from drachma.nodewire.cdi import registry
 from drachma.nodewire.rpc import services
@@ -75,12 +76,17 @@ class Stage:
         node: str,
         registration: Callable[[], pathlib.Path | None],
         cdi: pathlib.Path,
+        faults: ApiFaults | None = None,
     ) -> None:
-        """``registration`` finds the socket by which the driver is known, once it is there."""
+        """``registration`` finds the socket by which the driver is known, once it is there.
+
+        ``faults`` are those of the API server as the driver sees it; None where they cannot be injected.
+        """
         self.client: Final = client
         self.subject: Final = subject
         self.node: Final = node
         self.cdi: Final = cdi
+        self.faults: Final = faults
         self.info = Info("", "", "", ())
         self.publishes = True
         """Whether slices are worth waiting for."""

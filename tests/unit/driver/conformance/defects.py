@@ -37,8 +37,10 @@ class DefectiveDriver:
         self._dra = folder / "dra.sock"
         self.registration = folder / "reg.sock"
         self._servers: list[grpc.aio.Server] = []
+        self._keeper: asyncio.Task[None] | None = None
         self._memory: dict[str, str] = {}
         self._starts = 0
+        self._published = 0
 
     # The process
 
@@ -63,9 +65,26 @@ class DefectiveDriver:
             server.add_insecure_port(f"unix:{path}")
             await server.start()
             self._servers.append(server)
-        await self._publish()
+        if self.defect in ("publishes-once", "ends-without-server"):
+            await self._publish()
+        else:
+            self._keeper = asyncio.create_task(self._keep())
+
+    async def _keep(self) -> None:
+        """Publishes, again and again: drivers that do it by hand may well do it so."""
+        while True:
+            try:
+                await self._publish()
+            except errors.RefusedError:
+                if self.defect == "gives-up-writing":
+                    return
+            await asyncio.sleep(0.01)
 
     async def kill(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+            self._keeper = None
         for server in self._servers:
             await server.stop(grace=None)
         self._servers.clear()
@@ -108,7 +127,7 @@ class DefectiveDriver:
             generation=self._starts if self.defect == "counts-generations" else 0,
         )
         present = (await self._client.list(resourceslice.ResourceSlice)).items
-        if self.defect == "renews-slices":
+        if self.defect == "renews-slices" and self._published < self._starts:
             for each in present:
                 await self._client.delete(resourceslice.ResourceSlice, each.metadata.name)
             present = ()
@@ -123,6 +142,7 @@ class DefectiveDriver:
             if self.defect == "not-owned":
                 made = _unowned(made)
             await (self._client.update if write in todo.updates else self._client.create)(made)
+        self._published = self._starts
 
     # Claims
 
@@ -136,10 +156,12 @@ class DefectiveDriver:
                     if name == "NodePrepareResources":
                         await self._prepare(asked, response.claims[asked.uid], service)
                     else:
+                        if self.defect == "reads-to-undo":
+                            await self._client.get(resourceclaim.ResourceClaim, asked.name, namespace=asked.namespace)
                         self._unprepare(asked)
                         response.claims[asked.uid].error = ""
-                except (errors.DrachmaError, OSError) as error:
-                    response.claims[asked.uid].error = str(error)
+                except (errors.DrachmaError, OSError, TimeoutError) as error:
+                    response.claims[asked.uid].error = str(error) or type(error).__name__
                 if self.defect == "answers-one-claim":
                     break
             if self.defect == "answers-nothing":
@@ -191,9 +213,14 @@ class DefectiveDriver:
 
     async def _claim(self, asked: Any) -> resourceclaim.ResourceClaim | None:
         try:
-            claim = await self._client.get(resourceclaim.ResourceClaim, asked.name, namespace=asked.namespace)
+            async with asyncio.timeout(0.01 if self.defect == "has-no-patience" else None):
+                claim = await self._client.get(resourceclaim.ResourceClaim, asked.name, namespace=asked.namespace)
         except errors.ObjectNotFoundError:
             if self.defect == "prepares-unknown":
+                return None
+            raise
+        except errors.RefusedError:
+            if self.defect == "prepares-unread":
                 return None
             raise
         if claim.metadata.uid != asked.uid and self.defect != "ignores-uid":

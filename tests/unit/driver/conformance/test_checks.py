@@ -9,10 +9,12 @@ import pytest
 
 from drachma.api import node
 from drachma.driver.conformance import checks, report, stage
+from drachma.driver.conformance.apifaults import ApiFaults
 from drachma.driver.conformance.report import Outcome
+from drachma.driver.conformance.rules import apifaults
 from drachma.process import embedded
 from drachma.store import memory
-from tests.unit.driver.conformance import defects
+from tests.unit.driver.conformance import defects, faultyclient
 
 
 @asynccontextmanager
@@ -23,13 +25,16 @@ async def _staged(defect: str) -> AsyncIterator[stage.Stage]:
             await server.client.create_document(
                 node.Node, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker"}}
             )
-            driver = defects.DefectiveDriver(server.client, folder, node="worker", defect=defect)
+            faults = ApiFaults()
+            between = faultyclient.wrap(server.client, faults)
+            driver = defects.DefectiveDriver(between, folder, node="worker", defect=defect)
             yield stage.Stage(
                 server.client,
                 driver,
                 node="worker",
                 registration=lambda: driver.registration if driver.registration.exists() else None,
                 cdi=folder / "cdi",
+                faults=faults,
             )
 
 
@@ -37,6 +42,12 @@ async def _outcomes(defect: str, *names: str) -> dict[str, Outcome]:
     async with _staged(defect) as staged:
         made = await checks.run(staged, checks.chosen(names) if names else checks.ALL)
     return {result.name: result.outcome for result in made.results}
+
+
+@pytest.fixture(autouse=True)
+def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ends are in this process: what is slow need not be so slow here."""
+    monkeypatch.setattr(apifaults, "SLOW_SECONDS", 0.05)
 
 
 async def test_a_driver_without_defects_passes() -> None:
@@ -78,6 +89,12 @@ async def test_a_driver_without_defects_passes() -> None:
             ("forgets-when-restarted", "killed-before-unprepare", Outcome.FAILED),
             ("writes-once", "lost-files", Outcome.FAILED),
             ("needs-directory", "lost-directory", Outcome.WARNED),
+            ("prepares-unread", "claim-refused", Outcome.FAILED),
+            ("has-no-patience", "claim-slow", Outcome.FAILED),
+            ("reads-to-undo", "unprepare-alone", Outcome.FAILED),
+            ("ends-without-server", "start-alone", Outcome.WARNED),
+            ("publishes-once", "slices-deleted", Outcome.FAILED),
+            ("gives-up-writing", "slices-conflict", Outcome.FAILED),
             ("health-of-strangers", "health", Outcome.FAILED),
             ("health-ends", "health", Outcome.FAILED),
             ("leaves-socket", "stop", Outcome.WARNED),

@@ -1,0 +1,83 @@
+"""Something that stands between a driver under test and its API server, and has requests fail when it is told to.
+
+Requests are passed on as they are, as the administrator whose access it was given: the driver needs none of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pathlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+import aiohttp
+from aiohttp import web
+
+from drachma.api import manifest
+from drachma.client import access, tls
+from drachma.driver.conformance.apifaults import ApiFaults
+
+_HOP_BY_HOP: Final = frozenset(
+    {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade", "authorization"}
+)
+_LARGEST_BODY: Final = 16 << 20
+_GOODBYE_SECONDS: Final = 1.0
+
+
+@contextlib.asynccontextmanager
+async def serving(reached: access.Access, faults: ApiFaults) -> AsyncIterator[str]:
+    """Serves on a free port of the loopback address; yields its URL."""
+    secured = aiohttp.TCPConnector(ssl=tls.context(reached, None), limit=0)
+    endless = aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(connector=secured, timeout=endless, auto_decompress=False) as session:
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            fault = faults.meet(request.method, request.path)
+            if fault is not None:
+                await asyncio.sleep(fault.seconds)
+                if fault.status is not None:
+                    return web.json_response(fault.status, status=int(fault.status["code"]))
+            return await _passed(request, session, reached)
+
+        application = web.Application(client_max_size=_LARGEST_BODY)
+        application.router.add_route("*", "/{path:.*}", handle)
+        # A watch of a driver that was killed ends with it.
+        runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS, handler_cancellation=True
+        )
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        finally:
+            await runner.cleanup()
+
+
+async def _passed(request: web.Request, session: aiohttp.ClientSession, reached: access.Access) -> web.StreamResponse:
+    headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP}
+    headers["Authorization"] = f"Bearer {reached.token}"
+    url = f"{reached.server}{request.raw_path}"
+    async with session.request(request.method, url, headers=headers, data=await request.read() or None) as answer:
+        own = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
+        response = web.StreamResponse(status=answer.status, headers=own)
+        # Drivers are killed, also while they are answered.
+        with contextlib.suppress(ConnectionResetError):
+            await response.prepare(request)
+            async for part in answer.content.iter_any():
+                await response.write(part)
+            await response.write_eof()
+        return response
+
+
+def write_kubeconfig(path: pathlib.Path, url: str) -> None:
+    """How the driver reaches it: as nobody."""
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "check", "cluster": {"server": url}}],
+        "users": [{"name": "check", "user": {}}],
+        "contexts": [{"name": "check", "context": {"cluster": "check", "user": "check"}}],
+        "current-context": "check",
+    }
+    path.write_text(manifest.write_yaml([content]), encoding="utf-8")
