@@ -19,11 +19,11 @@ from drachma.driver.conformance.rules import (
     apifaults,
     claims,
     concurrency,
-    ending,
     health,
     interruptions,
     refusals,
     registration,
+    shutdown,
     slices,
 )
 from drachma.driver.conformance.stage import CallError, Stage
@@ -80,7 +80,7 @@ ALL: Final[tuple[Check, ...]] = (
     *interruptions.CHECKS,
     *apifaults.CHECKS,
     *health.CHECKS,
-    *ending.CHECKS,
+    *shutdown.CHECKS,
 )
 
 
