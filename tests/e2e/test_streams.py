@@ -55,7 +55,15 @@ def _run(kubectl: Kubectl, name: str, script: str, **spec: object) -> None:
     _eventually(kubectl, "get", "pod", name, "-o", "jsonpath={.status.phase}", want="Running|Succeeded|Failed")
 
 
-_OF_CONTAINER = ("stdin", "tty", "resources", "readinessProbe", "livenessProbe", "lifecycle")
+_OF_CONTAINER = (
+    "stdin",
+    "tty",
+    "resources",
+    "readinessProbe",
+    "livenessProbe",
+    "lifecycle",
+    "terminationMessagePolicy",
+)
 
 
 def _of_container(spec: dict[str, object]) -> dict[str, object]:
@@ -232,6 +240,31 @@ def test_probes_say_when_a_container_is_ready_and_when_it_is_not(kubectl: Kubect
     pathlib.Path(f"{sign}-dead").touch()
     message = "Container c failed liveness probe, will be restarted"
     _eventually(kubectl, "get", "events", "--field-selector=reason=Killing", want=message)
+
+
+@pytest.mark.skipif(not process.can_mount(), reason="this machine lets nobody mount anything here")
+def test_a_container_is_greeted_and_leaves_a_message(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+    greeting = {"postStart": {"exec": {"command": ["touch", str(tmp_path / "greeted")]}}}
+    script = f"while [ ! -e {tmp_path}/greeted ]; do sleep 0.05; done; echo out of luck > /dev/termination-log; exit 3"
+    _run(kubectl, "luck", script, lifecycle=greeting, restartPolicy="Never")
+    ended = "jsonpath={.status.containerStatuses[0].state.terminated.message}"
+    _eventually(kubectl, "get", "pod", "luck", "-o", ended, want="out of luck")
+    _run(
+        kubectl,
+        "silent",
+        "echo the last line; exit 4",
+        restartPolicy="Never",
+        terminationMessagePolicy="FallbackToLogsOnError",
+    )
+    _eventually(kubectl, "get", "pod", "silent", "-o", ended, want="the last line")
+
+
+def test_a_pod_is_debugged(kubectl: Kubectl) -> None:
+    _run(kubectl, "box", "sleep 600", terminationGracePeriodSeconds=1)
+    kubectl("debug", "box", "--image=none", "--container=look", "--", "sh", "-c", "echo looked; exit 5")
+    state = "jsonpath={.status.ephemeralContainerStatuses[0].state.terminated.exitCode}"
+    _eventually(kubectl, "get", "pod", "box", "-o", state, want="5")
+    assert kubectl("logs", "box", "-c", "look") == "looked\n"
 
 
 def test_what_pods_and_nodes_use(kubectl: Kubectl, environment: dict[str, str], namespace: str) -> None:

@@ -187,6 +187,38 @@ async def test_agents_that_come_back_go_on() -> None:
         assert not await cluster.all_of(pod.Pod)
 
 
+async def test_containers_go_on_with_the_next_agent() -> None:
+    async with _cluster() as cluster:
+        annotations = {
+            "simulation.drachma.dev/run-seconds.fails": "5",
+            "simulation.drachma.dev/exit-code.fails": "1",
+            "simulation.drachma.dev/run-seconds.once": "1",
+        }
+        fails = {"name": "fails", "image": "i"}
+        init = [{"name": "once", "image": "i"}]
+        document = _pod("p", annotations=annotations, initContainers=init)
+        document["spec"]["containers"].append(fails)
+        await cluster.client.create_document(pod.Pod, document)
+        await cluster.advance(8)
+        before = {each["name"]: each for each in (await _status(cluster, "p"))["containerStatuses"]}
+        assert before["fails"]["restartCount"] == 1
+        await cluster.kill("agents")
+        cluster.launch(
+            "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build("gpu-server", 1))
+        )
+        await cluster.settle()
+        status = await _status(cluster, "p")
+        after = {each["name"]: each for each in status["containerStatuses"]}
+        assert after["c"] == before["c"]
+        assert after["fails"]["restartCount"] == 1
+        assert after["fails"]["lastState"] == before["fails"]["lastState"]
+        assert "terminated" in status["initContainerStatuses"][0]["state"]
+        await cluster.advance(60)
+        after = {each["name"]: each for each in (await _status(cluster, "p"))["containerStatuses"]}
+        assert after["fails"]["restartCount"] > 1
+        assert after["c"] == before["c"]
+
+
 async def test_partitions_exclude_each_other() -> None:
     async with _cluster(profile="mig") as cluster:
         for number in range(5):

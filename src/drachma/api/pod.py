@@ -173,6 +173,7 @@ class PodSpec(Struct, frozen=True, kw_only=True):
     volumes: tuple[Volume, ...] = ABSENT_TUPLE
     init_containers: tuple[Container, ...] = ABSENT_TUPLE
     containers: tuple[Container, ...] = ABSENT_TUPLE
+    ephemeral_containers: tuple[Container, ...] = ABSENT_TUPLE
     restart_policy: str = ABSENT_TEXT
     termination_grace_period_seconds: Int64 | None = None
     active_deadline_seconds: Int64 | None = None

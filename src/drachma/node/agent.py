@@ -16,15 +16,17 @@ from typing import Any, Final, NamedTuple, Protocol
 from drachma import errors
 from drachma.api import codec, deviceclass, lease, meta, node, pod, resourceclaim, resourceslice
 from drachma.api import gates as feature
-from drachma.client import Client, Selection, patches
+from drachma.client import Client, Selection, patches, target
 from drachma.client.protocol import EVERYTHING
 from drachma.node import (
     admission,
     checkpoint,
     containerdevices,
+    containerstate,
     hardware,
     health,
     nodemetrics,
+    pastpod,
     plugins,
     podquality,
     podresources,
@@ -54,6 +56,7 @@ _COMPONENT: Final = "kubelet"
 _USER_PREFIX: Final = "system:node:"
 """As whom each node acts, where components are somebody."""
 
+_PAST_PODS: Final = target.view_of(target.of(pod.Pod), pastpod.PastPod)
 _ADMIN: Final = "kubernetes-admin"
 """Who offers device classes: that is not for nodes to do."""
 
@@ -473,6 +476,15 @@ class Agent:
         others = [each for each in self._running_pods() if each.metadata.uid != of.metadata.uid]
         return admission.judge(of, self._node, others, with_claims=self._with_claims)
 
+    async def recall(self, of: pod.Pod) -> containerstate.Records:
+        try:
+            past = await self._client.get(_PAST_PODS, of.metadata.name, namespace=of.metadata.namespace)
+        except errors.ObjectNotFoundError:
+            return {}
+        except (errors.RefusedError, errors.UnreachableError) as error:
+            raise errors.NodeError(f"how its containers were cannot be learnt: {error}") from error
+        return pastpod.records(past, now=self.clock.utc())
+
     async def prepare(self, of: pod.Pod) -> None:
         await self._preparation.prepare(of)
         if self._counts_claims_in_quality:
@@ -495,6 +507,9 @@ class Agent:
         if not self._counts_claims_in_quality:
             return None
         quality = self._quality(of)
+        if container.name not in quality.containers:
+            # Who debugs a pod is not held to what the pod asked for.
+            return None
         return runtimes.Bounds(
             quality=quality.name,
             pod=quality.cgroup,
@@ -519,6 +534,12 @@ class Agent:
 
     def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
         return None if self._setups is None else self._setups.probes(of, container)
+
+    async def after_start(self, of: pod.Pod, container: str, run: runtimes.Container) -> str | None:
+        return None if self._setups is None else await self._setups.after_start(of, container, run)
+
+    async def last_words(self, of: pod.Pod, container: str, run: runtimes.Container, ended: runtimes.Exit) -> str:
+        return "" if self._setups is None else await self._setups.last_words(of, container, run, ended)
 
     async def before_stop(self, of: pod.Pod, container: str, run: runtimes.Container, *, seconds: float) -> str | None:
         return None if self._setups is None else await self._setups.before_stop(of, container, run, seconds=seconds)

@@ -132,6 +132,10 @@ def status(
         "conditions": _conditions(of, records, current, now=now, is_ready_to_start=is_ready_to_start),
         "containerStatuses": [_container(each, records[each.name], devices) for each in of.spec.containers],
     }
+    if of.spec.ephemeral_containers:
+        content["ephemeralContainerStatuses"] = [
+            _container(each, records[each.name], None) for each in of.spec.ephemeral_containers
+        ]
     if of.spec.init_containers:
         content["initContainerStatuses"] = [
             _container(each, records[each.name], devices) for each in of.spec.init_containers

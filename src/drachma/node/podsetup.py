@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import pathlib
+import shutil
 from collections.abc import Mapping
 from typing import Final
 
 from drachma import errors
 from drachma.api import pod
 from drachma.client import Client, target
-from drachma.node import environment, expansion
-from drachma.node.probes import stophook
+from drachma.node import environment, expansion, terminationmessage
+from drachma.node.probes import lifecyclehook
 from drachma.node.probes.watching import Probes
-from drachma.node.runningpod import RunningPod
+from drachma.node.runningpod import Container, LifecycleHandler, RunningPod
 from drachma.node.runtimes import protocol
-from drachma.node.runtimes.protocol import Setup, StartError
+from drachma.node.runtimes.protocol import Exit, Setup, StartError
 from drachma.node.sources import Sources
 from drachma.node.volumes.podvolumes import PodVolumes
 from drachma.runtime import clock
@@ -26,6 +27,8 @@ _log = logging.getLogger(__name__)
 _RUNNING_PODS: Final = target.view_of(target.of(pod.Pod), RunningPod)
 _REFRESH_SECONDS: Final = 60.0
 _CONFIGURATION: Final = "CreateContainerConfigError"
+_LONGEST_HOOK: Final = 86_400.0
+"""Seconds that a container may take for what it wants done at its beginning; the kubelet waits for ever."""
 
 
 class PodSetups:
@@ -54,13 +57,17 @@ class PodSetups:
         Raises:
             errors.NodeError: that cannot be done now.
         """
+        await self._begun(of)
+        running, volumes = self._pods[of.metadata.uid]
+        await volumes.make(running, self._sources(of))
+
+    async def _begun(self, of: pod.Pod) -> RunningPod:
         uid = of.metadata.uid
         if uid not in self._pods:
             read = await self._read(of)
             folder = self._folder / uid / "volumes"
             self._pods[uid] = read, PodVolumes(folder, allocatable=self._allocatable, time=self._clock)
-        running, volumes = self._pods[uid]
-        await volumes.make(running, self._sources(of))
+        return self._pods[uid][0]
 
     async def setup(self, of: pod.Pod, container: pod.Container) -> Setup:
         """What a container of a pod that has begun is started with.
@@ -68,20 +75,26 @@ class PodSetups:
         Raises:
             StartError: something that its environment is made of is not there.
         """
-        running, volumes = self._pods[of.metadata.uid]
-        own = running.container(container.name)
+        uid = of.metadata.uid
+        running, volumes = self._pods[uid]
         try:
+            if not running.has_container(container.name):
+                # It was added to a pod that runs.
+                running = await self._read(of)
+                self._pods[uid] = running, volumes
+            own = running.container(container.name)
             variables = await environment.resolve(
                 running, own, self._sources(of), base=self._base, allocatable=self._allocatable
             )
             mounts = volumes.mounts(running, own, variables)
-        except errors.NodeError as error:
+            message = terminationmessage.mount(own, self._messages(of))
+        except (errors.NodeError, OSError) as error:
             raise StartError(_CONFIGURATION, str(error)) from error
         return Setup(
             command=[expansion.expand(word, variables) for word in own.command],
             args=[expansion.expand(word, variables) for word in own.args],
             environment=variables,
-            mounts=mounts,
+            mounts=[*mounts, *([] if message is None else [message])],
             has_terminal=own.tty,
             has_input=own.stdin,
         )
@@ -95,19 +108,39 @@ class PodSetups:
             startup=own.startup_probe, readiness=own.readiness_probe, liveness=own.liveness_probe, ports=own.ports
         )
 
+    async def after_start(self, of: pod.Pod, container: str, run: protocol.Container) -> str | None:
+        """Does what a container wants done once it has begun: None, or what went wrong with it."""
+        own = self._pods[of.metadata.uid][0].container(container)
+        return await self._run_hook(own, own.lifecycle.post_start, run, seconds=_LONGEST_HOOK)
+
     async def before_stop(self, of: pod.Pod, container: str, run: protocol.Container, *, seconds: float) -> str | None:
         """Does what a container wants done before it is stopped: None, or what went wrong with it."""
-        own = self._pods[of.metadata.uid][0].container(container)
-        hook = own.lifecycle.pre_stop
+        try:
+            own = (await self._begun(of)).container(container)
+        except errors.NodeError as error:
+            return str(error)
+        return await self._run_hook(own, own.lifecycle.pre_stop, run, seconds=seconds)
+
+    async def _run_hook(
+        self, own: Container, hook: LifecycleHandler | None, run: protocol.Container, *, seconds: float
+    ) -> str | None:
         if hook is None:
             return None
-        return await stophook.run(hook, run, ports=own.ports, seconds=seconds, time=self._clock)
+        return await lifecyclehook.run(hook, run, ports=own.ports, seconds=seconds, time=self._clock)
+
+    async def last_words(self, of: pod.Pod, container: str, run: protocol.Container, ended: Exit) -> str:
+        """What a container that has ended left to be said about that; nothing where its pod cannot be read."""
+        try:
+            own = (await self._begun(of)).container(container)
+        except errors.NodeError as error:
+            _log.warning("message of a container that has ended: %s", error)
+            return ""
+        return await terminationmessage.read(own, self._messages(of), log=run.log, ended=ended)
 
     def forget(self, of: pod.Pod) -> None:
-        """A pod is gone, and so are its volumes."""
-        kept = self._pods.pop(of.metadata.uid, None)
-        if kept is not None:
-            kept[1].remove()
+        """A pod is gone, and so are its volumes and messages."""
+        self._pods.pop(of.metadata.uid, None)
+        shutil.rmtree(self._folder / of.metadata.uid, ignore_errors=True)
 
     async def run(self) -> None:
         """Brings volumes up to date now and again, until cancelled."""
@@ -119,6 +152,9 @@ class PodSetups:
                 except errors.NodeError as error:
                     # What containers have stays as it is.
                     _log.info("pod %s/%s: %s", running.metadata.namespace, running.metadata.name, error)
+
+    def _messages(self, of: pod.Pod) -> pathlib.Path:
+        return self._folder / of.metadata.uid / "messages"
 
     def _sources(self, of: pod.Pod) -> Sources:
         return Sources(self._client, of.metadata.namespace)

@@ -1,7 +1,7 @@
 """One pod on its node, from the moment that it is bound there until it is gone.
 
-A pod is judged, its claims are prepared, its init containers run one after the other, then its containers; each is
-started again as the pod's policy says, after pauses that grow. When the pod has ended or is to go, its containers are
+A pod is judged, its claims are prepared, its init containers run one after the other, then its containers, each by a
+worker of its own (:mod:`drachma.node.containerworker`). When the pod has ended or is to go, its containers are
 stopped and its claims unprepared, and only then is it deleted. Whatever fails is tried again; the status says where it
 stands.
 """
@@ -15,41 +15,26 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-import msgspec
-
 from drachma import errors
 from drachma.accounting import aggregate
 from drachma.api import pod
 from drachma.claims import podstate
-from drachma.node import containerstate
+from drachma.node import containerstate, containerworker
 from drachma.node.admission import Verdict
-from drachma.node.containerstate import Record, Running, Stage, Terminated, Waiting
-from drachma.node.probes.watching import Probes, Watch
+from drachma.node.containerworker import ContainerWorker
+from drachma.node.logs.log import Log
 from drachma.node.runtimes import protocol
-from drachma.node.runtimes.protocol import Exit
 from drachma.runtime import clock
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PAUSE: Final = 10.0
-_LONGEST_PAUSE: Final = 300.0
-_CALM_SECONDS: Final = 600.0
-"""After so long a run, the pauses begin from the first again."""
-
 _FIRST_RETRY: Final = 1.0
 _LONGEST_RETRY: Final = 60.0
-_DEFAULT_GRACE: Final = 30.0
-_LEAST_GRACE: Final = 2.0
-"""What is left to a container of its grace period, however long it took to do what it wanted done before."""
 
 
-class Node(Protocol):
+class Node(containerworker.Node, Protocol):
     """What a worker needs of the agent that it belongs to."""
 
-    @property
-    def clock(self) -> clock.Clock: ...
-    @property
-    def runtime(self) -> protocol.Runtime: ...
     @property
     def addresses(self) -> Mapping[str, Any]:
         """Where the node and its pods are reached, as a pod's status says it."""
@@ -57,14 +42,14 @@ class Node(Protocol):
     def judge(self, of: pod.Pod) -> Verdict:
         """Whether there is room for a pod."""
 
+    async def recall(self, of: pod.Pod) -> containerstate.Records:
+        """How the pod's containers were when an agent last said so; a NodeError where that cannot be learnt yet."""
+
     async def prepare(self, of: pod.Pod) -> None:
         """Prepares all claims of a pod; a NodeError where that is not done yet."""
 
     async def unprepare(self, of: pod.Pod) -> None:
         """Undoes that; a NodeError where that is not done yet."""
-
-    def devices(self, of: pod.Pod, container: pod.Container) -> Sequence[str]:
-        """The CDI ids of a container's devices."""
 
     async def mount(self, of: pod.Pod) -> None:
         """Makes the volumes of a pod; a NodeError where that is not done yet."""
@@ -72,29 +57,14 @@ class Node(Protocol):
     def clean_up(self, of: pod.Pod) -> None:
         """A pod is gone: what is left of it goes too."""
 
-    async def setup(self, of: pod.Pod, container: pod.Container) -> protocol.Setup:
-        """What a container is started with; a StartError where that cannot be had yet."""
-
-    def bounds(self, of: pod.Pod, container: pod.Container) -> protocol.Bounds | None:
-        """What a container may use of the machine, where that is bounded."""
-
     def health(self, of: pod.Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The health of devices by container."""
-
-    def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
-        """What is asked of a container while it runs, if anything."""
-
-    async def before_stop(self, of: pod.Pod, container: str, run: protocol.Container, *, seconds: float) -> str | None:
-        """Does what a container wants done before it is stopped: None, or what went wrong with it."""
 
     async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> None:
         """Writes the node's part of a pod's status."""
 
     async def delete(self, of: pod.Pod) -> None:
         """Deletes a pod for good."""
-
-    def record(self, of: pod.Pod, *, reason: str, message: str, is_warning: bool = False) -> None:
-        """Says in an event what happens to a pod."""
 
 
 class PodWorker:
@@ -103,18 +73,24 @@ class PodWorker:
     def __init__(self, node: Node, of: pod.Pod) -> None:
         self._node = node
         self._pod = of
-        self._records: dict[str, Record] = {each.name: Record() for each in _all(of)}
-        self._running: dict[str, protocol.Container] = {}
-        self._runs: dict[str, protocol.Container] = {}
         self._is_prepared = False
         self._is_dirty = asyncio.Event()
         self._is_to_go = asyncio.Event()
         self._is_worth_a_try = asyncio.Event()
+        self._has_more_containers = asyncio.Event()
+        self._containers: dict[str, ContainerWorker] = {each.name: self._worker(each) for each in _all(of)}
         self.update(of)
+
+    def _worker(self, container: pod.Container) -> ContainerWorker:
+        return ContainerWorker(self._node, container, newest=lambda: self._pod, changed=self._is_dirty.set)
 
     def update(self, of: pod.Pod) -> None:
         """Takes a newer version of the pod in."""
         self._pod = of
+        for container in of.spec.ephemeral_containers:
+            if container.name not in self._containers:
+                self._containers[container.name] = self._worker(container)
+                self._has_more_containers.set()
         self.try_again()
         if of.metadata.deletion_timestamp is not None:
             self.go()
@@ -135,11 +111,15 @@ class PodWorker:
     @property
     def records(self) -> containerstate.Records:
         """How its containers are."""
-        return self._records
+        return {name: each.record for name, each in self._containers.items()}
 
-    def run_of(self, container_id: str) -> protocol.Container | None:
-        """A run of a container that its record knows, the one that runs or the last one before; None for others."""
-        return self._runs.get(container_id)
+    def running(self, container: str) -> protocol.Container | None:
+        """The run of a container that is there now; None where there is none."""
+        return self._containers[container].running if container in self._containers else None
+
+    def log_of(self, container: str, run: str) -> Log | None:
+        """What a run of one of its containers wrote, the one that runs or the last one before."""
+        return self._containers[container].log_of(run)
 
     def look_again(self) -> None:
         """Has the status written anew, because the health of devices changed."""
@@ -147,6 +127,8 @@ class PodWorker:
 
     async def run(self) -> None:
         """Lives the pod's life; returns when the pod is deleted, or nobody is left to be told."""
+        if self._pod.status.container_statuses or self._pod.status.init_container_statuses:
+            await self._attempt(self._recall, reason="FailedRecall")
         if podstate.has_ended(self._pod):
             await self._go()
             return
@@ -181,6 +163,12 @@ class PodWorker:
         await self._is_to_go.wait()
         await self._until_done(lambda: self._node.delete(self._pod), reason="FailedDelete")
 
+    async def _recall(self, of: pod.Pod) -> None:
+        """Goes on with what an agent before this one began."""
+        records = await self._node.recall(of)
+        for name in records.keys() & self._containers.keys():
+            await self._containers[name].recall(records[name])
+
     # Running
 
     async def _live(self) -> None:
@@ -206,25 +194,38 @@ class PodWorker:
         )
         self._is_prepared = True
         self._is_dirty.set()
-        sidecars: list[asyncio.Task[None]] = []
+        debugging = asyncio.create_task(self._debug(), name=f"ephemeral containers of {self._pod.metadata.name}")
+        beside: list[asyncio.Task[None]] = [debugging]
         try:
             for container in self._pod.spec.init_containers:
                 if aggregate.is_sidecar(container):
-                    sidecars.append(asyncio.create_task(self._keep(container, policy="Always")))
+                    beside.append(asyncio.create_task(self._containers[container.name].keep("Always")))
                     await self._until_started(container)
                 else:
                     policy = self._pod.spec.restart_policy or "Always"
-                    await self._keep(container, policy="Never" if policy == "Never" else "OnFailure")
-                    if not self._records[container.name].has_succeeded:
+                    worker = self._containers[container.name]
+                    await worker.keep("Never" if policy == "Never" else "OnFailure")
+                    if not worker.record.has_succeeded:
                         return
             policy = self._pod.spec.restart_policy or "Always"
             async with asyncio.TaskGroup() as group:
                 for container in self._pod.spec.containers:
-                    group.create_task(self._keep(container, policy=policy))
+                    group.create_task(self._containers[container.name].keep(policy))
         finally:
-            for sidecar in sidecars:
-                sidecar.cancel()
-            await asyncio.gather(*sidecars, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+    async def _debug(self) -> None:
+        """Runs ephemeral containers once, as they come."""
+        begun: set[str] = set()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._has_more_containers.clear()
+                for name in {each.name for each in self._pod.spec.ephemeral_containers} - begun:
+                    group.create_task(self._containers[name].keep("Never"))
+                    begun.add(name)
+                await self._has_more_containers.wait()
 
     async def _attempt(self, act: Callable[[pod.Pod], Awaitable[None]], *, reason: str, prefix: str = "") -> None:
         """Does something for the pod, again and again until it succeeds; events say why it does not."""
@@ -238,148 +239,18 @@ class PodWorker:
                 self._node.record(self._pod, reason=reason, message=f"{prefix}{error}", is_warning=True)
                 pause = await self._pause(pause)
 
-    async def _keep(self, container: pod.Container, *, policy: str) -> None:
-        """Runs a container, and again as the policy says."""
-        pause = 0.0
-        is_first = True
-        while True:
-            ended = await self._run_once(container)
-            if ended is not None and (policy == "Never" or (policy == "OnFailure" and ended.exit.code == 0)):
-                return
-            before = self._records[container.name]
-            if ended is not None and (is_first or (ended.until - ended.since).total_seconds() >= _CALM_SECONDS):
-                # As the kubelet: only who fails again, or soon, has to wait.
-                pause = 0.0
-            else:
-                pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
-            is_first = is_first and ended is None
-            if ended is not None and pause:
-                self._put(container, Record(self._crash_loop(container, pause), ended, before.restarts))
-                message = f"Back-off restarting failed container {container.name} in pod {self._full_name()}"
-                self._node.record(self._pod, reason="BackOff", message=message, is_warning=True)
-            elif ended is not None:
-                self._put(container, Record(ended, ended, before.restarts))
-            await self._node.clock.sleep(pause)
-            if ended is not None:
-                self._put(
-                    container, msgspec.structs.replace(self._records[container.name], restarts=before.restarts + 1)
-                )
-
-    async def _run_once(self, container: pod.Container) -> Terminated | None:
-        """Starts a container and waits until it has ended; None where it could not be started."""
-        before = self._records[container.name]
-        try:
-            work = protocol.Work(
-                pod=self._pod,
-                container=container,
-                devices=self._node.devices(self._pod, container),
-                attempt=before.restarts,
-                setup=await self._node.setup(self._pod, container),
-                bounds=self._node.bounds(self._pod, container),
-            )
-            started = await self._node.runtime.start(work)
-        except (protocol.StartError, errors.NodeError) as error:
-            reason = error.reason if isinstance(error, protocol.StartError) else "CreateContainerError"
-            self._put(container, msgspec.structs.replace(before, state=Waiting(reason, str(error))))
-            self._node.record(self._pod, reason="Failed", message=f"Error: {error}", is_warning=True)
-            return None
-        self._running[container.name] = self._runs[started.id] = started
-        since = self._now()
-        probes = self._node.probes(self._pod, container)
-        stage = Stage.READY if probes is None else probes.stage
-        self._put(container, msgspec.structs.replace(before, state=Running(started.id, since, stage)))
-        self._node.record(self._pod, reason="Started", message=f"Container started: {container.name}")
-        exited = await (started.wait() if probes is None else self._wait_probing(container, started, probes))
-        ended = Terminated(started.id, exited, since, self._now())
-        del self._running[container.name]
-        self._put(container, Record(ended, before.last, before.restarts))
-        return ended
-
-    async def _wait_probing(self, container: pod.Container, started: protocol.Container, probes: Probes) -> Exit:
-        """Waits until a container has ended; it is ended where its probes say so."""
-
-        def changed(stage: Stage) -> None:
-            record = self._records[container.name]
-            if isinstance(record.state, Running):
-                state = msgspec.structs.replace(record.state, stage=stage)
-                self._put(container, msgspec.structs.replace(record, state=state))
-
-        def failed(kind: str, problem: str) -> None:
-            message = f"{kind.capitalize()} probe failed: {problem}"
-            self._node.record(self._pod, reason="Unhealthy", message=message, is_warning=True)
-
-        watch = Watch(probes, started, time=self._node.clock, changed=changed, failed=failed)
-        asking = asyncio.create_task(watch.run(), name=f"probes of {container.name}")
-        ending = asyncio.create_task(started.wait())
-        try:
-            await asyncio.wait((asking, ending), return_when=asyncio.FIRST_COMPLETED)
-            if not ending.done():
-                message = f"Container {container.name} failed {asking.result()} probe, will be restarted"
-                self._node.record(self._pod, reason="Killing", message=message)
-                await self._end(container.name, started, self._grace_seconds())
-            return await ending
-        finally:
-            asking.cancel()
-            ending.cancel()
-            await asyncio.gather(asking, ending, return_exceptions=True)
-
     async def _until_started(self, container: pod.Container) -> None:
-        while not self._records[container.name].is_started:
+        while not self._containers[container.name].record.is_started:
             await self._node.clock.sleep(1)
 
     async def _stop(self) -> None:
         """Stops what runs, sidecars after the containers, within the time that the pod has."""
-        grace = float(self._grace_seconds())
+        grace = containerworker.grace_seconds(self._pod)
         sidecars = {each.name for each in self._pod.spec.init_containers}
-        for names in (set(self._running) - sidecars, set(self._running) & sidecars):
-            await asyncio.gather(*(self._stop_one(name, grace) for name in sorted(names)))
-
-    async def _stop_one(self, name: str, grace: float) -> None:
-        container = self._running.pop(name)
-        self._node.record(self._pod, reason="Killing", message=f"Stopping container {name}")
-        await self._end(name, container, grace)
-        before = self._records[name]
-        since = before.state.since if isinstance(before.state, Running) else self._now()
-        ended = Terminated(container.id, await container.wait(), since, self._now())
-        self._records[name] = Record(ended, before.last, before.restarts)
-        self._is_dirty.set()
-
-    async def _end(self, name: str, container: protocol.Container, grace: float) -> None:
-        """Stops a container, after what it wants done before; both have the time of the grace period together."""
-        began = self._node.clock.monotonic()
-        if grace:
-            problem = await self._node.before_stop(self._pod, name, container, seconds=grace)
-            if problem is not None:
-                message = f"PreStopHook failed: {problem}"
-                self._node.record(self._pod, reason="FailedPreStopHook", message=message, is_warning=True)
-            grace = max(grace - (self._node.clock.monotonic() - began), min(grace, _LEAST_GRACE))
-        await container.stop(grace)
-
-    def _crash_loop(self, container: pod.Container, pause: float) -> Waiting:
-        minutes, seconds = divmod(round(pause), 60)
-        shown = f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
-        about = f"container={container.name} pod={self._full_name()}"
-        return Waiting("CrashLoopBackOff", f"back-off {shown} restarting failed {about}")
-
-    def _full_name(self) -> str:
-        """The pod as the kubelet names it to people."""
-        metadata = self._pod.metadata
-        return f"{metadata.name}_{metadata.namespace}({metadata.uid})"
-
-    def _grace_seconds(self) -> float:
-        metadata, spec = self._pod.metadata, self._pod.spec
-        if metadata.deletion_grace_period_seconds is not None:
-            return metadata.deletion_grace_period_seconds
-        seconds = spec.termination_grace_period_seconds
-        return _DEFAULT_GRACE if seconds is None else seconds
+        for names in (self._containers.keys() - sidecars, self._containers.keys() & sidecars):
+            await asyncio.gather(*(self._containers[name].stop(grace) for name in sorted(names)))
 
     # Telling
-
-    def _put(self, container: pod.Container, record: Record) -> None:
-        self._records[container.name] = record
-        names = {name for each in self._records.values() for name in containerstate.runs(each)}
-        self._runs = {name: each for name, each in self._runs.items() if name in names}
-        self._is_dirty.set()
 
     def _now(self) -> dt.datetime:
         return self._node.clock.utc().replace(microsecond=0)
@@ -393,7 +264,7 @@ class PodWorker:
         self._is_dirty.clear()
         content = containerstate.status(
             self._pod,
-            self._records,
+            self.records,
             now=self._now(),
             is_ready_to_start=self._is_prepared,
             devices=self._node.health(self._pod),
@@ -432,3 +303,4 @@ class PodWorker:
 def _all(of: pod.Pod) -> Iterator[pod.Container]:
     yield from of.spec.init_containers
     yield from of.spec.containers
+    yield from of.spec.ephemeral_containers

@@ -6,6 +6,8 @@ begins.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from drachma.api import meta
@@ -127,6 +129,7 @@ class Probe(Struct, frozen=True, kw_only=True):
     period_seconds: Int32 = 10
     success_threshold: Int32 = 1
     failure_threshold: Int32 = 3
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class SleepAction(Struct, frozen=True, kw_only=True):
@@ -144,8 +147,9 @@ class LifecycleHandler(Struct, frozen=True, kw_only=True):
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):
-    """What is done before a container is stopped."""
+    """What is done once a container has begun, and before it is stopped."""
 
+    post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
 
 
@@ -166,6 +170,8 @@ class Container(Struct, frozen=True, kw_only=True):
     liveness_probe: Probe | None = None
     readiness_probe: Probe | None = None
     lifecycle: Lifecycle = Lifecycle()
+    termination_message_path: str = ""
+    termination_message_policy: str = ""
 
 
 class KeyToPath(Struct, frozen=True, kw_only=True):
@@ -264,6 +270,7 @@ class RunningPodSpec(Struct, frozen=True, kw_only=True):
 
     init_containers: tuple[Container, ...] = ()
     containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
     volumes: tuple[Volume, ...] = ()
     node_name: str = ""
     service_account_name: str = ""
@@ -290,5 +297,14 @@ class RunningPod(meta.Object, frozen=True, kw_only=True):
     status: RunningPodStatus = RunningPodStatus()
 
     def container(self, name: str) -> Container:
-        """A container or init container by its name, which it has."""
-        return next(each for each in (*self.spec.init_containers, *self.spec.containers) if each.name == name)
+        """A container of any sort by its name, which it has."""
+        return next(each for each in self._containers() if each.name == name)
+
+    def has_container(self, name: str) -> bool:
+        """Whether it has a container of a name, of any sort."""
+        return any(each.name == name for each in self._containers())
+
+    def _containers(self) -> Iterator[Container]:
+        yield from self.spec.init_containers
+        yield from self.spec.containers
+        yield from self.spec.ephemeral_containers

@@ -123,7 +123,7 @@ def _figures(workers: Iterable[PodWorker]) -> Iterator[_Figure]:
     for worker in workers:
         metadata = worker.newest.metadata
         for name, record in worker.records.items():
-            run = worker.run_of(record.state.id) if isinstance(record.state, Running) else None
+            run = worker.running(name)
             if run is not None and isinstance(record.state, Running):
                 yield _Figure(metadata.namespace, metadata.name, metadata.uid, name, record.state.since, run.usage())
 

@@ -19,7 +19,6 @@ from aiohttp import web
 from drachma import errors
 from drachma.api import codec
 from drachma.client import Client
-from drachma.node.containerstate import Running
 from drachma.node.endpoint import access, commands, figures, logrequest, portforwarding
 from drachma.node.logs import selection
 from drachma.node.podworker import PodWorker
@@ -167,15 +166,16 @@ class Endpoint:
         try:
             chosen = logrequest.selection_of(request.query, now=self._clock.utc())
             previous = logrequest.is_previous(request.query)
-            run = worker.run_of(logrequest.run_of(record, container=container, pod=name, previous=previous))
+            run = logrequest.run_of(record, container=container, pod=name, previous=previous)
         except logrequest.LogRequestError as error:
             return web.Response(status=400, text=str(error))
-        if run is None:
+        log = worker.log_of(container, run)
+        if log is None:
             return web.Response(status=400, text=f'container "{container}" in pod "{name}" is not available')
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         await response.prepare(request)
         with contextlib.suppress(ConnectionError):
-            async with contextlib.aclosing(selection.output(run.log, chosen)) as pieces:
+            async with contextlib.aclosing(selection.output(log, chosen)) as pieces:
                 async for piece in pieces:
                     await response.write(piece)
             await response.write_eof()
@@ -208,7 +208,7 @@ class Endpoint:
         worker, name = self._worker(request), request.match_info["container"]
         if worker is None:
             return web.Response(status=404, text="pod does not exist")
-        container = _running(worker, name)
+        container = worker.running(name)
         if container is None:
             return web.Response(status=500, text=f'container not found ("{name}")')
         websocket = _websocket(request, commands.PROTOCOLS)
@@ -234,7 +234,7 @@ class Endpoint:
 
         async def connect(port: int) -> protocol.Connection:
             names = [each.name for each in worker.newest.spec.containers]
-            container = next((found for name in names if (found := _running(worker, name)) is not None), None)
+            container = next((run for name in names if (run := worker.running(name)) is not None), None)
             if container is None:
                 raise protocol.StreamError("no container of the pod runs")
             return await container.connect(port)
@@ -243,13 +243,6 @@ class Endpoint:
         forwarding = portforwarding.PortForwarding(websocket, connect, pod=metadata.name, uid=metadata.uid)
         await forwarding.serve()
         return websocket
-
-
-def _running(worker: PodWorker, name: str) -> protocol.Container | None:
-    record = worker.records.get(name)
-    if record is None or not isinstance(record.state, Running):
-        return None
-    return worker.run_of(record.state.id)
 
 
 def _streams(request: web.Request) -> commands.Streams:

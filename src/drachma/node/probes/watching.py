@@ -31,6 +31,11 @@ class Probes(msgspec.Struct, frozen=True, kw_only=True):
     liveness: Probe | None = None
     ports: Sequence[ContainerPort] = ()
 
+    def grace_seconds(self, kind: str) -> float | None:
+        """How long a container has to end that failed a probe of a kind; None where the pod says it."""
+        probe = {STARTUP: self.startup, LIVENESS: self.liveness}[kind]
+        return None if probe is None else probe.termination_grace_period_seconds
+
     @property
     def stage(self) -> Stage:
         """How far a container is that has just begun to run."""
@@ -48,13 +53,15 @@ class Watch:
         container: protocol.Container,
         *,
         time: clock.Clock,
+        age: float,
         changed: Callable[[Stage], None],
         failed: Failed,
     ) -> None:
-        """``changed`` is told how far the container is, ``failed`` of every bad answer."""
+        """``changed`` is told how far the container is, ``failed`` of bad answers; it has run for ``age`` seconds."""
         self._probes = probes
         self._container = container
         self._clock = time
+        self._began = time.monotonic() - age
         self._changed = changed
         self._failed = failed
 
@@ -72,9 +79,14 @@ class Watch:
             readiness.cancel()
             await asyncio.gather(readiness, return_exceptions=True)
 
+    async def _delay(self, probe: Probe) -> None:
+        """Waits until the container has run so long that a probe is asked for the first time."""
+        age = self._clock.monotonic() - self._began
+        await self._clock.sleep(max(probe.initial_delay_seconds - age, 0.0))
+
     async def _first(self, probe: Probe) -> bool:
         """Whether the container says that it has begun, before it has failed to say so too often."""
-        await self._clock.sleep(probe.initial_delay_seconds)
+        await self._delay(probe)
         failures = 0
         while True:
             if await self._ask(STARTUP, probe):
@@ -87,7 +99,7 @@ class Watch:
     async def _keep_ready(self, probe: Probe | None) -> None:
         if probe is None:
             return
-        await self._clock.sleep(probe.initial_delay_seconds)
+        await self._delay(probe)
         is_ready, streak, last = False, 0, False
         while True:
             answer = await self._ask(READINESS, probe)
@@ -103,7 +115,7 @@ class Watch:
         if probe is None:
             never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             return await never
-        await self._clock.sleep(probe.initial_delay_seconds)
+        await self._delay(probe)
         failures = 0
         while True:
             failures = 0 if await self._ask(LIVENESS, probe) else failures + 1

@@ -21,12 +21,25 @@ class LogFolder:
         Raises:
             OSError: it cannot be written.
         """
-        folder = self._folder / work.pod.metadata.uid / work.container.name
+        path = self._path(work)
+        folder = path.parent
         for file in folder.glob("*.log*") if folder.is_dir() else ():
             number = file.name.partition(".")[0]
             if number.isdigit() and int(number) < work.attempt - 1:
                 file.unlink(missing_ok=True)
-        return filelog.FileLog(folder / f"{work.attempt}.log")
+        return filelog.FileLog(path)
+
+    def recall(self, work: Work) -> filelog.FileLog | None:
+        """The log of a run that has ended; None where there is none."""
+        path = self._path(work)
+        if not path.exists():
+            return None
+        log = filelog.FileLog(path)
+        log.end()
+        return log
+
+    def _path(self, work: Work) -> pathlib.Path:
+        return self._folder / work.pod.metadata.uid / work.container.name / f"{work.attempt}.log"
 
     def forget(self, uid: str) -> None:
         """Those of a pod are not needed any more."""

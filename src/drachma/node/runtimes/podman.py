@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import json
 import logging
 import pathlib
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
+from drachma.node.logs.log import Log
 from drachma.node.runtimes import cgrouptree, processusage
 from drachma.node.runtimes.child import Child, Finished, run
 from drachma.node.runtimes.childcontainer import ChildContainer
@@ -99,6 +101,12 @@ class PodmanRuntime:
 
     def _pid_file(self, name: str) -> pathlib.Path:
         return self._folder / "pids" / name
+
+    async def recall(self, work: Work, name: str, *, since: dt.datetime) -> None:
+        """Containers end with the agent that started them."""
+
+    def log(self, work: Work) -> Log | None:
+        return self._logs.recall(work)
 
     def forget(self, uid: str) -> None:
         self._logs.forget(uid)

@@ -9,7 +9,12 @@ cgroups, if the machine lets the agent make any.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import datetime as dt
+import errno
 import logging
+import os
 import pathlib
 import shutil
 import subprocess
@@ -17,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
+from drachma.node.logs.log import Log
 from drachma.node.runtimes import cgrouptree, processusage
 from drachma.node.runtimes.child import Child
 from drachma.node.runtimes.childcontainer import ChildContainer
@@ -30,11 +36,9 @@ from drachma.runtime import clock
 _log = logging.getLogger(__name__)
 
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LOOK_SECONDS: Final = 0.002
 _CREATE: Final = "CreateContainerError"
 _RUN: Final = "RunContainerError"
-
-_ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-"""Where every pod gets the token of its account. Where nothing can be mounted, pods do without."""
 
 _NAMESPACE: Final = ("unshare", "--mount", "--propagation", "private", "--")
 _MOUNTING: Final = """\
@@ -119,7 +123,7 @@ class ProcessRuntime:
             **setup.environment,
             **self._device_environment(work),
         }
-        mounts = setup.mounts if self._can_mount else [each for each in setup.mounts if each.target != _ACCOUNT]
+        mounts = [each for each in setup.mounts if self._can_mount or not each.is_dispensable]
         if mounts:
             words = self._mounting(mounts, directory, words)
         entrance = self._entrance(work)
@@ -141,6 +145,7 @@ class ProcessRuntime:
         except OSError as error:
             raise StartError(_RUN, f"container {work.container.name}: {error.strerror}: {error.filename}") from error
         self._orphans.note(child.pid)
+        await _become(child.pid)
         handle = _Handle(
             child,
             self._orphans,
@@ -151,6 +156,12 @@ class ProcessRuntime:
         )
         name = f"process://{child.pid}"
         return ChildContainer(name, child, sink, output=Output(sink, self._clock.utc), handle=handle)
+
+    async def recall(self, work: Work, name: str, *, since: dt.datetime) -> None:
+        """Containers end with the agent that started them."""
+
+    def log(self, work: Work) -> Log | None:
+        return self._logs.recall(work)
 
     def forget(self, uid: str) -> None:
         shutil.rmtree(self._folder / "pods" / uid / "containers", ignore_errors=True)
@@ -249,6 +260,9 @@ class _Handle:
 
     def execute(self, command: Command) -> Child:
         words = list(command.words)
+        if self._has_mounts or self._entrance:
+            # Whoever is to become the command would say in its own words that there is none.
+            self._find(words[0])
         if self._has_mounts:
             words = ["nsenter", f"--mount=/proc/{self._child.pid}/ns/mnt", f"--wd={self._directory}", "--", *words]
         return Child(
@@ -259,11 +273,27 @@ class _Handle:
             has_input=command.has_input,
         )
 
+    def _find(self, word: str) -> None:
+        """FileNotFoundError for a command that the container does not see."""
+        folders = [self._directory] if "/" in word else self._environment["PATH"].split(":")
+        root = f"/proc/{self._child.pid}/root"
+        if not any(os.access(f"{root}{pathlib.PurePath(folder, word)}", os.X_OK) for folder in folders):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), word)
+
     async def ended(self) -> None:
         self._orphans.forget(self._child.pid)
 
     def usage(self) -> Usage:
         return processusage.of_group(self._child.pid)
+
+
+async def _become(pid: int) -> None:
+    """Waits until whoever mounts and enters cgroups for a container has become its command, or has ended."""
+    preparing = (_MOUNTING.encode(), _ENTERING.encode())
+    file = pathlib.Path(f"/proc/{pid}/cmdline")
+    with contextlib.suppress(OSError):
+        while any(script in file.read_bytes() for script in preparing):
+            await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _needs(edited: Mapping[str, Any]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -14,11 +15,15 @@ from drachma.node.logs.log import Log
 
 
 class Mount(NamedTuple):
-    """A file or directory of the machine that a container sees at a path of its own."""
+    """A file or directory of the machine that a container sees at a path of its own.
+
+    Where nothing can be mounted, a container does without one that is dispensable.
+    """
 
     source: str
     target: str
     is_read_only: bool = False
+    is_dispensable: bool = False
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,11 +177,20 @@ class Runtime(Protocol):
             StartError: it cannot be started, or not yet.
         """
 
+    async def recall(self, work: Work, name: str, *, since: dt.datetime) -> Container | None:
+        """A container that an agent before this one started, by its id and since when it runs; None where it is lost.
+
+        Of the work only pod, container and attempt count.
+        """
+
+    def log(self, work: Work) -> Log | None:
+        """What a run that ended before this agent began wrote, by pod, container and attempt; None where it is lost."""
+
     def forget(self, uid: str) -> None:
         """The pod of a uid is gone for good, and so is what its containers left."""
 
     async def close(self) -> None:
-        """The agent ends, and with it all containers: no other agent could look after them."""
+        """The agent ends, and with it containers that no other agent could look after."""
 
 
 class StartError(Exception):

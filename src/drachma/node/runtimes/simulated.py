@@ -17,6 +17,7 @@ which devices it was given, and how it ended.
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -43,21 +44,33 @@ class SimulatedRuntime:
 
     def __init__(self, time: clock.Clock) -> None:
         self._clock = time
-        self._started = 0
 
     async def start(self, work: Work) -> Container:
         """Never fails but for annotations that cannot be read."""
+        name = f"simulated://{work.pod.metadata.uid}/{work.container.name}/{work.attempt}"
+        return self._container(work, name, greeting=_greeting(work))
+
+    async def recall(self, work: Work, name: str, *, since: dt.datetime) -> Container:
+        """Goes on with it as if nobody had been away; its log begins anew."""
+        of = work.pod.metadata
+        greeting = f"container {work.container.name} of pod {of.namespace}/{of.name} goes on"
+        age = (self._clock.utc() - since).total_seconds()
+        return self._container(work, name, greeting=[greeting], age=max(age, 0.0))
+
+    def log(self, work: Work) -> None:
+        """Logs are in memory."""
+
+    def _container(self, work: Work, name: str, *, greeting: Sequence[str], age: float = 0.0) -> Container:
         endless = math.inf if work.pod.spec.restart_policy in ("", "Always") else _SHORT_SECONDS
         seconds = _number(work, "run-seconds", endless)
         code = int(_number(work, "exit-code", 0))
-        self._started += 1
         return Container(
-            f"simulated://{work.pod.metadata.uid}/{work.container.name}/{self._started}",
-            seconds=seconds,
+            name,
+            seconds=max(seconds - age, 0.0),
             code=code,
             stop_seconds=_number(work, "stop-seconds", 0),
             time=self._clock,
-            greeting=_greeting(work),
+            greeting=greeting,
             usage=_usage(work),
         )
 

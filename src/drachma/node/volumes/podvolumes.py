@@ -1,9 +1,8 @@
-"""The volumes of one pod: made before its containers begin, kept up to date while they run, gone with the pod."""
+"""The volumes of one pod: made before its containers begin, and kept up to date while they run."""
 
 from __future__ import annotations
 
 import pathlib
-import shutil
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -16,6 +15,9 @@ from drachma.node.sources import Sources
 from drachma.node.volumes import atomicwriter, payload
 from drachma.runtime import clock
 from drachma.values import quantity
+
+_ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where every pod gets the token of its account, whether it wants one or not."""
 
 _KINDS: Final[Mapping[str, Callable[[int], bool]]] = {
     "Directory": stat.S_ISDIR,
@@ -96,11 +98,12 @@ class PodVolumes:
             if not source.exists():
                 source.mkdir(parents=True)
         is_writable = volume.host_path is not None or volume.empty_dir is not None
-        return Mount(str(source), mount.mount_path, is_read_only=mount.read_only or not is_writable)
-
-    def remove(self) -> None:
-        """Removes everything; what is of the machine itself stays."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        return Mount(
+            str(source),
+            mount.mount_path,
+            is_read_only=mount.read_only or not is_writable,
+            is_dispensable=mount.mount_path == _ACCOUNT,
+        )
 
 
 def _check_host_path(volume: HostPathVolume) -> None:

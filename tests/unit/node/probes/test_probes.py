@@ -11,7 +11,7 @@ import pytest
 
 from drachma.api import pod
 from drachma.node.containerstate import Stage
-from drachma.node.probes import asking, stophook, watching
+from drachma.node.probes import asking, lifecyclehook, watching
 from drachma.node.probes.watching import Probes, Watch
 from drachma.node.runningpod import LifecycleHandler, Probe
 from drachma.node.runtimes import protocol
@@ -109,6 +109,7 @@ class Script:
             ),
             NO_ONE,
             time=self,
+            age=0.0,
             changed=self.stages.append,
             failed=lambda kind, _: self.failures.append(kind),
         )
@@ -142,7 +143,7 @@ async def test_what_is_done_before_a_container_is_stopped(tmp_path: pathlib.Path
 
     async def told(**hook: Any) -> str | None:
         handler = msgspec.convert(hook, LifecycleHandler)
-        return await stophook.run(handler, container, ports=(), seconds=1, time=clock.SystemClock())
+        return await lifecyclehook.run(handler, container, ports=(), seconds=1, time=clock.SystemClock())
 
     assert await told(exec={"command": ["touch", f"{tmp_path}/told"]}) is None
     assert (tmp_path / "told").exists()
@@ -150,3 +151,24 @@ async def test_what_is_done_before_a_container_is_stopped(tmp_path: pathlib.Path
     assert await told(sleep={"seconds": 9}) is None
     await container.stop(1)
     assert await told(sleep={"seconds": 9}) is None
+
+
+async def test_a_delay_is_counted_from_when_the_container_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script(monkeypatch, liveness="n")
+    probe = _probe(exec={"command": ["liveness"]}, initialDelaySeconds=30, failureThreshold=1)
+    watch = Watch(
+        Probes(liveness=probe),
+        NO_ONE,
+        time=script,
+        age=20.0,
+        changed=script.stages.append,
+        failed=lambda kind, _: script.failures.append(kind),
+    )
+    assert await watch.run() == watching.LIVENESS
+    assert script.seconds == 10.0
+
+
+def test_a_probe_may_have_a_grace_period_of_its_own() -> None:
+    probes = Probes(startup=_probe(), liveness=_probe(terminationGracePeriodSeconds=3))
+    assert probes.grace_seconds(watching.LIVENESS) == 3
+    assert probes.grace_seconds(watching.STARTUP) is None

@@ -1,4 +1,4 @@
-"""What a container wants done before it is stopped, within the time that it has to end."""
+"""What a container wants done once it has begun, or before it is stopped."""
 
 from __future__ import annotations
 

@@ -1,0 +1,59 @@
+"""What an agent recalls of containers that ran before it."""
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+import pytest
+
+from drachma.node import pastpod
+from drachma.node.containerstate import Record, Running, Stage, Terminated, Waiting
+from drachma.node.runtimes.protocol import Exit
+
+NOW = dt.datetime(2026, 11, 16, 12, tzinfo=dt.UTC)
+THEN = dt.datetime(2026, 11, 16, 11, tzinfo=dt.UTC)
+ENDED = {
+    "containerID": "x://1",
+    "exitCode": 3,
+    "reason": "Error",
+    "startedAt": "2026-11-16T11:00:00Z",
+    "finishedAt": "2026-11-16T11:00:00Z",
+}
+TERMINATED = Terminated("x://1", Exit(3, "Error"), THEN, THEN)
+
+
+@pytest.mark.parametrize(
+    ("status", "want", "attempt"),
+    [
+        pytest.param({"state": {"waiting": {"reason": "Why"}}}, Record(Waiting("Why")), 0, id="never-began"),
+        pytest.param(
+            {
+                "containerID": "x://2",
+                "started": True,
+                "restartCount": 1,
+                "state": {"running": {"startedAt": "2026-11-16T11:00:00Z"}},
+                "lastState": {"terminated": ENDED},
+            },
+            Record(Running("x://2", THEN, Stage.STARTED), TERMINATED, 1),
+            0,
+            id="runs-again",
+        ),
+        pytest.param(
+            {"restartCount": 4, "state": {"waiting": {}}, "lastState": {"terminated": ENDED}},
+            Record(Waiting(""), TERMINATED, 4),
+            4,
+            id="about-to-begin-again",
+        ),
+        pytest.param(
+            {"restartCount": 2, "state": {"terminated": ENDED}, "lastState": {"terminated": ENDED}},
+            Record(TERMINATED, TERMINATED, 2),
+            2,
+            id="has-just-ended",
+        ),
+    ],
+)
+def test_records(status: dict[str, Any], want: Record, attempt: int) -> None:
+    of = msgspec.convert({"status": {"containerStatuses": [{"name": "c", **status}]}}, pastpod.PastPod)
+    (record,) = pastpod.records(of, now=NOW).values()
+    assert record == want
+    assert pastpod.last_attempt(record) == attempt

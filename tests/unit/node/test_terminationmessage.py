@@ -1,0 +1,46 @@
+"""What containers leave to be said about their end."""
+
+import datetime as dt
+import pathlib
+
+import pytest
+
+from drachma.node import terminationmessage
+from drachma.node.logs.entry import STDOUT, Entry
+from drachma.node.logs.log import MemoryLog
+from drachma.node.runningpod import Container
+from drachma.node.runtimes.protocol import Exit
+
+FALLBACK = "FallbackToLogsOnError"
+
+
+def _container(policy: str = "File", path: str = "dev/termination-log") -> Container:
+    return Container(name="c", termination_message_path=path, termination_message_policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("policy", "written", "code", "want"),
+    [
+        pytest.param("File", b"so long", 0, "so long", id="what-it-wrote"),
+        pytest.param("File", b"", 1, "", id="nothing"),
+        pytest.param(FALLBACK, b"so long", 1, "so long", id="the-file-counts-first"),
+        pytest.param(FALLBACK, b"", 1, "line\n", id="the-log-where-it-failed"),
+        pytest.param(FALLBACK, b"", 0, "", id="no-log-where-all-went-well"),
+        pytest.param("File", b"x" * 5000, 0, "x" * 4096, id="no-more-than-so-much"),
+    ],
+)
+async def test_messages(tmp_path: pathlib.Path, policy: str, written: bytes, code: int, want: str) -> None:
+    own = _container(policy)
+    mount = terminationmessage.mount(own, tmp_path / "messages")
+    assert mount is not None
+    assert mount.target == "/dev/termination-log"
+    pathlib.Path(mount.source).write_bytes(written)
+    log = MemoryLog()
+    log.add(Entry(dt.datetime(2026, 1, 1, tzinfo=dt.UTC), STDOUT, b"line"))
+    assert await terminationmessage.read(own, tmp_path / "messages", log=log, ended=Exit(code)) == want
+    assert terminationmessage.mount(own, tmp_path / "messages") == mount
+    assert pathlib.Path(mount.source).read_bytes() == b""
+
+
+def test_who_wants_no_message_has_no_file(tmp_path: pathlib.Path) -> None:
+    assert terminationmessage.mount(_container(path=""), tmp_path) is None
