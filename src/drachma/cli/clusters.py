@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import typer
 
 from drachma import errors
-from drachma.api import gates, manifest
+from drachma.api import gates, manifest, meta
 from drachma.cli import options
 from drachma.client import http
-from drachma.offline import clusterfiles
+from drachma.offline import clusterfiles, queueingfiles
 from drachma.runtime import clock
 from drachma.simulate import ClusterState, livecluster
 
@@ -30,16 +30,43 @@ def read(
 
     Ends the command with exit code 2, and a line for every problem, where something cannot be read.
     """
-    if files and kubeconfig:
-        raise typer.BadParameter("goes without -f: the cluster is read from one of them", param_hint="--kubeconfig")
+    _refuse_both(files, kubeconfig)
     cluster = clusterfiles.read([*(files or ()), *(more or ())], enabled=enabled)
-    for problem in cluster.problems:
-        typer.echo(f"drachma: {problem}", err=True)
-    if cluster.problems:
-        raise typer.Exit(2)
+    _tell(cluster.problems)
     if files:
         return cluster
     return cluster._replace(state=asyncio.run(live(kubeconfig, context)))
+
+
+def read_queueing(
+    files: list[str] | None, kubeconfig: pathlib.Path | None, *, context: str = ""
+) -> Sequence[meta.Object]:
+    """The same for what queueing depends on."""
+    _refuse_both(files, kubeconfig)
+    if files:
+        found = queueingfiles.read(files)
+        _tell(found.problems)
+        return found.objects
+    return asyncio.run(live_queueing(kubeconfig, context))
+
+
+def _refuse_both(files: list[str] | None, kubeconfig: pathlib.Path | None) -> None:
+    if files and kubeconfig:
+        raise typer.BadParameter("goes without -f: the cluster is read from one of them", param_hint="--kubeconfig")
+
+
+def _tell(problems: Sequence[str]) -> None:
+    for problem in problems:
+        typer.echo(f"drachma: {problem}", err=True)
+    if problems:
+        raise typer.Exit(2)
+
+
+async def live_queueing(kubeconfig: pathlib.Path | None, context: str) -> list[meta.Object]:
+    """What queueing depends on, of a server."""
+    access = http.find_access(kubeconfig, context=context)
+    async with http.HttpClient(access, time=clock.SystemClock(), manager="drachma") as client:
+        return await livecluster.read_queueing(client)
 
 
 async def live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:

@@ -1,16 +1,21 @@
-"""``drachma dump``: a live cluster as files, as far as decisions about pods and devices depend on it."""
+"""``drachma dump``: a live cluster as files, as far as decisions about pods, devices and queues depend on it."""
 
 from __future__ import annotations
 
 import asyncio
 import pathlib
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from drachma import errors
-from drachma.api import codec, scheme
+from drachma.api import codec, meta, scheme
 from drachma.cli import clusters, options
+from drachma.client import target
+from drachma.queueing.kinds import decoding
+from drachma.simulate import queueingstate
 from drachma.simulate.clusterstate import KINDS
 
 
@@ -29,10 +34,36 @@ def dump(
             raise errors.InvalidValueError(f"{folder}: is not empty: a dump goes into a folder of its own")
         state = asyncio.run(clusters.live(kubeconfig, context))
         for kind in KINDS:
-            objects = state.all(kind)
-            items = b",\n".join(codec.encode_json(each) for each in objects)
-            content = b'{"apiVersion":"v1","kind":"List","items":[\n%s]}\n' % items
-            (folder / f"{scheme.of(kind).plural}.json").write_bytes(content)
-            typer.echo(f"{len(objects)} {scheme.of(kind).plural}")
+            _write(folder, target.of(kind), state.all(kind))
+        for resource, objects in _queueing(kubeconfig, context).items():
+            _write(folder, resource, objects)
     except OSError as error:
         raise errors.InvalidValueError(f"{folder}: {error.strerror}") from None
+
+
+def _queueing(kubeconfig: pathlib.Path | None, context: str) -> dict[target.Target[Any], list[meta.Object]]:
+    """What queueing depends on beside all that; nothing on a server without queues."""
+    try:
+        objects = asyncio.run(clusters.live_queueing(kubeconfig, context))
+    except errors.ObjectNotFoundError:
+        return {}
+    found: dict[target.Target[Any], list[meta.Object]] = {}
+    for kind in queueingstate.KINDS:
+        if kind not in KINDS:
+            resource = target.of(kind)
+            found[resource] = [each for each in objects if isinstance(each, resource.model)]
+    return found
+
+
+def _write(folder: pathlib.Path, resource: target.Target[Any], objects: Sequence[meta.Object]) -> None:
+    items = b",\n".join(_encoded(each, resource) for each in objects)
+    content = b'{"apiVersion":"v1","kind":"List","items":[\n%s]}\n' % items
+    (folder / f"{resource.plural}.json").write_bytes(content)
+    typer.echo(f"{len(objects)} {resource.plural}")
+
+
+def _encoded(of: meta.Object, resource: target.Target[Any]) -> bytes:
+    if scheme.has(resource.model):
+        return codec.encode_json(of)
+    head = {"apiVersion": resource.api_version(resource.versions[0]), "kind": resource.kind}
+    return msgspec.json.encode({**head, **decoding.document(of)})

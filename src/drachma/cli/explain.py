@@ -1,8 +1,9 @@
-"""``drachma explain``: why pods and claims get nothing, on a live cluster or on what files say of one."""
+"""``drachma explain``: why pods, claims and workloads get nothing, on a live cluster or on what files say of one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
@@ -12,9 +13,13 @@ from drachma.allocator import explanation
 from drachma.allocator.explanation import survey
 from drachma.api import gates
 from drachma.cli import clusters, options
+from drachma.process import configurationfile
+from drachma.queueing import explanation as workloads
+from drachma.queueing.component import ActiveConfiguration
 from drachma.scheduler import Settings
 from drachma.simulate import NodeGroup, Simulation, podexplanation
 from drachma.simulate.podexplanation import PodExplanation
+from drachma.simulate.queueingstate import QueueingState
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True)
 
@@ -31,7 +36,7 @@ Output: TypeAlias = Annotated[options.Format | None, typer.Option("-o", "--outpu
 
 @app.callback()
 def _group() -> None:
-    """Say why pods and claims get nothing, and what would help."""
+    """Say why pods, claims and workloads get nothing, and what would help."""
 
 
 @app.command()
@@ -89,6 +94,35 @@ def claim(
     reports = [{**explanation.to_document(each.explanation), "alsoOn": list(each.others)} for each in surveyed.groups]
     clusters.write({"claim": f"{namespace}/{name}", "nodes": reports}, _survey_lines(surveyed), output)
     if not fits:
+        raise typer.Exit(1)
+
+
+@app.command()
+def workload(
+    name: str,
+    namespace: Namespace = "default",
+    file: Files = None,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = "",
+    queueing_config: options.QueueingConfig = None,
+    output: Output = None,
+) -> None:
+    """Say why a workload waits: what is short by how much, who has it, whom it may preempt, what would make it fit.
+
+    The configuration is that of --queueing-config, or of the ConfigMap kueue-controller-manager-config in kueue-system.
+    Exit code 1: it is not admitted, and would not be if it were its turn.
+    """
+    configured = None
+    if queueing_config is not None:
+        configured = ActiveConfiguration()
+        configurationfile.load(queueing_config, configured)
+    objects = clusters.read_queueing(file, kubeconfig, context=context)
+    explained = QueueingState(objects, datetime.now(UTC), configured=configured).explain(f"{namespace}/{name}")
+    if explained is None:
+        raise errors.DecodeError(f"there is no workload {namespace}/{name}")
+    lines = workloads.render(explained).splitlines()
+    clusters.write(workloads.to_document(explained), lines, output)
+    if explained.outcome in (workloads.Outcome.DOES_NOT_FIT, workloads.Outcome.NOT_QUEUED):
         raise typer.Exit(1)
 
 

@@ -25,7 +25,7 @@ COMMANDS: Final[dict[str, str]] = {
     "convert": "Convert manifests to another version of resource.k8s.io.",
     "driver": "Tools for drivers.",
     "dump": "Write all that decisions depend on into a folder, so that they can be repeated elsewhere.",
-    "explain": "Say why pods and claims get nothing, and what would help.",
+    "explain": "Say why pods, claims and workloads get nothing, and what would help.",
     "logs": "Show what a container of a pod writes.",
     "get": "Show devices, claims, pools, nodes, pods, queues or workloads: who has what, what is free, who waits.",
     "migrate": "Migrate resource.k8s.io/v1alpha2 and v1alpha3 to v1.",

@@ -76,6 +76,11 @@ class Admitter:
         self._number = 0
 
     @property
+    def settings(self) -> Settings:
+        """What decisions depend on beside objects."""
+        return self._settings
+
+    @property
     def queues(self) -> Mapping[str, PendingQueue]:
         """What waits, by cluster queue."""
         return self._pending
@@ -204,8 +209,18 @@ class Admitter:
         if not heads:
             return None
         self._number += 1
-        cycle = Cycle(self.snapshot, settings=self._settings, now=now, number=self._number, objection=self._objection)
-        return self._settle(cycle.run(heads), now)
+        return self._settle(self._cycle(now).run(heads), now)
+
+    def consider(self, info: WorkloadInfo, now: datetime) -> Entry:
+        """What would become of a workload if it alone were looked at now. Nothing changes by that.
+
+        It must not hold quota, and must come without an attempt that is under way.
+        """
+        (entry,) = self._cycle(now).run([Head(info)])
+        return entry
+
+    def _cycle(self, now: datetime) -> Cycle:
+        return Cycle(self.snapshot, settings=self._settings, now=now, number=self._number, objection=self._objection)
 
     def _objection(self, info: WorkloadInfo) -> str | None:
         return admissibility.objection(info.workload, self._selectors[info.cluster_queue], self._places)

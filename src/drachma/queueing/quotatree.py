@@ -4,8 +4,8 @@ Quota flows upwards: what a node has, its own and what its children lend it, is 
 limit holds back is local to it. Usage flows upwards too, as far as it exceeds what is local. What a node can still get
 is what is left locally and what its parent can spare, no more than its borrowing limit allows.
 
-The shape and the quotas of a tree do not change; only usage does, by :meth:`Node.add` and :meth:`Node.remove`, and
-adding what was removed gives the same tree again.
+The shape and the quotas of a tree do not change, but in thought (:func:`drachma.queueing.snapshot.with_quota`); only
+usage does, by :meth:`Node.add` and :meth:`Node.remove`, and adding what was removed gives the same tree again.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Node:
         "parent",
         "queues",
         "quotas",
+        "retired",
         "subtree",
         "usage",
         "weight",
@@ -58,6 +59,8 @@ class Node:
         self.parent: Node | None = None
         self.queues: list[Node] = []
         self.cohorts: list[Node] = []
+        self.retired: list[Node] = []
+        """Cluster queues that nobody looks at; their quota and usage count all the same."""
         self.subtree: dict[FlavorResource, int] = {}
         """What it has, with what its children lend it."""
         self.local: dict[FlavorResource, int] = {}
@@ -194,7 +197,7 @@ class Node:
         self.subtree = {key: quota.nominal for key, quota in self.quotas.items()}
         if not self.is_queue:
             self.usage = {}
-        for child in (*self.cohorts, *self.queues):
+        for child in (*self.cohorts, *self.queues, *self.retired):
             child.settle()
             for key, amount in child.subtree.items():
                 lent = amounts.minus(amount, child.local.get(key, 0))
@@ -254,6 +257,7 @@ class QuotaTree:
         node = self.queues.pop(name)
         if node.parent is not None:
             node.parent.queues.remove(node)
+            node.parent.retired.append(node)
             node.root.measure()
 
     def _cohort(self, name: str) -> Node:

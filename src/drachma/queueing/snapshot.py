@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from drachma.queueing.kinds import clusterqueue, resourceflavor
-from drachma.queueing.quotatree import Node, QuotaTree
-from drachma.queueing.requests import Usage
+from drachma.queueing.quotatree import Node, Quota, QuotaTree
+from drachma.queueing.requests import FlavorResource, Usage
 from drachma.queueing.workloadinfo import WorkloadInfo
 
 _NO_PREEMPTION: Final = clusterqueue.Preemption(
@@ -158,3 +158,16 @@ def with_less_usage(node: Node, usage: Usage) -> Iterator[None]:
         yield
     finally:
         node.add(usage)
+
+
+@contextmanager
+def with_quota(node: Node, key: FlavorResource, quota: Quota) -> Iterator[None]:
+    """As if a queue or cohort had another quota. Costs a walk through its tree."""
+    before = node.quotas
+    node.quotas = {**before, key: quota}
+    node.root.settle()
+    try:
+        yield
+    finally:
+        node.quotas = before
+        node.root.settle()

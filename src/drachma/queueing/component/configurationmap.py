@@ -18,6 +18,8 @@ from drachma.runtime import Surroundings, events
 from drachma.runtime.informer import Handler
 
 NAME: Final = "kueue-controller-manager-config"
+SELECTION: Final = Selection(namespace=configuration.DEFAULT_NAMESPACE, fields=f"metadata.name={NAME}")
+"""The ConfigMap, wherever it is read."""
 FIELDS: Final = ("controller_manager_config.yaml", "config.yaml")
 """Where the configuration is: as Kueue's manifests have it, and as the KEP does."""
 POLICY_FIELD: Final = "queueing_policy.yaml"
@@ -32,14 +34,13 @@ class ConfigurationMap:
     def __init__(self, surroundings: Surroundings, active: ActiveConfiguration, *, recorder: events.Recorder) -> None:
         self._active: Final = active
         self._recorder: Final = recorder
-        selection = Selection(namespace=configuration.DEFAULT_NAMESPACE, fields=f"metadata.name={NAME}")
-        surroundings.informers.of(configmap.ConfigMap, selection).add_handler(
+        surroundings.informers.of(configmap.ConfigMap, SELECTION).add_handler(
             Handler(added=self._offer, updated=lambda _, new: self._offer(new))
         )
 
     def _offer(self, of: configmap.ConfigMap) -> None:
         try:
-            if self._active.offer(*_documents(of)):
+            if self._active.offer(*documents(of)):
                 self._tell(of, events.NORMAL, "ConfigurationChanged", "The configuration is in force")
         except RefusedConfigurationError as error:
             _log.warning("ConfigMap %s: refused, the configuration before stays in force: %s", of.metadata.name, error)
@@ -49,7 +50,8 @@ class ConfigurationMap:
         self._recorder.record(of, type=kind, reason=reason, message=message)
 
 
-def _documents(of: configmap.ConfigMap) -> list[dict[str, object]]:
+def documents(of: configmap.ConfigMap) -> list[dict[str, object]]:
+    """What a ConfigMap says, to be offered; RefusedConfigurationError if it says nothing that can be read."""
     field = next((each for each in FIELDS if each in of.data), None)
     if field is None:
         raise RefusedConfigurationError(f"data: none of {', '.join(FIELDS)} is there")

@@ -1,0 +1,118 @@
+"""Verdicts of preemption: whom a workload would take the place of, and what protects the others.
+
+Who goes is decided by :mod:`drachma.queueing.preemptionoracle`; here each rule that it goes by is asked about one
+holder at a time, so that the answer names the policy, the priority or the quota that is in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from drachma.queueing import amounts
+from drachma.queueing.cycle import Entry
+from drachma.queueing.explanation.question import Question
+from drachma.queueing.explanation.shortage import Shortage
+from drachma.queueing.kinds import clusterqueue
+from drachma.queueing.preemption import Need
+from drachma.queueing.quotatree import Node
+from drachma.queueing.requests import FlavorResource
+from drachma.queueing.workloadinfo import WorkloadInfo
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What preemption means for somebody who has what is short: why it would go, or why it stays."""
+
+    workload: str
+    queue: str
+    priority: int
+    is_target: bool
+    reason: str
+
+
+def judge(question: Question, entry: Entry, shortages: Iterable[Shortage]) -> tuple[Verdict, ...]:
+    """All who hold what is short: those that would go first, the others after them."""
+    needed: dict[FlavorResource, int] = {}
+    for each in shortages:
+        needed[each.key] = max(needed.get(each.key, 0), each.request)
+    need = Need(question.info, question.queue, needed, frozenset(needed), question.now)
+    targets = {target.info.key: target.reason for target in entry.targets}
+    verdicts = [
+        Verdict(info.key, info.cluster_queue, info.priority, is_target=True, reason=targets[info.key])
+        if info.key in targets
+        else Verdict(
+            info.key, info.cluster_queue, info.priority, is_target=False, reason=_protection(question, need, info)
+        )
+        for info in question.holders(need.keys)
+    ]
+    return tuple(sorted(verdicts, key=lambda each: not each.is_target))
+
+
+def _protection(question: Question, need: Need, holder: WorkloadInfo) -> str:
+    if holder.is_evicted:
+        return "is evicted already, and still holds what it had"
+    if holder.cluster_queue == question.queue.name:
+        return _own(need, holder) or "may be preempted, but that would not be enough"
+    return _others(question, need, holder) or "may be preempted, but that would not be enough"
+
+
+def _own(need: Need, holder: WorkloadInfo) -> str:
+    policy = need.queue.preemption.within_cluster_queue
+    if policy == clusterqueue.NEVER:
+        return f"withinClusterQueue of {need.queue.name} is Never"
+    return "" if need.may_preempt(holder, policy) else _rank(need, holder, f"withinClusterQueue is {policy}")
+
+
+def _others(question: Question, need: Need, holder: WorkloadInfo) -> str:
+    policies = need.queue.preemption
+    policy = policies.reclaim_within_cohort
+    if policy == clusterqueue.NEVER:
+        return f"reclaimWithinCohort of {need.queue.name} is Never"
+    state = question.snapshot.queues.get(holder.cluster_queue)
+    if state is None:
+        return f"cluster queue {holder.cluster_queue} is inactive"
+    owner = _within_quota(state.node, need)
+    if owner is not None:
+        kind = "cluster queue" if owner.is_queue else "cohort"
+        return f"{kind} {owner.name} uses no more than it has"
+    if not need.may_preempt(holder, policy):
+        return _rank(need, holder, f"reclaimWithinCohort is {policy}")
+    if question.settings.fair_sharing:
+        return ""
+    borrowing = policies.borrow_within_cohort
+    if not _would_borrow(need):
+        return ""
+    if borrowing is None or borrowing.policy == clusterqueue.NEVER:
+        return f"{need.queue.name} would have to borrow, and its borrowWithinCohort is Never"
+    if holder.priority >= need.info.priority:
+        return _rank(need, holder, f"{need.queue.name} would have to borrow")
+    threshold = borrowing.max_priority_threshold
+    if threshold is not None and holder.priority > threshold:
+        return f"its priority {holder.priority} is above maxPriorityThreshold {threshold} of borrowWithinCohort"
+    return ""
+
+
+def _within_quota(node: Node, need: Need) -> Node | None:
+    """The holder's queue or a cohort of it, below what it has in common with the workload's, that borrows nothing."""
+    common = set(map(id, need.queue.node.ancestors))
+    each: Node | None = node
+    while each is not None and id(each) not in common:
+        if each.is_within_quota(need.keys):
+            return each
+        each = each.parent
+    return None
+
+
+def _would_borrow(need: Need) -> bool:
+    node = need.queue.node
+    return any(
+        amounts.plus(node.usage.get(key, 0), amount) > node.quota(key).nominal for key, amount in need.usage.items()
+    )
+
+
+def _rank(need: Need, holder: WorkloadInfo, rule: str) -> str:
+    mine = need.info.priority
+    if holder.priority == mine:
+        return f"its priority {holder.priority} is the same, and {rule}"
+    return f"its priority {holder.priority} is not below {mine}, and {rule}"

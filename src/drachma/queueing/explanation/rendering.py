@@ -1,0 +1,220 @@
+"""Explanations as text, and as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from drachma.queueing.explanation.preemptionverdict import Verdict
+from drachma.queueing.explanation.remedies import Increase, Remedy
+from drachma.queueing.explanation.shortage import Level, Shortage
+from drachma.queueing.explanation.workloadexplanation import Outcome, WorkloadExplanation
+from drachma.queueing.requests import FlavorResource
+
+_MOST_NAMES: Final = 8
+
+_HEADLINES: Final = {
+    Outcome.FINISHED: "is finished",
+    Outcome.ADMITTED: "is admitted",
+    Outcome.QUOTA_RESERVED: "has quota, and waits for admission checks",
+    Outcome.FITS: "would be admitted if it were its turn",
+    Outcome.PREEMPTS: "would preempt others",
+    Outcome.DOES_NOT_FIT: "does not fit",
+    Outcome.NOT_QUEUED: "is in no queue",
+}
+_KINDS: Final = {"ClusterQueue": "cluster queue", "Cohort": "cohort"}
+_FIELDS: Final = {"nominalQuota": "nominal quota", "borrowingLimit": "borrowing limit", "lendingLimit": "lending limit"}
+
+
+def render(of: WorkloadExplanation) -> str:
+    """As lines for people; long lists are cut."""
+    return "\n".join(_lines(of))
+
+
+def _lines(of: WorkloadExplanation) -> Iterator[str]:
+    headline = f"workload {of.workload}: {_HEADLINES[of.outcome]}"
+    yield f"{headline}: {of.message}" if of.message else headline
+    if of.position:
+        place = f"number {of.position} of {of.waiting} in cluster queue {of.cluster_queue} ({of.path})"
+        yield f"  {place}, by local queue {of.local_queue}"
+        if of.before:
+            yield f"  before it: {_listed(f'{each.workload} (priority {each.priority})' for each in of.before)}"
+            if of.strategy == "StrictFIFO":
+                yield "  order is strict: nobody is admitted before those"
+    elif of.cluster_queue:
+        yield f"  cluster queue {of.cluster_queue}, by local queue {of.local_queue}"
+    for unsuitable in of.unsuitable:
+        yield f"  pod set {unsuitable.pod_set}: {unsuitable.reason}"
+    for shortage in of.shortages:
+        yield from _shortage(of, shortage)
+    targets = [each for each in of.verdicts if each.is_target]
+    spared = [each for each in of.verdicts if not each.is_target]
+    if targets:
+        yield f"  would be preempted: {_listed(f'{each.workload} ({each.reason})' for each in targets)}"
+    if spared:
+        yield "  would not be preempted:"
+        yield from _spared(spared)
+    if of.remedies:
+        yield "  would help, each by itself:"
+        for remedy in of.remedies:
+            yield f"    {_remedy(of, remedy)}"
+
+
+def _shortage(of: WorkloadExplanation, shortage: Shortage) -> Iterator[str]:
+    def show(amount: int) -> str:
+        return of.settings.show(shortage.key.resource, amount)
+
+    resource, flavor = shortage.key.resource, shortage.key.flavor
+    free = f"{show(max(0, shortage.available))} can be had, {show(shortage.missing)} short"
+    yield f"  pod set {shortage.pod_set}, flavor {flavor}: {resource}: needs {show(shortage.request)}, {free}"
+    if shortage.request > shortage.potential:
+        yield f"    there would be {show(shortage.potential)} if nothing else ran"
+    for level in shortage.levels:
+        yield f"    {_level(of, level, shortage.key)}"
+    last = shortage.levels[-1]
+    limit = "borrowing limit" if shortage.limit == "borrowingLimit" else "quota"
+    yield f"    the limit is the {limit} of {_KINDS[last.kind]} {last.name}"
+    for reserve in shortage.reserves:
+        yield (
+            f"    {_KINDS[reserve.kind]} {reserve.name} has {show(reserve.amount)} left, and does not lend it: "
+            f"its lending limit is {show(reserve.lending_limit)}"
+        )
+    by_queue: dict[str, list[str]] = {}
+    for each in shortage.holdings:
+        by_queue.setdefault(each.queue, []).append(f"{each.workload} {show(each.amount)}")
+    for queue, texts in by_queue.items():
+        yield f"    in use by cluster queue {queue}: {_listed(texts)}"
+
+
+def _level(of: WorkloadExplanation, level: Level, key: FlavorResource) -> str:
+    def show(amount: int) -> str:
+        return of.settings.show(key.resource, amount)
+
+    text = f"{_KINDS[level.kind]} {level.name}: uses {show(level.used)} of {show(level.quota)}"
+    if level.quota != level.nominal:
+        text += f" ({show(level.nominal)} its own)"
+    if level.borrowing_limit is not None:
+        text += f", may borrow {show(level.borrowing_limit)}"
+    if level.lending_limit is not None:
+        text += f", lends {show(level.lending_limit)}"
+    return text
+
+
+def _spared(spared: Iterable[Verdict]) -> Iterator[str]:
+    """Those with the same reason together."""
+    by_reason: dict[str, list[str]] = {}
+    for each in spared:
+        by_reason.setdefault(each.reason, []).append(f"{each.workload} in {each.queue}")
+    for reason, names in by_reason.items():
+        yield f"    {_listed(names)}: {reason}"
+
+
+def _remedy(of: WorkloadExplanation, remedy: Remedy) -> str:
+    if remedy.is_waiting:
+        return f"waiting until {_listed(remedy.endings)}, evicted already, gave back what they have"
+    if remedy.endings:
+        return f"the end of {_listed(remedy.endings)}"
+    return ", and ".join(_increase(of, each) for each in remedy.increases)
+
+
+def _increase(of: WorkloadExplanation, increase: Increase) -> str:
+    resource, flavor = increase.key.resource, increase.key.flavor
+    amount, value = of.settings.show(resource, increase.amount), of.settings.show(resource, increase.value)
+    where = f"{_FIELDS[increase.field]} of {_KINDS[increase.kind]} {increase.name}"
+    return f"{amount} more {resource} of flavor {flavor} as {where} ({value} then)"
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = len(listed) - _MOST_NAMES
+    return ", ".join(listed[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+# As documents
+
+
+def to_document(of: WorkloadExplanation) -> dict[str, Any]:
+    """As a document, whole."""
+
+    def show(key: FlavorResource, amount: int | None) -> str | None:
+        return None if amount is None else of.settings.show(key.resource, amount)
+
+    return {
+        "workload": of.workload,
+        "outcome": str(of.outcome),
+        "message": of.message,
+        "localQueue": of.local_queue,
+        "clusterQueue": of.cluster_queue,
+        "path": of.path,
+        "position": of.position,
+        "waiting": of.waiting,
+        "before": [{"workload": each.workload, "priority": each.priority} for each in of.before],
+        "unsuitable": [{"podSet": each.pod_set, "reason": each.reason} for each in of.unsuitable],
+        "shortages": [
+            {
+                "podSet": each.pod_set,
+                "flavor": each.key.flavor,
+                "resource": each.key.resource,
+                "request": show(each.key, each.request),
+                "available": show(each.key, max(0, each.available)),
+                "missing": show(each.key, each.missing),
+                "potential": show(each.key, each.potential),
+                "limit": {"of": each.levels[-1].name, "field": each.limit},
+                "levels": [
+                    {
+                        "kind": level.kind,
+                        "name": level.name,
+                        "nominal": show(each.key, level.nominal),
+                        "quota": show(each.key, level.quota),
+                        "used": show(each.key, level.used),
+                        "borrowingLimit": show(each.key, level.borrowing_limit),
+                        "lendingLimit": show(each.key, level.lending_limit),
+                    }
+                    for level in each.levels
+                ],
+                "notLent": [
+                    {"kind": reserve.kind, "name": reserve.name, "amount": show(each.key, reserve.amount)}
+                    for reserve in each.reserves
+                ],
+                "holders": [
+                    {
+                        "workload": holding.workload,
+                        "clusterQueue": holding.queue,
+                        "priority": holding.priority,
+                        "amount": show(each.key, holding.amount),
+                    }
+                    for holding in each.holdings
+                ],
+            }
+            for each in of.shortages
+        ],
+        "preemption": [
+            {
+                "workload": each.workload,
+                "clusterQueue": each.queue,
+                "priority": each.priority,
+                "isPreempted": each.is_target,
+                "reason": each.reason,
+            }
+            for each in of.verdicts
+        ],
+        "remedies": [
+            {
+                "increases": [
+                    {
+                        "kind": change.kind,
+                        "name": change.name,
+                        "flavor": change.key.flavor,
+                        "resource": change.key.resource,
+                        "field": change.field,
+                        "amount": show(change.key, change.amount),
+                        "value": show(change.key, change.value),
+                    }
+                    for change in each.increases
+                ],
+                "endings": list(each.endings),
+                "isWaiting": each.is_waiting,
+            }
+            for each in of.remedies
+        ],
+    }

@@ -1,0 +1,154 @@
+"""The explanation of a workload: where it stands, what it lacks, and what would help."""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime
+
+import msgspec
+
+from drachma.queueing import conditions, pendingqueue, workloadstate
+from drachma.queueing.admitter import Admitter
+from drachma.queueing.cycle import Status
+from drachma.queueing.explanation import preemptionverdict, remedies, shortage
+from drachma.queueing.explanation.preemptionverdict import Verdict
+from drachma.queueing.explanation.question import Question
+from drachma.queueing.explanation.remedies import Remedy
+from drachma.queueing.explanation.shortage import Shortage, Unsuitable
+from drachma.queueing.kinds import workload
+from drachma.queueing.pendingqueue import PendingQueue
+from drachma.queueing.settings import Settings
+from drachma.queueing.workloadinfo import WorkloadInfo
+
+
+class Outcome(enum.StrEnum):
+    """How a workload stands, or what would become of it if it were its turn."""
+
+    FINISHED = "Finished"
+    ADMITTED = "Admitted"
+    QUOTA_RESERVED = "QuotaReserved"
+    FITS = "Fits"
+    PREEMPTS = "Preempts"
+    DOES_NOT_FIT = "DoesNotFit"
+    NOT_QUEUED = "NotQueued"
+    """Nobody looks at it: it is in no queue, or in one that admits nothing."""
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """Another workload in the queue."""
+
+    workload: str
+    priority: int
+
+
+class WorkloadExplanation(msgspec.Struct, frozen=True):
+    """All that can be said about one workload. Amounts are as :mod:`drachma.queueing.amounts` has them."""
+
+    workload: str
+    outcome: Outcome
+    settings: Settings
+    """What amounts are shown by."""
+    message: str = ""
+    local_queue: str = ""
+    cluster_queue: str = ""
+    path: str = ""
+    strategy: str = ""
+    position: int = 0
+    """Its place in the cluster queue, counted from one; zero: it is not in it."""
+    waiting: int = 0
+    """How many wait there."""
+    before: tuple[Neighbour, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
+    unsuitable: tuple[Unsuitable, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+
+
+def explain(
+    admitter: Admitter, of: workload.Workload, now: datetime, *, obstacle: str | None = None
+) -> WorkloadExplanation:
+    """What can be said about a workload. ``obstacle``: why it is in no queue, where somebody knows.
+
+    Costs a cycle, and one for each change that is tried.
+    """
+    key = workloadstate.key(of)
+    cluster_queue = admitter.queue_of(of) or ""
+    settled = _settled(of)
+    if settled is not None:
+        outcome, message = settled
+        place = of.status.admission.cluster_queue if of.status.admission is not None else cluster_queue
+        return WorkloadExplanation(key, outcome, admitter.settings, message, of.spec.queue_name, place)
+    pending = admitter.queues.get(cluster_queue)
+    info = pending.get(key) if pending is not None else None
+    if pending is None or info is None or cluster_queue not in admitter.snapshot.queues:
+        message = obstacle or _objection(admitter, of, cluster_queue)
+        return WorkloadExplanation(
+            key, Outcome.NOT_QUEUED, admitter.settings, message, of.spec.queue_name, cluster_queue
+        )
+    return _explain(Question(admitter, info, now), pending, info)
+
+
+def _settled(of: workload.Workload) -> tuple[Outcome, str] | None:
+    for kind, outcome in (
+        (conditions.FINISHED, Outcome.FINISHED),
+        (conditions.ADMITTED, Outcome.ADMITTED),
+        (conditions.QUOTA_RESERVED, Outcome.QUOTA_RESERVED),
+    ):
+        condition = conditions.find(of.status.conditions, kind)
+        if condition is not None and condition.status == "True":
+            return outcome, condition.message
+    return None
+
+
+def _objection(admitter: Admitter, of: workload.Workload, cluster_queue: str) -> str:
+    if not of.spec.queue_name:
+        return "it names no local queue"
+    if not cluster_queue:
+        return (
+            f"local queue {of.metadata.namespace}/{of.spec.queue_name}, or the cluster queue behind it, does not exist"
+        )
+    if cluster_queue in admitter.snapshot.tree.circular:
+        return f"the cohorts of cluster queue {cluster_queue} go in a circle"
+    if cluster_queue in admitter.snapshot.inactive:
+        return f"cluster queue {cluster_queue} is inactive"
+    return "it does not ask to be admitted"
+
+
+def _explain(question: Question, pending: PendingQueue, info: WorkloadInfo) -> WorkloadExplanation:
+    entry = question.entry()
+    queue = question.queue
+    order = list(pending.waiting())
+    position = next(number for number, each in enumerate(order) if each.key == info.key)
+    shortages: tuple[Shortage, ...] = ()
+    unsuitable: tuple[Unsuitable, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    changes: tuple[Remedy, ...] = ()
+    if entry.status is Status.ADMITTED:
+        outcome = Outcome.FITS
+        message = ""
+        if not pendingqueue.is_backoff_over(info.workload, question.now):
+            message = "its backoff is not over"
+    else:
+        outcome = Outcome.PREEMPTS if entry.targets else Outcome.DOES_NOT_FIT
+        message = entry.message
+        shortages, unsuitable = shortage.find(question, entry)
+        verdicts = preemptionverdict.judge(question, entry, shortages)
+        if not entry.targets:
+            changes = remedies.find(question)
+    return WorkloadExplanation(
+        info.key,
+        outcome,
+        question.settings,
+        message,
+        info.workload.spec.queue_name,
+        queue.name,
+        queue.path,
+        queue.spec.queueing_strategy,
+        position + 1,
+        len(order),
+        tuple(Neighbour(each.key, each.priority) for each in order[:position]),
+        shortages,
+        unsuitable,
+        verdicts,
+        changes,
+    )

@@ -1,0 +1,145 @@
+"""``drachma explain workload`` on files: what people and programs get to see, and what is refused."""
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from drachma.cli.root import app
+
+NEWER = "kueue.x-k8s.io/v1beta2"
+OLDER = "kueue.x-k8s.io/v1beta1"
+
+
+def an_object(kind: str, name: str, spec: dict[str, Any], *, api_version: str = NEWER, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec, **more}
+
+
+def a_workload(name: str, gpus: int, **more: Any) -> dict[str, Any]:
+    template = {
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "g"}]}}],
+            "resourceClaims": [{"name": "g", "resourceClaimTemplateName": "one"}],
+        }
+    }
+    spec = {"queueName": "jobs", "podSets": [{"name": "main", "count": gpus, "template": template}]}
+    return an_object("Workload", name, spec, **more)
+
+
+QUOTA = {"name": "spot", "resources": [{"name": "gpus", "nominalQuota": "2"}]}
+GROUPS = [{"coveredResources": ["gpus"], "flavors": [QUOTA]}]
+REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu.example.com"}}
+CONFIGURATION = {
+    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+    "kind": "Configuration",
+    "resources": {"deviceClassMappings": [{"name": "gpus", "deviceClassNames": ["gpu.example.com"]}]},
+}
+ADMITTED = {
+    "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"}],
+    "admission": {
+        "clusterQueue": "team",
+        "podSetAssignments": [
+            {"name": "main", "flavors": {"gpus": "spot"}, "resourceUsage": {"gpus": "1"}, "count": 1}
+        ],
+    },
+}
+OBJECTS: list[dict[str, Any]] = [
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
+    {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "of-no-interest"}},
+    an_object("ResourceFlavor", "spot", {}),
+    an_object(
+        "ClusterQueue",
+        "team",
+        {"cohort": "all", "namespaceSelector": {}, "resourceGroups": GROUPS},
+        api_version=OLDER,
+    ),
+    an_object("LocalQueue", "jobs", {"clusterQueue": "team"}),
+    an_object("DeviceClass", "gpu.example.com", {}, api_version="resource.k8s.io/v1"),
+    an_object(
+        "ResourceClaimTemplate", "one", {"spec": {"devices": {"requests": [REQUEST]}}}, api_version="resource.k8s.io/v1"
+    ),
+    a_workload("running", 1, status=ADMITTED),
+    a_workload("waiting", 2),
+]
+CONFIG_MAP = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "kueue-controller-manager-config", "namespace": "kueue-system"},
+    "data": {"config.yaml": json.dumps(CONFIGURATION)},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    place = tmp_path / "cluster"
+    place.mkdir()
+    (place / "objects.yaml").write_text(yaml.safe_dump_all([*OBJECTS, CONFIG_MAP]))
+    return place
+
+
+def explain(*arguments: str) -> tuple[int, str]:
+    answer = CliRunner().invoke(app, ["explain", "workload", *arguments])
+    assert answer.exception is None or isinstance(answer.exception, SystemExit), answer.exception
+    return answer.exit_code, answer.output
+
+
+def test_what_is_short_and_what_would_help(folder: pathlib.Path) -> None:
+    code, text = explain("waiting", "-f", str(folder))
+    assert code == 1
+    assert "number 1 of 1 in cluster queue team (/all/team), by local queue jobs" in text
+    assert "flavor spot: gpus: needs 2, 1 can be had, 1 short" in text
+    assert "in use by cluster queue team: default/running 1" in text
+    assert "1 more gpus of flavor spot as nominal quota of cluster queue team (3 then)" in text
+    assert "the end of default/running" in text
+
+
+def test_the_same_as_a_document(folder: pathlib.Path) -> None:
+    code, text = explain("waiting", "-f", str(folder), "-o", "json")
+    document = json.loads(text)
+    assert code == 1
+    assert document["outcome"] == "DoesNotFit"
+    assert [each["missing"] for each in document["shortages"]] == ["1"]
+    assert [each["endings"] for each in document["remedies"]] == [[], ["default/running"]]
+
+
+def test_who_has_quota_is_well(folder: pathlib.Path) -> None:
+    code, text = explain("running", "-f", str(folder))
+    assert (code, text.splitlines()[0]) == (
+        0,
+        "workload default/running: has quota, and waits for admission checks",
+    )
+
+
+def test_a_configuration_in_place_of_that_of_the_cluster(folder: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    unmapped = tmp_path / "configuration.yaml"
+    unmapped.write_text(json.dumps({**CONFIGURATION, "resources": {}}))
+    code, text = explain("waiting", "-f", str(folder), "--queueing-config", str(unmapped))
+    assert code == 1
+    assert "is in no queue: spec.podSets[0]" in text
+    assert "is not mapped in DRA configuration" in text
+
+
+def test_a_queue_that_is_stopped(folder: pathlib.Path) -> None:
+    stopped = [
+        {**each, "spec": {**each["spec"], "stopPolicy": "Hold"}} if each["kind"] == "LocalQueue" else each
+        for each in OBJECTS
+    ]
+    (folder / "objects.yaml").write_text(yaml.safe_dump_all([*stopped, CONFIG_MAP]))
+    assert explain("waiting", "-f", str(folder)) == (
+        1,
+        (
+            "workload default/waiting: is in no queue: local queue default/jobs is stopped\n"
+            "  cluster queue team, by local queue jobs\n"
+        ),
+    )
+
+
+def test_what_cannot_be_read_is_told_with_its_place(folder: pathlib.Path) -> None:
+    (folder / "more.yaml").write_text(yaml.safe_dump_all([OBJECTS[-1], an_object("LocalQueue", "", {})]))
+    code, text = explain("waiting", "-f", str(folder))
+    assert code == 2
+    assert "Workload waiting: is given twice" in text
+    assert "metadata.name: required" in text

@@ -1,0 +1,248 @@
+"""Explanations of workloads: where the limit is, who has what is short, what protects them, and what would help."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from drachma.queueing import admissibility, explanation
+from drachma.queueing.admitter import Admitter
+from drachma.queueing.explanation import Outcome, WorkloadExplanation
+from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
+from drachma.queueing.settings import Settings
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def a_queue(name: str, *, cohort: str = "", strategy: str = "BestEffortFIFO", **spec: Any) -> dict[str, Any]:
+    """A cluster queue; ``spec`` has the quota of cpu and the preemption policies."""
+    quota = {
+        field: str(spec.pop(field)) for field in ("nominalQuota", "borrowingLimit", "lendingLimit") if field in spec
+    }
+    flavors = [{"name": flavor, "resources": [{"name": "cpu", **quota}]} for flavor in spec.pop("flavors", ("spot",))]
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "cohortName": cohort,
+            "queueingStrategy": strategy,
+            "namespaceSelector": {},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+            **({"preemption": spec} if spec else {}),
+        },
+    }
+
+
+def a_workload(name: str, queue: str, cpu: int, *, priority: int = 0, **template: Any) -> workload.Workload:
+    container = {"name": "c", "resources": {"requests": {"cpu": str(cpu)}}}
+    pod_set = {"name": "main", "count": 1, "template": {"spec": {"containers": [container], **template}}}
+    document = {
+        "metadata": {"name": name, "namespace": "ns", "uid": name},
+        "spec": {"queueName": queue, "priority": priority, "podSets": [pod_set]},
+    }
+    return decoding.decode(document, workload.Workload)
+
+
+def held(name: str, queue: str, cpu: int, *, priority: int = 0, **status: Any) -> workload.Workload:
+    assignment = {"name": "main", "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": str(cpu)}, "count": 1}
+    document = {
+        "metadata": {"name": name, "namespace": "ns", "uid": name},
+        "spec": {"queueName": queue, "priority": priority, "podSets": [{"name": "main", "count": 1}]},
+        "status": {"admission": {"clusterQueue": queue, "podSetAssignments": [assignment]}, **status},
+    }
+    return decoding.decode(document, workload.Workload)
+
+
+def admitter(*queues: dict[str, Any], cohorts: tuple[dict[str, Any], ...] = (), fair: bool = False) -> Admitter:
+    """With a local queue of the same name for each queue, and the flavors spot and arm."""
+    made = Admitter(settings=Settings(fair_sharing=fair))
+    made.set_places({"ns": admissibility.Place()})
+    names = [each["metadata"]["name"] for each in queues]
+    arm = {"metadata": {"name": "arm"}, "spec": {"nodeLabels": {"arch": "arm"}}}
+    made.set_queues(
+        [decoding.decode(each, clusterqueue.ClusterQueue) for each in queues],
+        cohorts=[decoding.decode(each, clusterqueue.Cohort) for each in cohorts],
+        local_queues=[
+            decoding.decode(
+                {"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}}, localqueue.LocalQueue
+            )
+            for name in names
+        ],
+        flavors=[
+            decoding.decode(each, resourceflavor.ResourceFlavor) for each in ({"metadata": {"name": "spot"}}, arm)
+        ],
+    )
+    return made
+
+
+def explained(of: Admitter, asked: workload.Workload, *holders: workload.Workload) -> WorkloadExplanation:
+    for each in holders:
+        of.hold(each)
+    of.enqueue(asked, NOW)
+    return explanation.explain(of, asked, NOW)
+
+
+def test_a_queue_that_is_full() -> None:
+    answer = explained(admitter(a_queue("team", nominalQuota=4)), a_workload("w", "team", 3), held("old", "team", 2))
+    assert explanation.render(answer).splitlines() == [
+        (
+            "workload ns/w: does not fit: couldn't assign flavors to pod set main: "
+            "insufficient unused quota for cpu in flavor spot, 1 more needed"
+        ),
+        "  number 1 of 1 in cluster queue team (/team), by local queue team",
+        "  pod set main, flavor spot: cpu: needs 3, 2 can be had, 1 short",
+        "    cluster queue team: uses 2 of 4",
+        "    the limit is the quota of cluster queue team",
+        "    in use by cluster queue team: ns/old 2",
+        "  would not be preempted:",
+        "    ns/old in team: withinClusterQueue of team is Never",
+        "  would help, each by itself:",
+        "    1 more cpu of flavor spot as nominal quota of cluster queue team (5 then)",
+        "    the end of ns/old",
+    ]
+
+
+def test_a_borrowing_limit_and_what_others_do_not_lend() -> None:
+    queues = (
+        a_queue("team", cohort="all", nominalQuota=2, borrowingLimit=1),
+        a_queue("other", cohort="all", nominalQuota=6, lendingLimit=2),
+    )
+    answer = explained(admitter(*queues), a_workload("w", "team", 4))
+    assert explanation.render(answer).splitlines()[2:] == [
+        "  pod set main, flavor spot: cpu: needs 4, 3 can be had, 1 short",
+        "    there would be 3 if nothing else ran",
+        "    cluster queue team: uses 0 of 2, may borrow 1",
+        "    the limit is the borrowing limit of cluster queue team",
+        "    cluster queue other has 4 left, and does not lend it: its lending limit is 2",
+        "  would help, each by itself:",
+        "    1 more cpu of flavor spot as nominal quota of cluster queue team (3 then)",
+        "    1 more cpu of flavor spot as borrowing limit of cluster queue team (2 then)",
+    ]
+
+
+def test_the_quota_of_a_cohort_and_who_uses_it() -> None:
+    cohort = {"metadata": {"name": "all"}, "spec": {}}
+    queues = (
+        a_queue("team", cohort="all", nominalQuota=1),
+        a_queue("other", cohort="all", nominalQuota=3, lendingLimit=2),
+    )
+    answer = explained(
+        admitter(*queues, cohorts=(cohort,)), a_workload("w", "team", 3), held("a", "other", 2), held("b", "team", 1)
+    )
+    (shortage,) = answer.shortages
+    assert [(each.kind, each.name, each.used, each.quota) for each in shortage.levels] == [
+        ("ClusterQueue", "team", 1000, 1000),
+        ("Cohort", "all", 2000, 3000),
+    ]
+    assert shortage.limit == "quota"
+    assert [(each.workload, each.amount) for each in shortage.holdings] == [("ns/a", 2000), ("ns/b", 1000)]
+    assert [each.endings for each in answer.remedies if each.endings] == [("ns/a", "ns/b")]
+
+
+PROTECTED = [
+    pytest.param({"withinClusterQueue": "LowerPriority"}, "team", 5, "its priority 5 is the same", id="same-priority"),
+    pytest.param({"withinClusterQueue": "LowerPriority"}, "team", 9, "is not below 5", id="more-urgent"),
+    pytest.param({"reclaimWithinCohort": "Never"}, "other", 0, "reclaimWithinCohort of team is Never", id="no-reclaim"),
+    pytest.param({"reclaimWithinCohort": "LowerPriority"}, "other", 9, "reclaimWithinCohort is", id="urgent-elsewhere"),
+    pytest.param({"reclaimWithinCohort": "Any"}, "rich", 0, "rich uses no more than it has", id="within-its-quota"),
+    pytest.param({"reclaimWithinCohort": "Any"}, "other", 0, "its borrowWithinCohort is Never", id="would-borrow"),
+]
+
+
+@pytest.mark.parametrize(("policies", "queue", "priority", "want"), PROTECTED)
+def test_what_protects_a_holder(policies: dict[str, str], queue: str, priority: int, want: str) -> None:
+    queues = (
+        a_queue("team", cohort="all", nominalQuota=2, **policies),
+        a_queue("other", cohort="all", nominalQuota=0),
+        a_queue("rich", cohort="all", nominalQuota=4),
+    )
+    answer = explained(
+        admitter(*queues),
+        a_workload("w", "team", 5, priority=5),
+        held("h", queue, 4 if queue == "rich" else 3, priority=priority),
+    )
+    assert answer.outcome is Outcome.DOES_NOT_FIT
+    (verdict,) = answer.verdicts
+    assert not verdict.is_target
+    assert want in verdict.reason
+
+
+def test_who_would_be_preempted() -> None:
+    queue = a_queue("team", nominalQuota=4, withinClusterQueue="LowerPriority")
+    answer = explained(
+        admitter(queue),
+        a_workload("w", "team", 3, priority=5),
+        held("low", "team", 2),
+        held("high", "team", 1, priority=9),
+    )
+    assert answer.outcome is Outcome.PREEMPTS
+    assert [(each.workload, each.is_target, each.reason) for each in answer.verdicts] == [
+        ("ns/low", True, "InClusterQueue"),
+        ("ns/high", False, "its priority 9 is not below 5, and withinClusterQueue is LowerPriority"),
+    ]
+    assert "  would be preempted: ns/low (InClusterQueue)" in explanation.render(answer).splitlines()
+    assert answer.remedies == ()
+
+
+def test_who_is_evicted_already_is_waited_for() -> None:
+    evicted = [{"type": "Evicted", "status": "True", "reason": "Preempted"}]
+    answer = explained(
+        admitter(a_queue("team", nominalQuota=4)),
+        a_workload("w", "team", 3),
+        held("going", "team", 3, conditions=evicted),
+    )
+    (waiting, *_) = answer.remedies
+    assert (waiting.is_waiting, waiting.endings) == (True, ("ns/going",))
+    assert "evicted already" in explanation.render(answer)
+
+
+def test_flavors_that_pods_cannot_use() -> None:
+    queue = a_queue("team", nominalQuota=4, flavors=("arm", "spot"))
+    answer = explained(admitter(queue), a_workload("w", "team", 5, nodeSelector={"arch": "x86"}))
+    assert [each.reason for each in answer.unsuitable] == ["flavor arm doesn't match node affinity"]
+    assert {change.key.flavor for remedy in answer.remedies for change in remedy.increases} == {"spot"}
+
+
+def test_a_resource_that_the_queue_does_not_have() -> None:
+    of = admitter(a_queue("team", nominalQuota=4))
+    container = {"name": "c", "resources": {"requests": {"gpus": "1"}}}
+    answer = explained(of, a_workload("w", "team", 1, containers=[container]))
+    assert [each.reason for each in answer.unsuitable] == ["cluster queue team has no quota for gpus"]
+    assert answer.remedies == ()
+
+
+def test_the_place_in_the_queue() -> None:
+    of = admitter(a_queue("team", nominalQuota=4, strategy="StrictFIFO"))
+    of.enqueue(a_workload("big", "team", 9, priority=7), NOW)
+    answer = explained(of, a_workload("w", "team", 3))
+    assert answer.outcome is Outcome.FITS
+    assert explanation.render(answer).splitlines() == [
+        "workload ns/w: would be admitted if it were its turn",
+        "  number 2 of 2 in cluster queue team (/team), by local queue team",
+        "  before it: ns/big (priority 7)",
+        "  order is strict: nobody is admitted before those",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("queue", "want"),
+    [
+        pytest.param("", "it names no local queue", id="no-queue"),
+        pytest.param("nowhere", "local queue ns/nowhere, or the cluster queue behind it, does not exist", id="unknown"),
+        pytest.param("closed", "cluster queue closed is inactive", id="inactive"),
+    ],
+)
+def test_a_workload_in_no_queue(queue: str, want: str) -> None:
+    closed = a_queue("closed", nominalQuota=4)
+    closed["spec"]["stopPolicy"] = "Hold"
+    answer = explained(admitter(closed), a_workload("w", queue, 1))
+    assert (answer.outcome, answer.message) == (Outcome.NOT_QUEUED, want)
+
+
+def test_a_workload_that_is_admitted() -> None:
+    conditions = [{"type": kind, "status": "True", "reason": "r"} for kind in ("QuotaReserved", "Admitted")]
+    of = admitter(a_queue("team", nominalQuota=4))
+    holder = held("h", "team", 1, conditions=conditions)
+    of.hold(holder)
+    answer = explanation.explain(of, holder, NOW)
+    assert (answer.outcome, answer.cluster_queue) == (Outcome.ADMITTED, "team")
+    assert explanation.to_document(answer)["outcome"] == "Admitted"
