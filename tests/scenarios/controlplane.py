@@ -6,6 +6,7 @@ Every scheduler has informers of its own, as if it were a process: killing it lo
 import asyncio
 import contextlib
 import functools
+import pathlib
 import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -57,10 +58,11 @@ class ControlPlane(clusterview.ClusterView):
         self.launch_controllers()
         await self.settle()
 
-    def launch_scheduler(self, label: str, **settings: Any) -> None:
-        """Runs one more scheduler from now on."""
+    def launch_scheduler(self, label: str, *, record: pathlib.Path | None = None, **settings: Any) -> None:
+        """Runs one more scheduler from now on, which may record its decisions."""
         chosen = Settings(**{"gates": self._gates, **settings})
-        self.launch(label, functools.partial(components.scheduler, settings=chosen))
+        recording_to = None if record is None else components.RecordingTo(record)
+        self.launch(label, functools.partial(components.scheduler, settings=chosen, recording_to=recording_to))
 
     def launch_controllers(self) -> None:
         self.launch("controllers", components.controllers)

@@ -1,5 +1,6 @@
 """A little of the churn in every run of the suite (``make soak`` does it at length), and that its checks can fail."""
 
+import pathlib
 from typing import Any
 
 import msgspec
@@ -7,6 +8,8 @@ import pytest
 
 from drachma.api import meta, pod, resourceclaim
 from drachma.api.v1alpha2 import resourceclaim as alpha
+from drachma.scheduler.recording import recordlines
+from drachma.simulate import replay
 from drachma.structured import claims as alpha_claims
 from drachma.structured import counterpart
 from drachma.testing import claim, device_class, node, resource_slice
@@ -18,7 +21,7 @@ from tests.scenarios.churn.violation import ViolationError
 Claim = resourceclaim.ResourceClaim
 
 
-@pytest.mark.parametrize("seed", [1, 7, 11, 16])
+@pytest.mark.parametrize("seed", [7, 11, 16])
 async def test_churn(seed: int) -> None:
     churn = await churning.run(seed, 150)
     assert churn.operations == 150
@@ -28,6 +31,17 @@ async def test_churn(seed: int) -> None:
 async def test_churn_of_two_generations(seed: int) -> None:
     churn = await churning.run(seed, 100, kind=mixing.MixedChurn)
     assert churn.operations == 100
+
+
+async def test_decisions_of_a_churn_come_out_the_same_when_they_are_replayed(tmp_path: pathlib.Path) -> None:
+    await churning.run(1, 150, records=tmp_path)
+    repeated = 0
+    for record in tmp_path.iterdir():
+        with record.open("rb") as file:
+            outcome = replay.replay(recordlines.decode(file))
+        assert (outcome.difference, outcome.missed, outcome.torn) == (None, 0, 0)
+        repeated += outcome.decisions
+    assert repeated > 50
 
 
 # What the checks find

@@ -15,6 +15,7 @@ from drachma.api import codec, meta, scheme
 from drachma.cli import clusters, options
 from drachma.client import target
 from drachma.queueing.kinds import decoding
+from drachma.scheduler.recording import essentials
 from drachma.simulate import queueingstate
 from drachma.simulate.clusterstate import KINDS
 
@@ -26,7 +27,8 @@ def dump(
 ) -> None:
     """Write all that decisions depend on into a folder, so that they can be repeated elsewhere.
 
-    Other commands read it with -f. There is a file a kind. Of pods and nodes, only what decisions read is written.
+    Other commands read it with -f. There is a file a kind. Only what decisions read is written: of pods
+    neither commands nor environment variables.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,6 +66,6 @@ def _write(folder: pathlib.Path, resource: target.Target[Any], objects: Sequence
 
 def _encoded(of: meta.Object, resource: target.Target[Any]) -> bytes:
     if scheme.has(resource.model):
-        return codec.encode_json(of)
+        return codec.encode_json(essentials.of(of))
     head = {"apiVersion": resource.api_version(resource.versions[0]), "kind": resource.kind}
     return msgspec.json.encode({**head, **decoding.document(of)})

@@ -59,7 +59,7 @@ def pod(
     if asked is None:
         raise errors.DecodeError(f"there is no pod {namespace}/{name} for this scheduler to look after")
     explained = podexplanation.explain(cluster, asked, groups=groups)
-    clusters.write(podexplanation.to_document(explained), _pod_lines(explained), output)
+    clusters.write(podexplanation.to_document(explained), pod_lines(explained), output)
     if not explained.node:
         raise typer.Exit(1)
 
@@ -141,7 +141,8 @@ def _cluster(
 # As text
 
 
-def _pod_lines(explained: PodExplanation) -> Iterator[str]:
+def pod_lines(explained: PodExplanation) -> Iterator[str]:
+    """An explanation for people."""
     if explained.node:
         yield f"pod {explained.pod}: {'would go to' if explained.feasible else 'is on'} node {explained.node}"
         if explained.feasible > 1:

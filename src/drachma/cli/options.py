@@ -91,6 +91,16 @@ AuditLogPath: TypeAlias = Annotated[
     str | None, typer.Option(help="Where it is noted, one JSON document a line; - for standard output.")
 ]
 
+Record: TypeAlias = Annotated[
+    pathlib.Path | None,
+    typer.Option(help="Keep the scheduler's decisions, and what they depend on, in this file; see drachma replay."),
+]
+RecordSize: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="MiB of decisions after which the file becomes FILE.1 and a new one is begun.")
+]
+DEFAULT_RECORD_SIZE: Final = 64
+
+
 Queueing: TypeAlias = Annotated[
     bool, typer.Option("--queueing", help="Queues and quota for jobs, as Kueue has them: its kinds, and who admits.")
 ]

@@ -33,6 +33,8 @@ def scheduler(
     volume_controllers: Annotated[
         bool, typer.Option(help="Somebody binds volumes to claims; without, no pod waits for that.")
     ] = True,
+    record: options.Record = None,
+    record_size: options.RecordSize = options.DEFAULT_RECORD_SIZE,
     metrics_port: options.MetricsPort = 0,
     show_profile: Annotated[
         bool, typer.Option("--show-profile", help="Print the plugins in their order, and do nothing else.")
@@ -55,8 +57,13 @@ def scheduler(
     if show_profile:
         typer.echo(str(profiles.default(settings, time=clock.SystemClock(), chance=random.Random())))
         return
+    recording_to = components.RecordingTo.of(record, mebibytes=record_size)
     standalone.run(
-        functools.partial(components.scheduler, settings=settings),
+        functools.partial(
+            components.scheduler,
+            settings=settings,
+            recording_to=recording_to,
+        ),
         standalone.Options(
             access=http.find_access(kubeconfig, context=context),
             manager=settings.name,

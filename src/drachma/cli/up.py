@@ -4,7 +4,7 @@ import functools
 
 from drachma.cli import hostingoptions, options
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.process import embedded, hosting, logs, queueing
+from drachma.process import components, embedded, hosting, logs, queueing
 from drachma.server.kinds.metrics import nodemetrics
 
 
@@ -32,6 +32,8 @@ def up(
     pretend_nodes: options.PretendNodes = False,
     plugin_dir: options.PluginDirectory = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
+    record: options.Record = None,
+    record_size: options.RecordSize = options.DEFAULT_RECORD_SIZE,
     with_queueing: options.Queueing = False,
     queueing_config: options.QueueingConfig = None,
 ) -> None:
@@ -77,6 +79,7 @@ def up(
             pretends_nodes=pretend_nodes,
             plugin_directory=plugin_dir,
             runtime=runtime,
+            recording_to=components.RecordingTo.of(record, mebibytes=record_size),
             more=queues.components,
         ),
     )

@@ -3,16 +3,19 @@
 :mod:`drachma.process.embedded` runs several of them in one process, :mod:`drachma.process.standalone` one on its own.
 """
 
+from __future__ import annotations
+
 import asyncio
 import pathlib
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.controllers import descriptors
 from drachma.process import configurationfile
 from drachma.queueing.component import ActiveConfiguration, QueueingComponent
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
+from drachma.scheduler.recording import Recorder, RecordFile, recordfile
 
 MANAGER: Final = "system:kube-controller-manager"
 """Who watches for all controllers of a process."""
@@ -24,6 +27,19 @@ QUEUEING: Final = "system:serviceaccount:kueue-system:kueue-controller-manager"
 
 Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Runs a component until it is cancelled; its informers run already."""
+
+
+class RecordingTo(NamedTuple):
+    """Where a scheduler records its decisions, and how much."""
+
+    path: pathlib.Path
+    most_bytes: int = recordfile.DEFAULT_BYTES
+
+    @classmethod
+    def of(cls, path: pathlib.Path | None, *, mebibytes: int) -> RecordingTo | None:
+        """What options say: nothing is recorded without a path."""
+        return None if path is None else cls(path, mebibytes * 2**20)
+
 
 Component: TypeAlias = Callable[[Surroundings], Run]
 """Builds a component on informers that need not run yet, and returns how to run it."""
@@ -55,13 +71,20 @@ def _by_surroundings(
         yield own, [each for other, each in built if other is own]
 
 
-def scheduler(surroundings: Surroundings, settings: Settings | None = None) -> Run:
+def scheduler(
+    surroundings: Surroundings, settings: Settings | None = None, recording_to: RecordingTo | None = None
+) -> Run:
     """A scheduler, for the pods that name none unless settings say otherwise.
 
-    Without settings it is one of drachma's own control plane, in which nobody provides volumes.
+    Without settings it is one of drachma's own control plane, in which nobody provides volumes. InvalidValueError where
+    its decisions are to be recorded and the file cannot be opened.
     """
     chosen = settings or Settings(gates=surroundings.gates, has_volume_controllers=False)
-    return Scheduler(surroundings.acting_as(SCHEDULER), chosen=chosen).run
+    recorder = None
+    if recording_to is not None:
+        file = RecordFile(recording_to.path, most_bytes=recording_to.most_bytes)
+        recorder = Recorder(file, chosen=chosen, time=surroundings.clock)
+    return Scheduler(surroundings.acting_as(SCHEDULER), chosen=chosen, recorder=recorder).run
 
 
 def queueing(

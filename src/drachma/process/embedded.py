@@ -56,6 +56,7 @@ async def beside(
     pretends_nodes: bool = False,
     plugin_directory: pathlib.Path | None = None,
     runtime: RuntimeName = RuntimeName.SIMULATED,
+    recording_to: components.RecordingTo | None = None,
     more: tuple[components.Component, ...] = (),
 ) -> None:
     """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it.
@@ -78,7 +79,8 @@ async def beside(
             credentials=Credentials(host.authority.decode(), mint, host.signing),
             clients=client_of,
         )
-        parts = (*components.ALL, *more)
+        scheduler = functools.partial(components.scheduler, recording_to=recording_to)
+        parts: tuple[components.Component, ...] = (components.controllers, scheduler, *more)
         if simulated is not None or pretends_nodes:
             parts = (
                 *parts,

@@ -11,6 +11,7 @@ shows.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Final, TypeAlias
@@ -33,6 +34,7 @@ from drachma.scheduler import (
     podstatus,
     profiles,
     queue,
+    recording,
     remedies,
     settings,
 )
@@ -58,8 +60,9 @@ class Scheduler:
         *,
         chosen: settings.Settings | None = None,
         plugins: profile.Profile | None = None,
+        recorder: recording.Recorder | None = None,
     ) -> None:
-        """``plugins`` take the place of the default profile."""
+        """``plugins`` take the place of the default profile; ``recorder`` hears of all decisions."""
         client, shared = surroundings.client, surroundings.informers
         self._settings: Final = chosen or settings.Settings(gates=surroundings.gates)
         self._clock: Final = surroundings.clock
@@ -122,6 +125,9 @@ class Scheduler:
             others=self._peers,
         )
         handlers.Handlers(self.snapshot, self.queue, chosen=self._settings, others=self._peers).register(shared)
+        self._recording: Final = recorder
+        if recorder is not None:
+            recorder.attach(shared, self.snapshot)
 
     def _make_peers(self, client: protocol.Client) -> peers.Peers:
         return peers.Peers(
@@ -136,6 +142,10 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedules until cancelled; begins once the informers have everything."""
+        with contextlib.nullcontext() if self._recording is None else self._recording.open():
+            await self._run()
+
+    async def _run(self) -> None:
         await self._informers.wait_synced()
         self.snapshot.recount()
         count = len(self.snapshot.nodes)
@@ -217,6 +227,8 @@ class Scheduler:
         began = self._clock.monotonic()
         decided = self._cycle.decide(entry.info, self.snapshot)
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
+        if self._recording is not None:
+            self._recording.decided(decided)
         match decided:
             case Placed():
                 self._assume([(entry, decided)], began=began)

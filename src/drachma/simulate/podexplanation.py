@@ -112,11 +112,12 @@ def _devices(cluster: simulation.Simulation, of: pod.Pod) -> tuple[Device, ...]:
         device
         for claim in claims
         if claim is not None and claim.status.allocation is not None
-        for device in _of_claim(str(claim.metadata.name), claim.status.allocation)
+        for device in devices_of(str(claim.metadata.name), claim.status.allocation)
     )
 
 
-def _of_claim(name: str, allocation: resourceclaim.AllocationResult) -> list[Device]:
+def devices_of(name: str, allocation: resourceclaim.AllocationResult) -> list[Device]:
+    """The devices of an allocation, with the name of its claim."""
     return [
         Device(claim=name, request=each.request, device=str(identity.device_of(each)))
         for each in allocation.devices.results
@@ -127,7 +128,7 @@ def _placed(title: str, decided: Placed) -> PodExplanation:
     devices = tuple(
         device
         for each in decided.assignment.allocations
-        for device in _of_claim(str(each.claim.metadata.name), each.result)
+        for device in devices_of(str(each.claim.metadata.name), each.result)
     )
     return PodExplanation(pod=title, node=decided.node, feasible=decided.feasible, devices=devices)
 

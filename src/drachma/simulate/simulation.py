@@ -208,6 +208,46 @@ class Simulation:
         is_going = waiting.metadata.deletion_timestamp is not None
         return scheduler == self._settings.name and not is_going and not podstate.has_ended(waiting)
 
+    def remove(self, gone: meta.Object) -> None:
+        """Take away an object that is there as it is given. What refers to it stays as it is."""
+        name = str(gone.metadata.name)
+        match gone:
+            case node.Node():
+                self.snapshot.remove_node(name)
+            case deviceclass.DeviceClass():
+                self.snapshot.devices.remove_class(name)
+            case devicetaintrule.DeviceTaintRule():
+                self.snapshot.devices.remove_rule(name)
+            case resourceslice.ResourceSlice():
+                self.snapshot.devices.remove_slice(name)
+            case resourceclaimtemplate.ResourceClaimTemplate():
+                self._templates.pop(cache.key_of(gone), None)
+            case resourceclaim.ResourceClaim():
+                self.snapshot.claims.remove(gone)
+            case pod.Pod():
+                self.snapshot.remove_pod(gone.metadata.uid)
+                self.snapshot.nominations.remove(gone.metadata.uid)
+                self._pending.pop(cache.key_of(gone), None)
+            case _:
+                self._remove_surroundings(gone)
+
+    def _remove_surroundings(self, gone: meta.Object) -> None:
+        match gone:
+            case namespace.Namespace():
+                self.snapshot.namespaces.pop(gone.metadata.name, None)
+            case service.Service():
+                self.snapshot.workloads.remove_service(gone)
+            case replicaset.ReplicaSet() | statefulset.StatefulSet():
+                self.snapshot.workloads.remove_owner(gone)
+            case poddisruptionbudget.PodDisruptionBudget():
+                self.snapshot.budgets.remove(gone)
+            case storageclass.StorageClass():
+                self.snapshot.volumes.remove_class(gone)
+            case persistentvolume.PersistentVolume():
+                self.snapshot.volumes.remove_volume(gone)
+            case persistentvolumeclaim.PersistentVolumeClaim():
+                self.snapshot.volumes.remove_claim(gone)
+
     def remove_node(self, name: str, slices: Iterable[str] = ()) -> None:
         """Take a node away, and slices with it. Its pods and their claims stay as they are."""
         for each in slices:

@@ -1,6 +1,7 @@
 """The churn: one random operation after the other, while components run, are killed and are started again."""
 
 import asyncio
+import pathlib
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -29,8 +30,10 @@ class Churn:
 
     gates = gates.ALL
 
-    def __init__(self, plane: controlplane.ControlPlane, seed: int) -> None:
+    def __init__(self, plane: controlplane.ControlPlane, seed: int, *, records: pathlib.Path | None = None) -> None:
+        """With ``records``, a folder, every scheduler records its decisions there."""
         self.plane = plane
+        self._records = records
         self.client = plane.client
         self.chance = random.Random(seed)
         self.operations = 0
@@ -78,7 +81,8 @@ class Churn:
             await self._create(document)
             self._published.add(name)
         for number in range(SCHEDULERS):
-            await self.plane.start_scheduler(f"scheduler-{number}", has_peers=True)
+            self._launch_scheduler(f"scheduler-{number}")
+            await self.plane.settle()
 
     async def run(self, operations: int, *, every: int = 3) -> None:
         """So many operations; what must always hold is checked after every few of them."""
@@ -293,8 +297,12 @@ class Churn:
         if len(self._schedulers()) >= SCHEDULERS:
             return "enough schedulers"
         label = f"scheduler-{next(self._numbers)}"
-        self.plane.launch_scheduler(label, has_peers=True)
+        self._launch_scheduler(label)
         return f"start {label}"
+
+    def _launch_scheduler(self, label: str) -> None:
+        record = None if self._records is None else self._records / label
+        self.plane.launch_scheduler(label, has_peers=True, record=record)
 
     async def _restart_controllers(self) -> str:
         if "controllers" in self.plane.running:
@@ -311,10 +319,10 @@ class Churn:
         return self.chance.choice(list(among)) if among else None
 
 
-async def run(seed: int, operations: int, *, kind: type[Churn] = Churn) -> Churn:
+async def run(seed: int, operations: int, *, kind: type[Churn] = Churn, records: pathlib.Path | None = None) -> Churn:
     """A whole run, with everything checked; a violation tells the seed and what happened last."""
     async with controlplane.control_plane(schedulers=0, seed=seed, gates=kind.gates) as plane:
-        churn = kind(plane, seed)
+        churn = kind(plane, seed, records=records)
         await churn.prepare()
         try:
             await churn.run(operations)

@@ -1,6 +1,7 @@
 """A cluster in which drivers and claims of v1 and of v1alpha2 live side by side, on the same nodes and devices."""
 
 import contextlib
+import pathlib
 from typing import Any
 
 import msgspec
@@ -42,8 +43,8 @@ class MixedChurn(churning.Churn):
 
     gates = gates.SERVED
 
-    def __init__(self, plane: controlplane.ControlPlane, seed: int) -> None:
-        super().__init__(plane, seed)
+    def __init__(self, plane: controlplane.ControlPlane, seed: int, *, records: pathlib.Path | None = None) -> None:
+        super().__init__(plane, seed, records=records)
         self._templates += [*PARAMETERS] * 3
         self._claim_names += [*CLAIMS] * 3
         self._acts += [

@@ -45,6 +45,8 @@ class ClaimTracker:
         self._state: Final = state
         self._touched: Final = touched
         self._watchers: Final[dict[str, list[Callable[[], None]]]] = {}
+        self.listener: Callable[[cache.Key, meta.ObjectMeta], None] | None = None
+        """Hears of every claim that is different, or of which an allocation is in flight or no longer."""
         if parent is None:
             self._claims = forkmap.ForkMap[cache.Key, resourceclaim.ResourceClaim]()
             self._in_flight = forkmap.ForkMap[str, _InFlight]()
@@ -166,6 +168,8 @@ class ClaimTracker:
             self._count(cache.Key(owner.namespace, owner.name), owner)
 
     def _count(self, key: cache.Key, owner: meta.ObjectMeta) -> None:
+        if self.listener is not None:
+            self.listener(key, owner)
         claim = self._claims.get(key)
         effective = None if claim is None else claim.status.allocation
         if effective is None:

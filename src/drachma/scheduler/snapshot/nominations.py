@@ -26,6 +26,12 @@ class Nominations:
         """The same nominations, to be changed apart."""
         return Nominations(self)
 
+    def __iter__(self) -> Iterator[tuple[podinfo.PodInfo, str]]:
+        """The pods that wait, each with its node."""
+        for node, waiting in self._by_node.items():
+            for info in waiting.values():
+                yield info, node
+
     def put(self, info: podinfo.PodInfo, node: str) -> None:
         """Keep a node for a pod, or no node if it is empty."""
         self.remove(info.uid)

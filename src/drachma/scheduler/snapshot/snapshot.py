@@ -9,7 +9,7 @@ and :meth:`Snapshot.revert` afterwards; that is not for the live one, of whose p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import structs
 
@@ -21,6 +21,14 @@ from drachma.scheduler.snapshot import assignment, disruptionbudgets, gangs, nom
 from drachma.scheduler.snapshot import devices as snapshotdevices
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import forkmap
+
+
+class Listener(Protocol):
+    """Whoever wants to know what is counted before the API shows it."""
+
+    def bound(self, assigned: assignment.Assignment) -> None: ...
+
+    def unbound(self, assigned: assignment.Assignment) -> None: ...
 
 
 class _Parts(NamedTuple):
@@ -56,6 +64,8 @@ class Snapshot:
         """With an ``origin`` this is a fork of it."""
         self._gates = enabled
         self._earlier: list[_Parts] = []
+        self.listener: Listener | None = None
+        """Not that of forks."""
         if origin is None:
             nodes = snapshotnodes.Nodes()
             self._hold(
@@ -141,6 +151,8 @@ class Snapshot:
             self.claims.reserve(allocation.claim.metadata, allocation.result)
         for volume, claim in assigned.volumes:
             self.volumes.promise(volume, claim)
+        if self.listener is not None:
+            self.listener.bound(assigned)
 
     def commit(self, assigned: assignment.Assignment) -> None:
         """Count a pod as :meth:`bind` does, with its claims as if they were written already: only for forks."""
@@ -170,4 +182,6 @@ class Snapshot:
             self.claims.settle(allocation.claim.metadata.uid)
         for volume, _ in assigned.volumes:
             self.volumes.take_back(volume)
+        if self.listener is not None:
+            self.listener.unbound(assigned)
         return self.nodes.forget(assigned.pod.metadata.uid)

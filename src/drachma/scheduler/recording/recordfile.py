@@ -1,0 +1,109 @@
+"""The file of a recording, written by a thread of its own, within bounds.
+
+Lines are made and written in the thread, so that whoever records pays next to nothing. When the file is full, a
+beginning is wanted: with the next one it becomes ``FILE.1``, in place of an earlier one, and a new file is started. So
+there are never more than two, each with one state of the cluster and ``most_bytes`` of what followed. A file that is
+there already is kept in the same way.
+
+What was handed to the operating system outlives the process, also when it is killed. That is done whenever there is
+nothing left to write. A disk that is full or gone ends the recording, which is logged, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pathlib
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Final, NamedTuple
+
+from drachma import errors
+
+_log = logging.getLogger(__name__)
+
+DEFAULT_BYTES: Final = 64 * 2**20
+
+
+class _Batch(NamedTuple):
+    lines: Iterable[bytes]
+    is_beginning: bool
+
+
+class RecordFile:
+    """One file, and the one before it."""
+
+    def __init__(self, path: pathlib.Path, *, most_bytes: int = DEFAULT_BYTES) -> None:
+        """Nothing is written, and no file touched, before :meth:`open`."""
+        self._path: Final = path
+        self._most_bytes: Final = most_bytes
+        self._batches: Final = queue.SimpleQueue[_Batch | None]()
+        self._size = 0
+        self._state_size = 0
+        self.has_ended = False
+        """Whether nothing is written any more."""
+        self.wants_beginning = True
+        """Whether the next batch should be a beginning."""
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        """Has lines written until its end, which comes once all are; InvalidValueError where that cannot be done."""
+        try:
+            if self._path.exists() and self._path.stat().st_size:
+                self._put_aside()
+            file: BinaryIO = self._path.open("wb")
+        except OSError as error:
+            raise errors.InvalidValueError(f"recording {self._path}: {error.strerror or error}") from None
+        thread = threading.Thread(target=self._run, args=(file,), name=f"recording {self._path}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._batches.put(None)
+            thread.join()
+
+    @property
+    def backlog(self) -> int:
+        """How many batches are not written yet."""
+        return self._batches.qsize()
+
+    def write(self, lines: Iterable[bytes], *, is_beginning: bool = False) -> None:
+        """Has lines written; they are made by whoever writes them."""
+        if is_beginning:
+            self.wants_beginning = False
+        self._batches.put(_Batch(lines, is_beginning))
+
+    # In the thread
+
+    def _run(self, file: BinaryIO) -> None:
+        try:
+            while (batch := self._batches.get()) is not None:
+                if batch.is_beginning and self._is_full():
+                    file.close()
+                    self._put_aside()
+                    file = self._path.open("wb")
+                    self._size = 0
+                self._write(batch, file)
+                if not self._batches.qsize():
+                    file.flush()
+        except OSError as error:
+            _log.error("recording %s ends: %s", self._path, error.strerror or error)
+        finally:
+            self.has_ended = True
+            with contextlib.suppress(OSError):
+                file.close()
+
+    def _write(self, batch: _Batch, file: BinaryIO) -> None:
+        for line in batch.lines:
+            self._size += file.write(line)
+        if batch.is_beginning:
+            self._state_size = self._size
+        elif self._is_full():
+            self.wants_beginning = True
+
+    def _is_full(self) -> bool:
+        return self._size - self._state_size >= self._most_bytes
+
+    def _put_aside(self) -> None:
+        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
