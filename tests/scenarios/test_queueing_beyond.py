@@ -125,3 +125,29 @@ async def test_a_template_that_is_made_anew_with_more_devices_evicts() -> None:
             'Previously: ResourceClaimTemplate "one-gpu" recreated since it was counted: '
             "pod set main needs 2 of gpus per pod and has 1"
         )
+
+
+async def test_what_no_node_can_place_waits_and_others_go_before_it() -> None:
+    async with queues.queues(configuration=_MAPPED, policy={"feasibility": "Required"}, nodes=2) as cluster:
+        await cluster.create_queue(cpu=100, gpus=16)
+        await cluster.apply(
+            _template("nine-gpus", f"{{deviceClassName: {queues.GPU_CLASS}, count: 9}}"),
+            _template("five-gpus", f"{{deviceClassName: {queues.GPU_CLASS}, count: 5}}"),
+        )
+        await cluster.create_job("wide", template="nine-gpus")
+        assert await cluster.is_suspended("wide")
+        status, reason, message = await cluster.workload_condition("wide", "QuotaReserved")
+        assert (status, reason) == ("False", "PlacementFailed")
+        assert message.startswith("couldn't place pod set main after 0 pod(s): 0/2 nodes are available")
+
+        await cluster.create_job("three", pods=3, template="five-gpus", seconds=600)
+        _, _, message = await cluster.workload_condition("three", "QuotaReserved")
+        assert message.startswith("couldn't place pod set main after 2 pod(s): ")
+        await cluster.create_job("two", pods=2, template="five-gpus", seconds=60)
+        assert await _usage(cluster, "two") == {"gpus": "10"}
+        assert await cluster.phases() == {"Running": 2}
+
+        await cluster.create_job("one", template="five-gpus", seconds=60)
+        assert await cluster.is_suspended("one")
+        await cluster.advance(120)
+        assert await _usage(cluster, "one") == {"gpus": "5"}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.controllers import descriptors
-from drachma.process import configurationfile
+from drachma.process import configurationfile, placement
 from drachma.queueing.component import ActiveConfiguration, QueueingComponent
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
@@ -92,7 +92,9 @@ def queueing(
 ) -> Run:
     """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap."""
     own = surroundings.acting_as(QUEUEING)
-    built = QueueingComponent(own, configured, is_fixed=configuration_file is not None)
+    built = QueueingComponent(
+        own, configured, is_fixed=configuration_file is not None, placement=placement.SimulatedPlacement(own)
+    )
     if configuration_file is None:
         return built.run
     file = configuration_file

@@ -29,7 +29,7 @@ _PLURALS: Final = {
 
 _ROLES: Final = """\
 role kueue-manager-role
-    read core: configmaps limitranges namespaces pods
+    read core: configmaps limitranges namespaces nodes pods
     delete,patch,update core: pods
     patch,update core: pods/finalizers pods/status
     read node.k8s.io: runtimeclasses

@@ -7,7 +7,7 @@ and tells it back; until then it counts as done.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -16,6 +16,7 @@ import msgspec
 from drachma.queueing import (
     admissibility,
     deviceaccount,
+    feasibility,
     podadjustment,
     preemption,
     requests,
@@ -62,8 +63,11 @@ class Admitter:
         settings: Settings = DEFAULT_SETTINGS,
         counting: Counting = requests.DEFAULT_COUNTING,
         runtime_classes: Mapping[str, runtimeclass.RuntimeClass] | None = None,
+        placement: feasibility.Placement | None = None,
     ) -> None:
+        """With a ``placement``, only workloads are admitted whose pods would find nodes."""
         self._settings = settings
+        self._placement = placement
         self._counting = counting
         self._runtime_classes = runtime_classes or {}
         self._places: dict[str, admissibility.Place] = {}
@@ -220,10 +224,22 @@ class Admitter:
         return entry
 
     def _cycle(self, now: datetime) -> Cycle:
-        return Cycle(self.snapshot, settings=self._settings, now=now, number=self._number, objection=self._objection)
+        return Cycle(
+            self.snapshot,
+            settings=self._settings,
+            now=now,
+            number=self._number,
+            objection=self._objection,
+            obstacle=self._obstacle if self._placement is not None else None,
+        )
 
     def _objection(self, info: WorkloadInfo) -> str | None:
         return admissibility.objection(info.workload, self._selectors[info.cluster_queue], self._places)
+
+    def _obstacle(self, of: workload.Workload, admitted: Sequence[workload.Workload]) -> str | None:
+        assert self._placement is not None, "nobody else is asked"
+        holders = [*(each.workload for each in self.snapshot.holders.values()), *admitted]
+        return self._placement.obstacle(of, holders, flavors=self.snapshot.flavors)
 
     def _settle(self, entries: list[Entry], now: datetime) -> CycleReport:
         """Count what was admitted, mark who has to go, and put the others back."""

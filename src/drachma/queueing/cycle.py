@@ -17,7 +17,15 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from drachma.queueing import amounts, clusterqueuechecks, cycleorder, preemptionoracle, transitions, workloadstate
+from drachma.queueing import (
+    amounts,
+    clusterqueuechecks,
+    cycleorder,
+    feasibility,
+    preemptionoracle,
+    transitions,
+    workloadstate,
+)
 from drachma.queueing.admissibility import NAMESPACE_MISMATCH
 from drachma.queueing.flavorassignment import Assignment, Mode, Reason
 from drachma.queueing.flavorsearch import FlavorSearch, Nominated
@@ -113,14 +121,17 @@ class Cycle:
         now: datetime,
         number: int = 0,
         objection: Callable[[WorkloadInfo], str | None] = lambda _: None,
+        obstacle: feasibility.Obstacle | None = None,
     ) -> None:
-        """``objection`` says why a queue does not take a workload at all."""
+        """``objection`` says why a queue does not take a workload at all, ``obstacle`` why its pods find no nodes."""
         self._snapshot = snapshot
         self._settings = settings
         self._gates = settings.gates
         self._now = now
         self._number = number
         self._objection = objection
+        self._obstacle = obstacle
+        self._admitted: list[workload.Workload] = []
         self._preempted: dict[str, WorkloadInfo] = {}
         self._added: list[tuple[Node, Usage]] = []
 
@@ -250,6 +261,10 @@ class Cycle:
         if not fits:
             self._skip(entry, "Workload no longer fits after processing another workload")
             return
+        admission = self._admission(entry)
+        if mode is Mode.FIT and (obstacle := self._misplaced(entry, admission)) is not None:
+            entry.message, entry.quota_reason = obstacle, feasibility.PLACEMENT_FAILED
+            return
         self._preempted.update((target.info.key, target.info) for target in entry.targets)
         self._add(queue, entry.usage)
         if mode is Mode.PREEMPT:
@@ -259,12 +274,26 @@ class Cycle:
             entry.attempt = None
             return
         entry.status = Status.ADMITTED
-        entry.admission = workload.Admission(
+        entry.admission = admission
+
+    def _admission(self, entry: Entry) -> workload.Admission:
+        return workload.Admission(
             cluster_queue=entry.info.cluster_queue,
             pod_set_assignments=tuple(
                 each.admitted(binary=self._settings.binary) for each in entry.assignment.pod_sets
             ),
         )
+
+    def _misplaced(self, entry: Entry, admission: workload.Admission) -> str | None:
+        """Why pods of an entry would find no nodes, where somebody looks at that."""
+        if self._obstacle is None:
+            return None
+        before = entry.info.workload
+        after = structs.replace(before, status=structs.replace(before.status, admission=admission))
+        obstacle = self._obstacle(after, self._admitted)
+        if obstacle is None:
+            self._admitted.append(after)
+        return obstacle
 
     def _refresh(self, entry: Entry, queue: QueueState) -> bool:
         """Judge an entry anew whose victims are somebody else's already; whether it fits into what is left."""

@@ -51,6 +51,13 @@ class NodeAllocatable(enum.StrEnum):
     CHARGED = "Charged"
 
 
+class Feasibility(enum.StrEnum):
+    """Whether pods that get quota must find nodes with devices for them."""
+
+    IGNORED = "Ignored"
+    REQUIRED = "Required"
+
+
 class Templates(enum.StrEnum):
     """Whether claims must be made from the very template that was counted."""
 
@@ -74,6 +81,7 @@ class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     all_devices: AllDevices = AllDevices.REFUSED
     admin_access: AdminAccess = AdminAccess.CHECKED
     node_allocatable: NodeAllocatable = NodeAllocatable.IGNORED
+    feasibility: Feasibility = Feasibility.IGNORED
     templates: Templates = Templates.FLOATING
     sidecars: Sidecars = Sidecars.ORDINARY
 

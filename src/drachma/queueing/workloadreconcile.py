@@ -28,6 +28,7 @@ from drachma.queueing.admitter import NORMAL, WARNING, Event
 from drachma.queueing.devicemappings import NO_MAPPINGS, DeviceMappings
 from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.devicerequests import DeviceRequests
+from drachma.queueing.feasibility import PLACEMENT_FAILED
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import clusterqueue, localqueue, workload
 from drachma.queueing.preemption import JOB_UID_LABEL
@@ -50,6 +51,7 @@ _OF_SCHEDULER: Final = frozenset(
         "TopologyPlacementFailed",
         "WaitingForPreemptedWorkloads",
         "WaitingForPodsReady",
+        PLACEMENT_FAILED,
     }
 )
 """Reasons that only a cycle of admission gives; they stand until the next one."""

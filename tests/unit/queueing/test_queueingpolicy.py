@@ -7,7 +7,7 @@ import pytest
 from drachma.queueing import queueingpolicy
 from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 
-_FIELDS = ("firstAvailable", "allDevices", "adminAccess", "nodeAllocatable", "templates", "sidecars")
+_FIELDS = ("firstAvailable", "allDevices", "adminAccess", "nodeAllocatable", "feasibility", "templates", "sidecars")
 _HEAD = {"apiVersion": "config.drachma.dev/v1", "kind": "QueueingPolicy"}
 
 
@@ -23,6 +23,7 @@ def test_each_choice_is_taken() -> None:
             "allDevices": "WorstCase",
             "adminAccess": "Free",
             "nodeAllocatable": "Charged",
+            "feasibility": "Required",
             "templates": "Pinned",
             "sidecars": "Charged",
         }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from drachma import errors
@@ -22,7 +22,9 @@ from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, 
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.cycle import Status
 from drachma.queueing.devicerequests import DeviceRequests
+from drachma.queueing.feasibility import PLACEMENT_FAILED, Placement
 from drachma.queueing.kinds import clusterqueue, workload
+from drachma.queueing.queueingpolicy import Feasibility
 from drachma.queueing.queuestatus import Readiness
 from drachma.runtime import Surroundings, events
 from drachma.runtime.informer import Handler, Informer
@@ -51,7 +53,12 @@ class Admission:
         *,
         recorder: events.Recorder,
         measures: QueueMeasures,
+        placement: Placement | None = None,
     ) -> None:
+        self._informers: Final = surroundings.informers
+        self._placement: Final = placement
+        self._misplaced: set[str] = set()
+        """Workloads that quota would admit and no nodes take, since they were last tried."""
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._caches: Final = caches
@@ -77,7 +84,13 @@ class Admission:
         configured.subscribe(self._on_configuration)
 
     def _make_admitter(self) -> Admitter:
+        placement = self._placement
+        if self._configured.policy.feasibility is not Feasibility.REQUIRED:
+            placement = None
+        if placement is not None:
+            placement.follow(self._on_cluster)
         return Admitter(
+            placement=placement,
             settings=self._configured.settings,
             counting=self._configured.counting,
             runtime_classes=self._caches.runtime_classes_by_name,
@@ -111,6 +124,23 @@ class Admission:
         for each in self._caches.workloads.cache:
             self.look_again(key_of(each))
         self._wake.set()
+        self._spawn(self._await_informers(), name="what placement follows")
+
+    async def _await_informers(self) -> None:
+        """What a new configuration has to be known for may be known only now."""
+        await self._informers.wait_synced()
+        self._on_cluster()
+
+    def _on_cluster(self) -> None:
+        """Nodes, devices or pods changed: who found no nodes may find some."""
+        if self._misplaced:
+            self._misplaced.clear()
+            self._retry_all()
+
+    def _spawn(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def is_decided(self, key: str) -> bool:
         """Whether something was decided about a workload that is not written yet."""
@@ -268,6 +298,7 @@ class Admission:
     def _carry_out(self, report: CycleReport) -> None:
         now = wholeseconds.now(self._clock)
         entries = {each.info.key: each for each in report.entries}
+        self._misplaced |= {key for key, each in entries.items() if each.quota_reason == PLACEMENT_FAILED}
         for key, after in report.workloads.items():
             entry = entries.get(key)
             if entry is not None and entry.status is Status.ADMITTED:
@@ -300,9 +331,7 @@ class Admission:
             self._undo(key)
             return
         self._writes[key] = _Write(before, after)
-        task = asyncio.get_running_loop().create_task(self._carry(key), name=f"status of {key}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._spawn(self._carry(key), name=f"status of {key}")
 
     async def _carry(self, key: str) -> None:
         write = self._writes[key]

@@ -13,6 +13,7 @@ from drachma.queueing.component.podcontroller import PodController
 from drachma.queueing.component.queuecontroller import QueueController
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.component.workloadcontroller import WorkloadController
+from drachma.queueing.feasibility import Placement
 from drachma.runtime import Surroundings, controller
 
 COMPONENT: Final = "kueue-admission"
@@ -22,11 +23,17 @@ COMPONENT: Final = "kueue-admission"
 class QueueingComponent:
     """Built on informers that need not run yet.
 
-    The configuration is that of the ConfigMap, where it is not ``is_fixed``: then somebody else sees to it.
+    The configuration is that of the ConfigMap, where it is not ``is_fixed``: then somebody else sees to it. Where the
+    policy requires that pods find nodes, ``placement`` says whether they do.
     """
 
     def __init__(
-        self, surroundings: Surroundings, configured: ActiveConfiguration | None = None, *, is_fixed: bool = False
+        self,
+        surroundings: Surroundings,
+        configured: ActiveConfiguration | None = None,
+        *,
+        is_fixed: bool = False,
+        placement: Placement | None = None,
     ) -> None:
         configured = configured or ActiveConfiguration()
         recorder = surroundings.recorder(COMPONENT)
@@ -34,7 +41,9 @@ class QueueingComponent:
             ConfigurationMap(surroundings, configured, recorder=recorder)
         measures = QueueMeasures(surroundings.registry)
         caches = Caches(surroundings, configured)
-        admission = Admission(surroundings, caches, configured, recorder=recorder, measures=measures)
+        admission = Admission(
+            surroundings, caches, configured, recorder=recorder, measures=measures, placement=placement
+        )
         self._surroundings: Final = surroundings
         self._parts: Final[tuple[controller.Controller, ...]] = (
             WorkloadController(

@@ -1,0 +1,111 @@
+"""Whether workloads would find nodes, answered by the scheduler's own cycle on the cluster as it is.
+
+Queueing asks this before it admits, where its policy requires it. Pods that wait get their nodes first, then those that
+workloads with quota have yet to make, then those in question: all in thought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from drachma.api import deviceclass, meta, namespace, pod, resourceclaim, resourceclaimtemplate, resourceslice
+from drachma.api import node as nodes
+from drachma.claims import podstate
+from drachma.queueing import feasibility, workloadstate
+from drachma.queueing.feasibility import Flavors
+from drachma.queueing.kinds import workload
+from drachma.queueing.podsetinfo import POD_SET_LABEL, WORKLOAD_ANNOTATION
+from drachma.runtime import Surroundings
+from drachma.runtime.informer import Handler, Informer
+from drachma.scheduler.settings import Settings
+from drachma.simulate import ClusterState, Placement, Simulation
+
+_KINDS: Final[tuple[type[meta.Object], ...]] = (
+    namespace.Namespace,
+    nodes.Node,
+    deviceclass.DeviceClass,
+    resourceslice.ResourceSlice,
+    resourceclaimtemplate.ResourceClaimTemplate,
+    resourceclaim.ResourceClaim,
+    pod.Pod,
+)
+_MOST_PODS: Final = 500
+"""Of one workload: how many pods are placed in thought; where these fit, the others are taken to."""
+
+_PodSet = tuple[str, str, str]
+"""Namespace, workload and pod set."""
+
+
+class SimulatedPlacement:
+    """Fulfils :class:`drachma.queueing.feasibility.Placement` by simulation; follows nothing until it is asked to."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings: Final = surroundings
+        self._settings: Final = Settings(gates=surroundings.gates, has_volume_controllers=False)
+        self._informers: list[Informer[Any]] = []
+        self._base: Simulation | None = None
+        """The cluster with all that is promised placed; None when something changed."""
+        self._promised: frozenset[str] = frozenset()
+
+    def follow(self, listener: Callable[[], None]) -> None:
+        if self._informers:
+            return
+
+        def changed(*_: object) -> None:
+            self._base = None
+            listener()
+
+        for kind in _KINDS:
+            informer = self._surroundings.informers.of(kind)
+            informer.add_handler(Handler(added=changed, updated=changed, deleted=changed))
+            self._informers.append(informer)
+
+    def obstacle(self, of: workload.Workload, holders: Iterable[workload.Workload], *, flavors: Flavors) -> str | None:
+        if not self._informers or not all(each.is_synced for each in self._informers):
+            return "nodes and devices of the cluster are not known yet"
+        trial = self._with_promised(holders, flavors).fork()
+        for tried, each in enumerate(_first(feasibility.pods(of, flavors))):
+            outcome = trial.place(each)
+            if not isinstance(outcome, Placement):
+                pod_set = each.metadata.labels[POD_SET_LABEL]
+                return f"couldn't place pod set {pod_set} after {tried} pod(s): {outcome.reason}"
+        self._base = trial
+        self._promised |= {of.metadata.uid}
+        return None
+
+    def _with_promised(self, holders: Iterable[workload.Workload], flavors: Flavors) -> Simulation:
+        """The cluster with the pods of all holders of quota."""
+        holders = [each for each in holders if not workloadstate.is_evicted(each)]
+        promised = frozenset(each.metadata.uid for each in holders)
+        if self._base is not None and self._promised == promised:
+            return self._base
+        objects = [each for informer in self._informers for each in informer.cache]
+        alive = [each for each in objects if not (isinstance(each, pod.Pod) and podstate.has_ended(each))]
+        base = Simulation(ClusterState.of(alive), chosen=self._settings)
+        base.schedule()
+        present: dict[_PodSet, int] = {}
+        for each in alive:
+            if isinstance(each, pod.Pod):
+                present[_pod_set(each)] = present.get(_pod_set(each), 0) + 1
+        for holder in holders:
+            for each in _first(feasibility.pods(holder, flavors)):
+                if present.get(_pod_set(each), 0):
+                    present[_pod_set(each)] -= 1
+                else:
+                    base.place(each)
+        self._base, self._promised = base, promised
+        return base
+
+
+def _first(pods: Iterable[pod.Pod]) -> Iterable[pod.Pod]:
+    return (each for _, each in zip(range(_MOST_PODS), pods, strict=False))
+
+
+def _pod_set(of: pod.Pod) -> _PodSet:
+    metadata = of.metadata
+    return (
+        metadata.namespace,
+        metadata.annotations.get(WORKLOAD_ANNOTATION, ""),
+        metadata.labels.get(POD_SET_LABEL, ""),
+    )
