@@ -149,7 +149,11 @@ class Admitter:
             if before.workload.metadata.resource_version == of.metadata.resource_version != "":
                 return
             self.snapshot.remove(before)
-        self.snapshot.add(self.info(of, admission.cluster_queue))
+        if before is not None and _counts_alike(of, before.workload):
+            info = WorkloadInfo(of, before.pod_sets, admission.cluster_queue, settings=self._settings)
+        else:
+            info = self.info(of, admission.cluster_queue)
+        self.snapshot.add(info)
 
     def release(self, key: str) -> None:
         """A workload has no quota any more. That of inactive queues counts until all is set anew."""
@@ -298,6 +302,12 @@ class Admitter:
             WorkloadInfo(victim, target.info.pod_sets, target.info.cluster_queue, settings=self._settings)
         )
         return victim
+
+
+def _counts_alike(of: workload.Workload, before: workload.Workload) -> bool:
+    """Whether a workload that was admitted counts for what it did before."""
+    new, old = of.status, before.status
+    return new.admission == old.admission and new.reclaimable_pods == old.reclaimable_pods and of.spec == before.spec
 
 
 def _admission_events(entry: Entry, after: workload.Workload, now: datetime) -> list[Event]:

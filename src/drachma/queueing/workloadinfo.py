@@ -47,7 +47,7 @@ class WorkloadInfo:
     """A workload and what follows from it, worked out once."""
 
     __slots__ = (
-        "attempt", "cluster_queue", "is_evicted", "key", "pod_sets", "priority", "queue_time", "shape", "usage",
+        "_shape", "attempt", "cluster_queue", "is_evicted", "key", "pod_sets", "priority", "queue_time", "usage",
         "workload",
     )  # fmt: skip
 
@@ -69,11 +69,17 @@ class WorkloadInfo:
         self.queue_time = workloadstate.queue_time(of, timestamp=settings.timestamp, gates=settings.gates) or _BEGINNING
         self.is_evicted = workloadstate.is_evicted(of)
         self.usage: requests.Usage = requests.usage(pod_sets)
-        gates = settings.gates
-        self.shape = _shape(self) if gates.on(Gate.SCHEDULING_EQUIVALENCE_HASHING) else NO_SHAPE
+        self._shape = None if settings.gates.on(Gate.SCHEDULING_EQUIVALENCE_HASHING) else NO_SHAPE
 
     def __repr__(self) -> str:
         return f"WorkloadInfo({self.key!r})"
+
+    @property
+    def shape(self) -> bytes:
+        """What decides how it is judged: those with the same shape are judged alike."""
+        if self._shape is None:
+            self._shape = _shape(self)
+        return self._shape
 
     @property
     def has_reservation(self) -> bool:
@@ -96,7 +102,6 @@ class WorkloadInfo:
 
 
 def _shape(of: WorkloadInfo) -> bytes:
-    """What decides how a workload is judged: those with the same shape are judged alike."""
     counted = {each.name: each for each in of.pod_sets}
     parts = []
     for each in of.workload.spec.pod_sets:

@@ -81,12 +81,14 @@ class Caches:
         self._devices_by_id: Final = _Derived(lambda: by_id(self.devices))
         self._priorities: Final = _Derived(self._make_priorities)
         self._flavors: Final = _Derived(self._make_flavors)
+        self._readiness: Final = _Derived(dict[str, tuple[clusterqueue.ClusterQueue, queuestatus.Readiness]])
         for value, informers in (
             (self._places, (self.namespaces, self.limit_ranges)),
             (self._devices, (self.templates, self.classes, self.slices)),
             (self._devices_by_id, (self.slices,)),
             (self._priorities, (self.workload_priorities, self.pod_priorities)),
             (self._flavors, (self.flavors,)),
+            (self._readiness, (self.flavors, self.checks)),
         ):
             for informer in informers:
                 on_change(informer, value.expire)
@@ -159,8 +161,13 @@ class Caches:
 
     def readiness(self, of: clusterqueue.ClusterQueue) -> queuestatus.Readiness:
         """Whether a cluster queue admits workloads."""
-        checks = {each.metadata.name: each for each in self.checks.cache}
-        return queuestatus.readiness(of, flavors=self.flavors_by_name, checks=checks)
+        known = self._readiness.get()
+        queue, readiness = known.get(of.metadata.name, (None, None))
+        if readiness is None or queue is not of:
+            checks = {each.metadata.name: each for each in self.checks.cache}
+            readiness = queuestatus.readiness(of, flavors=self.flavors_by_name, checks=checks)
+            known[of.metadata.name] = of, readiness
+        return readiness
 
     def uses(self, of: workload.Workload) -> tuple[settlement.PodUse, ...]:
         """What the devices of a workload's pods count for, if that is to be settled."""

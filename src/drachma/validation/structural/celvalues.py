@@ -39,9 +39,9 @@ def convert(value: Any, schema: Schema | None, below: Convert | None = None) -> 
     return value
 
 
-def convert_resource(value: Any, schema: Schema, below: Convert | None = None) -> Any:
+def convert_resource(value: Any, schema: Schema) -> Any:
     """The same for a whole object, of which apiVersion, kind and names can always be seen."""
-    return convert(value, schema.derive(with_metadata), below)
+    return convert(value, schema.derive(with_metadata))
 
 
 def _map(value: dict[str, Any], schema: Schema, below: Convert) -> values.NativeMap:

@@ -220,9 +220,16 @@ class Rules:
 
     def _converted(self, node: "_Node", value: Any) -> Any:
         """A value as rules see it, by way of what is derived of what is in it."""
-        if node.is_resource:
-            return celvalues.convert_resource(value, node.schema, self._convert_part)
-        return self._convert_part(value, node.schema)
+        if not node.is_resource:
+            return self._convert_part(value, node.schema)
+        schema = node.schema.derive(declaredtypes.with_metadata)
+        own = schema.properties["metadata"]
+
+        def below(each: Any, part: Schema | None) -> Any:
+            # No two objects have the same metadata.
+            return celvalues.convert(each, part) if part is own else self._convert_part(each, part)
+
+        return celvalues.convert(value, schema, below)
 
     def _convert_part(self, value: Any, schema: Schema | None) -> Any:
         if value.__class__ is dict and value and schema is not None:
