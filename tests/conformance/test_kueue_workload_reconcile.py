@@ -26,7 +26,7 @@ from tests.conformance import kueueforms, vectors
 _WAIT = re.compile(r"was -?\d+s")
 
 
-@vectors.each("kueue-workload-reconcile", where=lambda line: not line["input"]["hook"])
+@vectors.each("kueue-workload-reconcile")
 def test_kueue_workload_reconcile(case: vectors.Line) -> None:
     recorded, answer = case["input"], case["answer"]
     settings = Settings(gates=kueueforms.switched(case))

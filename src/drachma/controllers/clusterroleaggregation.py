@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from drachma.api import meta
+from drachma.api import labelselectors
 from drachma.api.clusterrole import AggregationRule, ClusterRole, PolicyRule
 from drachma.client import patches
 from drachma.runtime import Surroundings, controller, informer, workqueue
-from drachma.values import labels
 
 WORKERS: Final = 5
 
@@ -49,13 +48,7 @@ class ClusterRoleAggregation:
     def _rules(self, role: ClusterRole, aggregation: AggregationRule) -> Iterator[PolicyRule]:
         """The rules of all roles that are chosen, selector by selector and in the order of their names."""
         parts = sorted((each for each in self._roles if each is not role), key=lambda each: each.metadata.name)
-        for selector in map(_selector, aggregation.cluster_role_selectors):
+        for selector in map(labelselectors.of, aggregation.cluster_role_selectors):
             for part in parts:
                 if selector.matches(part.metadata.labels):
                     yield from part.rules
-
-
-def _selector(of: meta.LabelSelector) -> labels.Selector:
-    return labels.Selector.from_parts(
-        of.match_labels, ((each.key, each.operator, each.values) for each in of.match_expressions)
-    )

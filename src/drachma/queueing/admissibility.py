@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from drachma.api import meta
 from drachma.queueing import podadjustment
 from drachma.queueing.kinds import workload
 from drachma.values import fieldtext, labels, quotation
@@ -24,15 +23,6 @@ class Place(msgspec.Struct, frozen=True):
 
 Places = Mapping[str, Place]
 """Namespaces by name."""
-
-
-def selector(of: meta.LabelSelector | None) -> labels.Selector:
-    """Which namespaces a queue takes workloads from; none where it says nothing. InvalidValueError if it is wrong."""
-    if of is None:
-        return labels.NOTHING
-    return labels.Selector.from_parts(
-        of.match_labels, [(each.key, each.operator, each.values) for each in of.match_expressions]
-    )
 
 
 def objection(of: workload.Workload, takes: labels.Selector, places: Places) -> str | None:

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from drachma.api import labelselectors
 from drachma.queueing import (
     admissibility,
     deviceaccount,
@@ -125,7 +126,7 @@ class Admitter:
             if each.status.admission is not None
         )
         self.snapshot.retire_inactive()
-        self._selectors = {each.metadata.name: admissibility.selector(each.spec.namespace_selector) for each in queues}
+        self._selectors = {each.metadata.name: labelselectors.of(each.spec.namespace_selector) for each in queues}
         before = self._pending
         self._pending = {each.metadata.name: _succeeding(each, before, settings=self._settings) for each in queues}
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable
 
 from drachma.api import node, pod
-from drachma.claims import nodeaffinity
+from drachma.claims import nodeaffinity, taints
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import resourceflavor, workload
-from drachma.values import labels, nodes, quotation
-
-_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
+from drachma.values import nodes, quotation
 
 
 def mismatch(flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.PodSet], *, gates: Gates) -> str | None:
@@ -22,7 +19,7 @@ def mismatch(flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.
         if problem is not None:
             return problem
         spec = each.template.spec
-        taint = _untolerated(flavor.spec.node_taints, (*spec.tolerations, *flavor.spec.tolerations))
+        taint = taints.preventing(flavor.spec.node_taints, (*spec.tolerations, *flavor.spec.tolerations))
         if taint is not None:
             return f"untolerated taint {_show(taint)} in flavor {name}"
         if not _affinity(spec, flavor.spec.node_labels.keys()).matches(flavor.spec.node_labels, ""):
@@ -52,32 +49,6 @@ def _topology_mismatch(flavor: resourceflavor.ResourceFlavor, pod_set: workload.
     if is_asked:
         return f"Flavor {quoted} information missing in TAS cache"
     return f"Flavor {quoted} supports only TopologyAwareScheduling"
-
-
-def _untolerated(taints: Iterable[node.Taint], tolerations: Sequence[pod.Toleration]) -> node.Taint | None:
-    for taint in taints:
-        if taint.effect in _EFFECTS and not any(tolerates(each, taint) for each in tolerations):
-            return taint
-    return None
-
-
-def tolerates(toleration: pod.Toleration, taint: node.Taint) -> bool:
-    """Whether a pod puts up with a taint."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    match toleration.operator:
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case "Exists":
-            return True
-        case "Lt" | "Gt":
-            bound, value = labels.parse_int64(toleration.value), labels.parse_int64(taint.value)
-            if bound is None or value is None:
-                return False
-            return value < bound if toleration.operator == "Lt" else value > bound
-    return False
 
 
 def _show(taint: node.Taint) -> str:

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, TypeVar
 
 from drachma import errors
-from drachma.queueing import jobworkload, transitions, workloadstate
+from drachma.queueing import conditions, jobworkload, transitions, workloadslices, workloadstate
 from drachma.queueing.admitter import NORMAL, WARNING, Event
+from drachma.queueing.conditions import EVICTED
 from drachma.queueing.gates import Gate
 from drachma.queueing.jobsettings import JobSettings, Surroundings
 from drachma.queueing.jobworkload import QueuedJob, WorkloadRecord
@@ -107,6 +108,10 @@ class JobMatching(ABC, Generic[JobT]):
         prebuilt = self._prebuilt(job)
         if prebuilt:
             return self._prebuilt_workload(job, prebuilt)
+        if workloadslices.is_elastic(job, self._gates):
+            current = self._slice(job)
+            if current is not None:
+                return current
         match, others = self._candidates(job)
         outdated: WorkloadRecord | None = None
         if match is None and others and job.is_suspended and not workloadstate.has_reservation(others[0].view):
@@ -117,6 +122,39 @@ class JobMatching(ABC, Generic[JobT]):
         if outdated is not None:
             return self._renew(job, outdated)
         return None if match is None else self._sync_priority(job, self._sync_gates(job, match))
+
+    def _slice(self, job: JobT) -> WorkloadRecord | None:
+        """The slice of an elastic job that follows it as it is now; None if there is none that can.
+
+        Differs from upstream: a slice that runs is not joined by a larger one. The job waits in its queue again.
+        """
+        slices = workloadslices.unfinished(self._of_owner(job.name, job.kind.kind, job.kind.api_version))
+        wanted = workloadslices.counts_of(job, self._gates)
+        if len(slices) > 2:
+            raise RetryError(f"unexpected number of matching workload slices: {len(slices)}")
+        if not slices:
+            return None
+        *older, current = slices
+        for each in older:
+            self._retire(job, each)
+        standing = workloadslices.counts_in(current)
+        if standing.keys() != wanted.keys():
+            return None
+        is_reserved = workloadstate.has_reservation(current.view)
+        if older and is_reserved:
+            raise RetryError("unexpected combination of old and new workload slices with reserved quota")
+        if standing != wanted:
+            if is_reserved and not workloadslices.is_smaller(wanted, standing):
+                return None
+            current = self._keep(workloadslices.resized(current, wanted))
+        return self._sync_priority(job, self._sync_gates(job, current))
+
+    def _retire(self, job: JobT, old: WorkloadRecord) -> None:
+        """Another is to replace a slice, which is over if it does not run, or else goes on with the job's priority."""
+        if not workloadstate.has_reservation(old.view) or conditions.find(old.view.status.conditions, EVICTED):
+            self._finish(old, "OutOfSync", "The workload slice is out of sync with its parent job")
+        else:
+            self._sync_priority(job, old)
 
     def _prebuilt(self, job: JobT) -> str:
         """The name of the workload that somebody made for the job."""

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import structs
 
 from drachma import errors
+from drachma.api import labelselectors
 from drachma.queueing import (
     admissibility,
     clusterqueuechecks,
@@ -444,7 +445,7 @@ class _Step:
         if queue is None:
             return None
         try:
-            takes = admissibility.selector(queue.spec.namespace_selector)
+            takes = labelselectors.of(queue.spec.namespace_selector)
         except errors.InvalidValueError as error:
             return f"invalid namespace selector: {error}"
         return admissibility.objection(self._workload, takes, self._around.places)

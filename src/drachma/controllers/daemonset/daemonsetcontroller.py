@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import daemonset, meta, node, pod
+from drachma.api import daemonset, labelselectors, meta, node, pod
 from drachma.claims import ownership, podstate
 from drachma.client import patches
 from drachma.controllers import statuswrites
@@ -17,7 +17,6 @@ from drachma.controllers.workload import (
     history,
     podcontrol,
     readiness,
-    selectors,
     templatehashes,
 )
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
@@ -88,7 +87,7 @@ class DaemonSetController:
                 self._queue.add(cache.Key(of.metadata.namespace, owner.name))
             return
         for each in self._sets.in_namespace(of.metadata.namespace):
-            if selectors.of(each.spec.selector).matches(of.metadata.labels):
+            if labelselectors.of(each.spec.selector).matches(of.metadata.labels):
                 self._see(each)
 
     def _see_node(self, _: node.Node) -> None:
@@ -114,7 +113,7 @@ class DaemonSetController:
         if not self._history.is_up_to_date(uid) or not self._expected.are_met(uid):
             return controller.AGAIN
         pods = await self._claim(wanted)
-        revisions = await self._history.of(wanted, selectors.of(wanted.spec.selector))
+        revisions = await self._history.of(wanted, labelselectors.of(wanted.spec.selector))
         current, old = await self._current(wanted, revisions, pods)
         cluster = self._cluster(wanted, pods, mark=current.metadata.labels[history.HASH])
         try:
@@ -127,7 +126,7 @@ class DaemonSetController:
         return controller.After(min(waits)) if waits else None
 
     async def _claim(self, wanted: DaemonSet) -> list[pod.Pod]:
-        selector = selectors.of(wanted.spec.selector)
+        selector = labelselectors.of(wanted.spec.selector)
         orphans = self._pods.by(adoption.ORPHANS, wanted.metadata.namespace)
         return await self._adopter.claim(
             wanted,

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import meta, pod, poddisruptionbudget
+from drachma.api import labelselectors, meta, pod, poddisruptionbudget
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.disruption import budgetstatus, scales, staleconditions
-from drachma.controllers.workload import selectors, shares
+from drachma.controllers.workload import shares
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 from drachma.values import labels
 
@@ -30,7 +30,7 @@ Budget = poddisruptionbudget.PodDisruptionBudget
 
 def selector_of(budget: Budget) -> labels.Selector:
     """Which pods a budget is for; InvalidValueError for one that an old rule let pass."""
-    return selectors.of(budget.spec.selector)
+    return labelselectors.of(budget.spec.selector)
 
 
 class DisruptionController:

@@ -5,10 +5,10 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.api import hooks, job, pod
+from drachma.api import hooks, job, labelselectors, pod
 from drachma.claims import ownership
 from drachma.controllers.job import jobmetrics, jobsync, model, podcontrol, retries
-from drachma.controllers.workload import adoption, selectors
+from drachma.controllers.workload import adoption
 from drachma.runtime import Surroundings, cache, controller, informer, workqueue
 
 WORKERS: Final = 5
@@ -82,7 +82,7 @@ class JobController:
             self._queue.add(cache.Key(namespace, name))
         elif ownership.controller_of(new) is None:
             for each in self._jobs.in_namespace(namespace):
-                if selectors.of(each.spec.selector).matches(new.metadata.labels):
+                if labelselectors.of(each.spec.selector).matches(new.metadata.labels):
                     self._see_job(each)
 
     # Work

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import event, pod
+from drachma.api import event, labelselectors, pod
 from drachma.api import job as jobs
 from drachma.client import Client, patches
 from drachma.controllers.job import podtemplate, tally
-from drachma.controllers.workload import adoption, expectations, podcontrol, selectors
+from drachma.controllers.workload import adoption, expectations, podcontrol
 from drachma.runtime import Informer, controller, events
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class PodControl:
 
     async def claim(self, owner: jobs.Job, candidates: Iterable[pod.Pod]) -> tuple[pod.Pod, ...]:
         """The pods of a job after it adopted those that match and belong to nobody, and let go of those that do not."""
-        selector = selectors.of(owner.spec.selector)
+        selector = labelselectors.of(owner.spec.selector)
         claimed = await self._adopter.claim(
             owner, candidates, matches=lambda each: selector.matches(each.metadata.labels)
         )

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from drachma import errors
-from drachma.api import meta, pod, replicaset, replicationcontroller, scheme
+from drachma.api import labelselectors, meta, pod, replicaset, replicationcontroller, scheme
 from drachma.claims import conditions, ownership
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.replicaset import choice
-from drachma.controllers.workload import adoption, expectations, podcontrol, podtemplates, readiness, selectors
+from drachma.controllers.workload import adoption, expectations, podcontrol, podtemplates, readiness
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 from drachma.values import labels
 
@@ -181,7 +181,7 @@ def _selector(of: Set) -> labels.Selector:
     """Which pods belong to a set."""
     if isinstance(of, replicationcontroller.ReplicationController):
         return labels.Selector.from_labels(of.spec.selector) if of.spec.selector else labels.NOTHING
-    return selectors.of(of.spec.selector)
+    return labelselectors.of(of.spec.selector)
 
 
 def _status(

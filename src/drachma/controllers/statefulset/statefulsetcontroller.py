@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma import errors
-from drachma.api import pod, statefulset
+from drachma.api import labelselectors, pod, statefulset
 from drachma.claims import ownership, podstate
 from drachma.client import patches
 from drachma.controllers import statuswrites
@@ -21,7 +21,6 @@ from drachma.controllers.workload import (
     expectations,
     history,
     readiness,
-    selectors,
     templatehashes,
 )
 from drachma.runtime import Surroundings, cache, controller, informer, workqueue
@@ -97,7 +96,7 @@ class StatefulSetController:
                 self._queue.add(cache.Key(of.metadata.namespace, owner.name))
             return
         for each in self._sets.in_namespace(of.metadata.namespace):
-            if selectors.of(each.spec.selector).matches(of.metadata.labels):
+            if labelselectors.of(each.spec.selector).matches(of.metadata.labels):
                 self._see(each)
 
     # Work
@@ -109,7 +108,7 @@ class StatefulSetController:
         uid = wanted.metadata.uid
         if not self._control.is_up_to_date(uid) or not self._history.is_up_to_date(uid):
             return controller.AGAIN
-        selector = selectors.of(wanted.spec.selector)
+        selector = labelselectors.of(wanted.spec.selector)
         known = await self._history.of(wanted, selector)
         pods = await self._adopter.claim(
             wanted,

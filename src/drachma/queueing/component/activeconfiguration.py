@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from drachma.api import meta
+from drachma.api import labelselectors, meta
 from drachma.queueing import (
-    admissibility,
     configuration,
     configurationform,
     durations,
@@ -59,7 +58,7 @@ class ActiveConfiguration:
                 frameworks=frozenset(integrations.frameworks or ()),
                 without_queue_name=bool(of.manage_jobs_without_queue_name),
             ),
-            namespaces=admissibility.selector(of.managed_jobs_namespace_selector or meta.LabelSelector()),
+            namespaces=labelselectors.of(of.managed_jobs_namespace_selector or meta.LabelSelector()),
             waits_for_pods=self.patience is not None,
             retention=_span(retention.after_deactivated_by_kueue) if retention is not None else None,
             label_keys=integrations.label_keys_to_copy,
