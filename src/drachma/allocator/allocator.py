@@ -85,7 +85,7 @@ class Allocator:
         wanted: Iterable[resourceclaim.ResourceClaim],
         *,
         limits: budget.Limits = _NO_LIMITS,
-        policy: policies.Policy = policies.Policy.FIRST_FIT,
+        policy: policies.Preference = policies.Policy.FIRST_FIT,
     ) -> outcome.Outcome:
         """Results for all claims together on the node, or why not.
 
@@ -113,14 +113,15 @@ class Allocator:
         wanted: Iterable[resourceclaim.ResourceClaim],
         *,
         spent: budget.Budget,
-        policy: policies.Policy = policies.Policy.FIRST_FIT,
+        policy: policies.Preference = policies.Policy.FIRST_FIT,
     ) -> problems.Problem:
         """What a search would have to decide; for those who want to know more than whether it fits."""
         shown = self.catalog.view(node, self.features)
+        claims = tuple(wanted)
         if policy is not policies.Policy.FIRST_FIT:
-            shown = policies.arranged(shown, self.allocated, policy)
+            shown = policies.arranged(shown, self.allocated, policy, wanted=policies.wanted(claims))
         setting = problems.Setting(self.classes, self.allocated, self.screener, spent)
-        return problems.Problem(shown, tuple([self._compiled(claim) for claim in wanted]), setting)
+        return problems.Problem(shown, tuple([self._compiled(claim) for claim in claims]), setting)
 
     def _compiled(self, claim: resourceclaim.ResourceClaim) -> claims.Claim:
         # The compiled claim keeps the spec alive, so its identity cannot pass to another one.

@@ -1,20 +1,33 @@
 """Policies: other orders in which to try devices than upstream's. Opt-in; the default is upstream's first fit.
 
 Everything else stays as it is: a policy changes which of several solutions is found first, never whether one is
-found. Packing prefers what is already in use in part, so that whole pools, cards and devices stay free for those who
-need a whole one. Spreading prefers what is used least, so that neighbours disturb each other least.
+found. Beside an order, a policy has a rank for what comes out, so that one node can be preferred to another.
 
-In use are, in this order of importance: pools (by devices taken), counter sets (by how much is drawn from the most
-exhausted counter), shared devices (by how much of a capacity is consumed). Between equals upstream's order decides.
+- *Packing* prefers what is already in use in part, so that whole pools, cards and devices stay free for those who need
+  a whole one. *Spreading* prefers what is used least, so that neighbours disturb each other least. In use are, in this
+  order of importance: pools (by devices taken), counter sets (by how much is drawn from the most exhausted counter),
+  shared devices (by how much of a capacity is consumed).
+- *Whole partitions* prefers the device that costs others least: after which the fewest large partitions are lost.
+- *One domain* prefers devices that have the same value of an attribute, such as a NUMA node or a fabric, where there
+  are enough for all that is wanted; of several such domains the one with the fewest free devices.
+
+Between equals upstream's order decides.
 """
 
 from __future__ import annotations
 
 import enum
+from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import Final, NamedTuple, TypeAlias
 
-from drachma.allocator import allocated, capacity, pool
+from drachma.allocator import allocated, capacity, partitions, pool
 from drachma.allocator import view as views
+from drachma.api import resourceclaim
+
+BEST: Final = 100
+"""The highest rank."""
 
 
 class Policy(enum.Enum):
@@ -26,21 +39,83 @@ class Policy(enum.Enum):
     """What is used most comes first."""
     SPREAD = "spread"
     """What is used least comes first."""
+    WHOLE_PARTITIONS = "whole-partitions"
+    """What leaves the largest partitions whole comes first."""
 
 
-def arranged(shown: views.View, state: allocated.AllocatedState, policy: Policy) -> views.View:
-    """The view in the order of a policy. Costs a look at every device, so it is not for the default policy."""
+class OneDomain(NamedTuple):
+    """Devices that agree on an attribute, by its full name, come together."""
+
+    attribute: str
+
+
+Preference: TypeAlias = Policy | OneDomain
+
+
+def arranged(shown: views.View, state: allocated.AllocatedState, policy: Preference, *, wanted: int = 1) -> views.View:
+    """The view in the order of a policy, for so many devices.
+
+    Costs a look at every device, so it is not for the default policy.
+    """
     if policy is Policy.FIRST_FIT:
         return shown
+    if isinstance(policy, OneDomain):
+        return ArrangedView(shown, _by_domain(shown, state, policy.attribute, wanted=wanted))
+    if policy is Policy.WHOLE_PARTITIONS:
+        losses = [loss for block in shown.blocks for loss in partitions.losses(block, state)]
+        return ArrangedView(shown, sorted(range(len(losses)), key=losses.__getitem__))
     uses: list[tuple[Fraction, ...]] = []
     for block in shown.blocks:
-        taken = Fraction(state.taken(block).bit_count(), max(len(block.devices), 1))
+        taken = _taken(block, state)
         left = state.counters_left(block) if block.counters is not None else ()
         uses += (
             (taken, _drawn(block, place, left), _consumed(block, place, state)) for place in range(len(block.devices))
         )
     order = sorted(range(len(uses)), key=uses.__getitem__, reverse=policy is Policy.PACK)
     return ArrangedView(shown, order)
+
+
+def wanted(claims: Iterable[resourceclaim.ResourceClaim]) -> int:
+    """How many devices claims ask for, by their first alternatives; requests for all devices do not count."""
+    return sum(
+        entry.count or 1
+        for claim in claims
+        for request in claim.spec.devices.requests
+        for entry in (request.exactly or next(iter(request.first_available), None),)
+        if entry is not None
+    )
+
+
+def rank(
+    policy: Preference,
+    results: Iterable[resourceclaim.AllocationResult],
+    *,
+    shown: views.View,
+    state: allocated.AllocatedState,
+) -> int:
+    """How well a policy likes what was found, from 0 to :data:`BEST`; the state is the one before it is taken."""
+    if policy is Policy.FIRST_FIT:
+        return 0
+    devices = [result for allocation in results for result in allocation.devices.results]
+    places = [
+        (block, block.index[each.device])
+        for each in devices
+        for block in shown.blocks
+        if block.pool_id == (each.driver, each.pool) and each.device in block.index
+    ]
+    if not places:
+        return 0
+    match policy:
+        case Policy.WHOLE_PARTITIONS:
+            worst = max(partitions.losses(block, state)[place] for block, place in places)
+            return int(BEST * (1 - worst[0])) if worst else BEST
+        case OneDomain(attribute=attribute):
+            column = shown.column(attribute, lists=True)
+            offsets = dict(zip(map(id, shown.blocks), shown.offsets, strict=True))
+            return BEST // len({column.bits[offsets[id(block)] + place] for block, place in places})
+        case _:
+            used = sum(max(_taken(block, state), _part(block, place, state)) for block, place in places) / len(places)
+            return int(BEST * used) if policy is Policy.PACK else BEST - int(BEST * used)
 
 
 class ArrangedView(views.View):
@@ -84,6 +159,34 @@ class ArrangedView(views.View):
         if key not in self._columns:
             self._columns[key] = self._base.column(name, lists=lists).arranged(self._order, self.arrange)
         return self._columns[key]
+
+
+def _by_domain(shown: views.View, state: allocated.AllocatedState, attribute: str, *, wanted: int) -> list[int]:
+    """Positions domain by domain: those with enough free devices first, the smallest of them before all others."""
+    values = shown.column(attribute, lists=True).bits
+    vacant: Counter[int] = Counter()
+    for block, offset in zip(shown.blocks, shown.offsets, strict=True):
+        vacant.update(values[offset + place] for place in views.positions(partitions.free(block, state)))
+
+    def order(position: int) -> tuple[bool, int, int]:
+        value = values[position]
+        number = vacant[value]
+        # Devices without the attribute are in no domain.
+        is_enough = bool(value) and number >= wanted
+        return not is_enough, number if is_enough else -number, value
+
+    return sorted(range(len(values)), key=order)
+
+
+def _taken(block: pool.Block, state: allocated.AllocatedState) -> Fraction:
+    """How many of a block's devices are taken."""
+    return Fraction(state.taken(block).bit_count(), max(len(block.devices), 1))
+
+
+def _part(block: pool.Block, place: int, state: allocated.AllocatedState) -> Fraction:
+    """How much of a device, or of what it is a part of, is in use."""
+    left = state.counters_left(block) if block.counters is not None else ()
+    return max(_drawn(block, place, left), _consumed(block, place, state))
 
 
 def _drawn(block: pool.Block, place: int, left: tuple[int, ...]) -> Fraction:

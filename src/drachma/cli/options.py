@@ -6,7 +6,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from drachma import errors
+from drachma import allocator, errors
 from drachma.api.gates import Gate
 from drachma.cel.runtime import instants
 from drachma.node import hardware
@@ -18,6 +18,29 @@ FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=fals
 Gangs: TypeAlias = Annotated[
     bool, typer.Option("--gangs", help="Pods of a group get their nodes together or not at all: GenericWorkload=true.")
 ]
+
+
+Policy: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="Which devices and nodes to prefer: first-fit (as kube-scheduler), pack, spread, whole-partitions, "
+        "or domain=ATTRIBUTE for devices that agree on an attribute."
+    ),
+]
+
+
+def policy(text: str) -> allocator.Preference:
+    """What ``--policy`` says; InvalidValueError for what it cannot mean."""
+    name, _, attribute = text.partition("=")
+    if name == "domain" and "/" in attribute:
+        return allocator.OneDomain(attribute)
+    try:
+        return allocator.Policy(text)
+    except ValueError:
+        names = ", ".join(each.value for each in allocator.Policy)
+        raise errors.InvalidValueError(
+            f"--policy {text!r}: expected {names}, or domain=DOMAIN/ATTRIBUTE with the full name of an attribute"
+        ) from None
 
 
 def with_gangs(feature_gates: str, gangs: bool) -> str:

@@ -31,6 +31,7 @@ def plan(
     output: Annotated[options.Format | None, typer.Option("-o", "--output", help="As a document.")] = None,
     feature_gates: options.FeatureGates = "",
     gangs: options.Gangs = False,
+    policy: options.Policy = "first-fit",
 ) -> None:
     """Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.
 
@@ -41,7 +42,7 @@ def plan(
     enabled = gates.Gates.parse(options.with_gangs(feature_gates, gangs))
     cluster = clusters.read(file, kubeconfig, context=context, more=node_groups, enabled=enabled)
     maxima = clusters.maxima(max_ or [], {group.name for group in cluster.groups})
-    simulation = Simulation(cluster.state, chosen=Settings(gates=enabled))
+    simulation = Simulation(cluster.state, chosen=Settings(gates=enabled, policy=options.policy(policy)))
     if shrink:
         shrunk = shrinkage.shrink(simulation, groups=cluster.groups)
         clusters.write(_shrink_document(shrunk), _shrink_lines(shrunk), output)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from drachma import allocator
 from drachma.api import gates
 from drachma.cli import options
 from drachma.client import http
@@ -21,6 +22,7 @@ def scheduler(
     scheduler_name: Annotated[str, typer.Option(help="Schedule the pods with this schedulerName.")] = DEFAULT_NAME,
     feature_gates: options.FeatureGates = "",
     gangs: options.Gangs = False,
+    policy: options.Policy = "first-fit",
     gang_steps: Annotated[int, typer.Option(help="Pods that are tried at most to find nodes for a gang.")] = 1000,
     leader_elect: options.LeaderElect = True,
     lease_name: options.LeaseName = "kube-scheduler",
@@ -48,6 +50,7 @@ def scheduler(
         gates=gates.Gates.parse(options.with_gangs(feature_gates, gangs)),
         filter_seconds=filter_timeout,
         binding_seconds=binding_timeout,
+        policy=options.policy(policy),
         gang_steps=gang_steps,
         has_volume_controllers=volume_controllers,
         has_peers=peers,
@@ -56,6 +59,8 @@ def scheduler(
         raise typer.BadParameter("goes without --peers: the pods of a gang are one scheduler's", param_hint="--gangs")
     if show_profile:
         typer.echo(str(profiles.default(settings, time=clock.SystemClock(), chance=random.Random())))
+        if settings.policy is not allocator.Policy.FIRST_FIT:
+            typer.echo(f"Devices by policy {policy}")
         return
     recording_to = components.RecordingTo.of(record, mebibytes=record_size)
     standalone.run(

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import random
 import uuid
+from typing import Final
 
+from drachma import allocator
 from drachma.api import gates
 from drachma.runtime import clock
 from drachma.scheduler import settings
@@ -28,9 +30,12 @@ from drachma.scheduler.plugins import (
     tainttoleration,
 )
 from drachma.scheduler.plugins.dynamicresources import options
-from drachma.scheduler.plugins.dynamicresources.plugin import DynamicResources
+from drachma.scheduler.plugins.dynamicresources.plugin import DevicePolicy, DynamicResources
 from drachma.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from drachma.scheduler.plugins.volumebinding.plugin import VolumeBinding
+
+_POLICY_WEIGHT: Final = 10
+"""A policy that somebody asked for decides, unless most of the others are against it."""
 
 
 def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Random) -> Profile:
@@ -44,7 +49,11 @@ def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Rand
         now=time.utc,
         new_uid=lambda: str(uuid.uuid4()),
         chance=chance,
+        policy=chosen.policy,
     )
+    packs = chosen.policy in (allocator.Policy.PACK, allocator.Policy.WHOLE_PARTITIONS)
+    strategy = noderesourcesfit.Strategy.MOST_ALLOCATED if packs else noderesourcesfit.Strategy.LEAST_ALLOCATED
+    prefers = chosen.policy is not allocator.Policy.FIRST_FIT
     return Profile(
         (
             Entry(schedulinggates.SchedulingGates()),
@@ -54,12 +63,13 @@ def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Rand
             Entry(tainttoleration.TaintToleration(), weight=3),
             Entry(nodeaffinity.NodeAffinity(), weight=2),
             Entry(nodeports.NodePorts()),
-            Entry(noderesourcesfit.NodeResourcesFit(enabled), weight=1),
+            Entry(noderesourcesfit.NodeResourcesFit(enabled, strategy=strategy), weight=1),
             Entry(VolumeBinding(binding_seconds=chosen.binding_seconds, has_controllers=chosen.has_volume_controllers)),
             Entry(PodTopologySpread(), weight=2),
             Entry(interpodaffinity.InterPodAffinity(), weight=2),
             *((Entry(structuredparameters.StructuredParameters()),) if enabled.on(gates.Gate.FIRST_ALPHA) else ()),
             Entry(DynamicResources(devices), weight=2),
+            *((Entry(DevicePolicy(), weight=_POLICY_WEIGHT),) if prefers else ()),
             Entry(defaultpreemption.DefaultPreemption(chance)),
             Entry(balancedallocation.NodeResourcesBalancedAllocation(), weight=1),
             Entry(imagelocality.ImageLocality(), weight=1),

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from drachma import allocator
 from drachma.api import gates as features
 from drachma.scheduler import queue
 
@@ -28,6 +29,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     pauses: queue.Pauses = queue.Pauses()
     has_volume_controllers: bool = True
     """Whether somebody binds volumes to claims; where nobody does, pods do not wait for it."""
+    policy: allocator.Preference = allocator.Policy.FIRST_FIT
+    """Which devices, and which nodes for the sake of devices, are preferred."""
     gang_steps: int = 1000
     """How many pods may be placed in thought in looking for nodes for a gang, after a first turn."""
     has_peers: bool = False

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drachma import errors
+from drachma import allocator, errors
 from drachma.cli import options
 
 
@@ -22,3 +22,21 @@ def test_seconds(text: str, want: float) -> None:
 def test_no_time(text: str) -> None:
     with pytest.raises(errors.InvalidValueError, match=f"--event-ttl '{text}': expected more than no time"):
         options.seconds(text, name="--event-ttl")
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        pytest.param("first-fit", allocator.Policy.FIRST_FIT, id="default"),
+        pytest.param("whole-partitions", allocator.Policy.WHOLE_PARTITIONS, id="named"),
+        pytest.param("domain=d.example.com/socket", allocator.OneDomain("d.example.com/socket"), id="domain"),
+    ],
+)
+def test_policies(text: str, want: allocator.Preference) -> None:
+    assert options.policy(text) == want
+
+
+@pytest.mark.parametrize("text", ["", "best", "domain", "domain=", "domain=socket"])
+def test_what_is_no_policy(text: str) -> None:
+    with pytest.raises(errors.InvalidValueError, match=f"--policy '{text}': expected first-fit, pack, "):
+        options.policy(text)

@@ -1,7 +1,8 @@
-"""NodeResourcesFit: whether what is left of a node is enough, and which node has most left (least allocated)."""
+"""NodeResourcesFit: whether what is left of a node is enough, and which node has most left, or least by strategy."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Hashable, Iterable
 from typing import Final, NamedTuple
 
@@ -14,6 +15,13 @@ from drachma.scheduler.snapshot import Snapshot, delegation, nodeinfo
 
 _NAME: Final = "NodeResourcesFit"
 _TOO_MANY: Final = "Too many pods"
+
+
+class Strategy(enum.Enum):
+    """Which nodes are better, by upstream's names."""
+
+    LEAST_ALLOCATED = "LeastAllocated"
+    MOST_ALLOCATED = "MostAllocated"
 
 
 class Fit(NamedTuple):
@@ -75,7 +83,8 @@ class NodeResourcesFit:
 
     name: Final = _NAME
 
-    def __init__(self, enabled: gates.Gates) -> None:
+    def __init__(self, enabled: gates.Gates, *, strategy: Strategy = Strategy.LEAST_ALLOCATED) -> None:
+        self._strategy: Final = strategy
         self._has_extended: Final = enabled.on(gates.Gate.EXTENDED_RESOURCE)
 
     def pre_filter(self, cycle: cyclestate.CycleState) -> PreFilterResult:
@@ -105,8 +114,11 @@ class NodeResourcesFit:
         return passing, rejections
 
     def score(self, cycle: cyclestate.CycleState, _passing: int) -> Scores:
-        """The more is left of cpu and memory, the better."""
-        return cycle.read(_SCORES)
+        """The more is left of cpu and memory, the better, or the worse: as the strategy says."""
+        scores = cycle.read(_SCORES)
+        if self._strategy is Strategy.LEAST_ALLOCATED:
+            return scores
+        return {scoring.MAX - score: nodes for score, nodes in scores.items()}
 
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
         """The changes that can help."""

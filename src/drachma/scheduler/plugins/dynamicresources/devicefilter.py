@@ -64,6 +64,8 @@ class DeviceFilter:
         """The nodes by what has to be allocated there; also of nodes that do not pass."""
         self.scores: dict[int, int] = {}
         """The passing nodes by how good their alternatives are."""
+        self.ranks: dict[int, int] = {}
+        """The same by how well the policy for devices likes what they give."""
         self.unavailable: list[int] = []
         """Claims (their numbers in the plan) that are allocated and were not to be had on some node."""
 
@@ -95,6 +97,7 @@ class DeviceFilter:
                 fitting &= ~unavailable
                 if fitting:
                     self.scores[base + answer.score] = self.scores.get(base + answer.score, 0) | fitting
+                    self.ranks[answer.rank] = self.ranks.get(answer.rank, 0) | fitting
             for number, nodes_blocked in blocked.items():
                 if nodes_blocked & passing and number not in self.unavailable:
                     self.unavailable.append(number)

@@ -16,6 +16,7 @@ import msgspec
 
 from drachma import allocator, errors
 from drachma.accounting import accountant, footprint
+from drachma.allocator import policy as devicepolicies
 from drachma.api import hooks, resourceclaim
 from drachma.scheduler.plugins.dynamicresources import options, preference, verdicts, viewsignature
 from drachma.scheduler.snapshot import Snapshot
@@ -42,6 +43,8 @@ class Answer(NamedTuple):
     outcome: Outcome
     score: int = 0
     footprints: tuple[footprint.Footprint, ...] = ()
+    rank: int = 0
+    """How well the policy for devices likes it."""
 
 
 _DOES_NOT_FIT: Final = Answer(Outcome.DOES_NOT_FIT)
@@ -51,19 +54,19 @@ _INVALID_POOLS: Final = Answer(Outcome.INVALID_POOLS)
 class DeviceQuestion:
     """Whether claims with the same specs can be allocated. Made by :class:`DeviceQuestions`."""
 
-    __slots__ = ("_answers", "_patience", "_samples", "_signatures", "_with_footprints")
+    __slots__ = ("_answers", "_options", "_samples", "_signatures", "_with_footprints")
 
     def __init__(
         self,
         samples: Claims,
-        patience: options.Patience,
+        chosen: options.Options,
         *,
         signatures: viewsignature.ViewSignatures,
         with_footprints: bool,
     ) -> None:
         """``samples`` are the first claims that ask for this; with footprints, answers say what devices mean."""
         self._samples = samples
-        self._patience = patience
+        self._options = chosen
         self._signatures = signatures
         self._with_footprints = with_footprints
         self._answers: dict[Hashable, Answer] = {}
@@ -111,14 +114,16 @@ class DeviceQuestion:
         if isinstance(results, Answer):
             return results
         score = sum(map(preference.score, claims, results))
+        state = node.allocator.allocated
+        rank = devicepolicies.rank(self._options.policy, results, shown=node.view, state=state)
         if not self._with_footprints:
-            return Answer(Outcome.FITS, score)
+            return Answer(Outcome.FITS, score, rank=rank)
         find = node.view.find
         with verdicts.aborting():
             footprints = tuple(
                 books.meaning(claim, result, find=find) for claim, result in zip(claims, results, strict=True)
             )
-        return Answer(Outcome.FITS, score, footprints if any(footprints) else ())
+        return Answer(Outcome.FITS, score, footprints if any(footprints) else (), rank)
 
     def _outcome(self, claims: Claims, node: snapshotdevices.NodeDevices) -> allocator.Outcome:
         """What allocating comes to, with the very first claims that asked: the allocator remembers what it compiled.
@@ -127,9 +132,13 @@ class DeviceQuestion:
         """
         place = node.info.place
         try:
-            return node.allocator.allocate(place, self._samples, limits=self._patience.limits())
+            return self._allocate(place, self._samples, node.allocator)
         except errors.AllocationError:
-            return node.allocator.allocate(place, claims, limits=self._patience.limits())
+            return self._allocate(place, claims, node.allocator)
+
+    def _allocate(self, place: allocator.Node, claims: Claims, source: allocator.Allocator) -> allocator.Outcome:
+        chosen = self._options
+        return source.allocate(place, claims, limits=chosen.patience.limits(), policy=chosen.policy)
 
 
 class DeviceQuestions:
@@ -151,7 +160,7 @@ class DeviceQuestions:
                 # What was not asked for the longest time is at the front.
                 del self._questions[next(iter(self._questions))]
             question = DeviceQuestion(
-                claims, self._options.patience, signatures=self._signatures, with_footprints=with_footprints
+                claims, self._options, signatures=self._signatures, with_footprints=with_footprints
             )
         self._questions[key] = question
         return question

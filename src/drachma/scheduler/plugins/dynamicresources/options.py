@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
+from drachma import allocator
 from drachma.allocator import budget
 from drachma.api import gates
 
@@ -34,6 +35,8 @@ class Options(NamedTuple):
     now: Callable[[], datetime]
     new_uid: Callable[[], str]
     chance: random.Random
+    policy: allocator.Preference = allocator.Policy.FIRST_FIT
+    """In which order devices are tried."""
 
     @property
     def has_binding_conditions(self) -> bool:

@@ -133,3 +133,14 @@ class DynamicResources:
             handle=handle,
             chosen=self._options,
         )
+
+
+class DevicePolicy:
+    """Prefers nodes by what a policy for devices thinks of the devices that they would give."""
+
+    name: Final = "DevicePolicy"
+
+    def score(self, cycle: cyclestate.CycleState, _passing: int) -> plugin.Scores:
+        """The rank of the devices that DynamicResources found; without claims no node is preferred."""
+        devices = cycle.find(_FILTER)
+        return {} if devices is None else devices.ranks
