@@ -1,7 +1,6 @@
 """One server process for all end-to-end tests, and the real clients that talk to it."""
 
 import contextlib
-import importlib.util
 import os
 import pathlib
 import subprocess
@@ -9,9 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests import kubectlprogram
 from tests.scenarios import processes
-
-PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
 Kubectl = Callable[..., str]
 Watch = Callable[..., contextlib.AbstractContextManager[Callable[[], str]]]
@@ -25,21 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Proce
 
 @pytest.fixture(scope="session")
 def kubectl_binary() -> pathlib.Path:
-    """kubectl 1.37: ``$DRACHMA_KUBECTL``, or what scripts/fetch_kubectl.py fetches into .cache."""
-    configured = os.environ.get("DRACHMA_KUBECTL")
-    if configured:
-        return pathlib.Path(configured)
-    script = PROJECT / "scripts" / "fetch_kubectl.py"
-    spec = importlib.util.spec_from_file_location("fetch_kubectl", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    try:
-        binary: pathlib.Path = module.fetch()
-    except OSError as error:
-        pytest.skip(f"kubectl 1.37 is absent and could not be fetched: {error} (set DRACHMA_KUBECTL)")
-    return binary
+    return kubectlprogram.find()
 
 
 @pytest.fixture(scope="session")

@@ -98,11 +98,16 @@ class Kubelet:
         return {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
-            "address": "127.0.0.1",
+            # It tells the API server an address of the machine: its own loopback is refused as that of a node.
+            "address": "0.0.0.0",
             "port": _free_port(),
             "healthzPort": 0,
             "readOnlyPort": 0,
-            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}},
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": True},
+                "x509": {"clientCAFile": str(self._cluster.server.authority)},
+            },
             "authorization": {"mode": "Webhook"},
             "rotateCertificates": True,
             "containerRuntimeEndpoint": f"unix://{self._socket}",

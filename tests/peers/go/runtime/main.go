@@ -7,6 +7,9 @@
 //	create NAMESPACE/POD CONTAINER CDI-ID,CDI-ID
 //	start NAMESPACE/POD CONTAINER
 //	stop NAMESPACE/POD CONTAINER
+//
+// A container that starts has one line in its log. What is executed in it, and who attaches or forwards a port, is
+// answered as streams.go says.
 package main
 
 import (
@@ -15,6 +18,7 @@ import (
 	"log"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +27,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-streaming/pkg/streaming"
 )
 
 const version = "0.1.0"
@@ -44,6 +49,7 @@ type runtime struct {
 	containers map[string]*container
 	images     map[string]bool
 	count      int
+	streams    streaming.Server
 }
 
 func say(format string, arguments ...any) {
@@ -180,7 +186,7 @@ func (r *runtime) CreateContainer(_ context.Context, request *cri.CreateContaine
 		ImageRef:    config.Image.GetImage(),
 		Labels:      config.Labels,
 		Annotations: config.Annotations,
-		LogPath:     config.LogPath,
+		LogPath:     filepath.Join(request.SandboxConfig.LogDirectory, config.LogPath),
 	}}
 	say("create %s %s %s", title(request.SandboxConfig.Metadata), config.Metadata.Name, strings.Join(devices, ","))
 	return &cri.CreateContainerResponse{ContainerId: id}, nil
@@ -195,6 +201,10 @@ func (r *runtime) StartContainer(_ context.Context, request *cri.StartContainerR
 	}
 	started.status.State = cri.ContainerState_CONTAINER_RUNNING
 	started.status.StartedAt = time.Now().UnixNano()
+	line := fmt.Sprintf("%s stdout F container %s begins\n", time.Now().UTC().Format(time.RFC3339Nano), started.status.Metadata.Name)
+	if err := os.WriteFile(started.status.LogPath, []byte(line), 0o600); err != nil {
+		return nil, err
+	}
 	r.tell("start", started)
 	return &cri.StartContainerResponse{}, nil
 }
@@ -338,6 +348,9 @@ func main() {
 	}
 	server := grpc.NewServer()
 	recording := &runtime{sandboxes: map[string]*cri.PodSandboxStatus{}, containers: map[string]*container{}, images: map[string]bool{}}
+	if recording.streams, err = serveStreams(); err != nil {
+		log.Fatal(err)
+	}
 	cri.RegisterRuntimeServiceServer(server, recording)
 	cri.RegisterImageServiceServer(server, recording)
 	say("listening")
