@@ -25,7 +25,7 @@ from drachma import errors
 from drachma.client import Client
 from drachma.process import components, embedded, queueing
 from drachma.queueing import transitions, workloadstate
-from drachma.queueing.component import ActiveConfiguration, resources, workloadwrites
+from drachma.queueing.component import ActiveConfiguration, PendingView, resources, workloadwrites
 from drachma.queueing.kinds import workload
 from drachma.runtime import Surroundings
 from drachma.runtime.informer import Handler
@@ -164,7 +164,7 @@ class _Runner:
 async def run(load: Load) -> Outcome:
     """Carries out a load on a server and component of its own."""
     active = ActiveConfiguration()
-    additions = queueing.additions(active)
+    additions = queueing.additions(active, PendingView())
     async with embedded.server(memory.MemoryStore(), additions=additions) as server:
         client = server.client
         surroundings = Surroundings(client)

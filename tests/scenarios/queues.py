@@ -10,7 +10,7 @@ from drachma.api import job, pod
 from drachma.node import hardware
 from drachma.process import components, nodeagents, queueing
 from drachma.queueing import conditions, queueingpolicy
-from drachma.queueing.component import ActiveConfiguration, resources
+from drachma.queueing.component import ActiveConfiguration, PendingView, resources
 from drachma.queueing.kinds import workload
 from tests.scenarios import controlplane
 
@@ -37,6 +37,7 @@ class Queues(controlplane.ControlPlane):
     """What is particular to queues."""
 
     configured: ActiveConfiguration
+    view: PendingView
 
     async def create_queue(
         self, name: str = "team", *, flavor: str = "default", cohort: str = "", **quota: int
@@ -105,7 +106,7 @@ class Queues(controlplane.ControlPlane):
 
     def launch_queueing(self) -> None:
         """Runs the component from now on."""
-        self.launch("queueing", functools.partial(components.queueing, configured=self.configured))
+        self.launch("queueing", functools.partial(components.queueing, configured=self.configured, view=self.view))
 
     async def is_suspended(self, name: str) -> bool:
         document = await self.client.get_document(job.Job, name, namespace="default")
@@ -162,11 +163,13 @@ async def queues(
     configured = ActiveConfiguration()
     if configuration is not None:
         configured.offer(configuration, *([policy_document(policy)] if policy else []))
-    additions = queueing.additions(configured)
+    view = PendingView()
+    additions = queueing.additions(configured, view)
     async with controlplane.control_plane(additions=additions) as plane:
         plane.__class__ = Queues
         assert isinstance(plane, Queues)
         plane.configured = configured
+        plane.view = view
         plane.launch(
             "agents", functools.partial(nodeagents.simulated_machines, machines=hardware.build("gpu-server", nodes))
         )

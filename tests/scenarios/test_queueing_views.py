@@ -1,4 +1,4 @@
-"""What a control plane with queueing shows of itself: explanations."""
+"""What a control plane with queueing shows of itself: explanations, and who waits where."""
 
 from datetime import UTC, datetime
 
@@ -31,3 +31,23 @@ async def test_an_explanation_says_what_the_component_says_and_what_would_help()
         await cluster.advance(90)
         assert (await _explained(cluster, "first")).outcome is explanation.Outcome.FINISHED
         assert (await _explained(cluster, "second")).outcome is explanation.Outcome.ADMITTED
+
+
+async def test_who_waits_is_shown_from_the_component_that_runs() -> None:
+    async with queues.queues() as cluster:
+        assert cluster.view.cluster_queue("team", {}) is None
+        await cluster.create_queue(cpu=1)
+        for name in ("first", "second", "third"):
+            await cluster.create_job(name)
+
+        def waiting() -> list[str]:
+            items = cluster.view.local_queue("default", "team", {})
+            assert items is not None
+            assert cluster.view.cluster_queue("team", {}) == items
+            return [each["metadata"]["ownerReferences"][0]["name"] for each in items]
+
+        assert waiting() == ["second", "third"]
+        await cluster.kill("queueing")
+        cluster.launch_queueing()
+        await cluster.settle()
+        assert waiting() == ["second", "third"]

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.controllers import descriptors
 from drachma.process import configurationfile, placement
-from drachma.queueing.component import ActiveConfiguration, QueueingComponent
+from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
 from drachma.scheduler.recording import Recorder, RecordFile, recordfile
@@ -88,12 +88,23 @@ def scheduler(
 
 
 def queueing(
-    surroundings: Surroundings, configured: ActiveConfiguration, configuration_file: pathlib.Path | None = None
+    surroundings: Surroundings,
+    configured: ActiveConfiguration,
+    configuration_file: pathlib.Path | None = None,
+    *,
+    view: PendingView | None = None,
 ) -> Run:
-    """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap."""
+    """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap.
+
+    ``view``: where to show who waits.
+    """
     own = surroundings.acting_as(QUEUEING)
     built = QueueingComponent(
-        own, configured, is_fixed=configuration_file is not None, placement=placement.SimulatedPlacement(own)
+        own,
+        configured,
+        is_fixed=configuration_file is not None,
+        placement=placement.SimulatedPlacement(own),
+        view=view,
     )
     if configuration_file is None:
         return built.run

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma.process import components, configurationfile
 from drachma.queueing import configuration, frameworks, jobwebhooks, queuewebhooks
-from drachma.queueing.component import ActiveConfiguration
+from drachma.queueing.component import ActiveConfiguration, PendingView
 from drachma.server.admission import hooks
-from drachma.server.kinds.kueue import queuekinds
+from drachma.server.kinds.kueue import queuekinds, visibilitykinds
+from drachma.server.pipeline import services
 from drachma.server.wire import app
 from drachma.store import record
 from drachma.validation.fielderror import FieldError
@@ -50,8 +51,10 @@ role kueue-manager-role
 role kueue-batch-admin-role in admin
     create,delete,get,list,patch,update,watch kueue.x-k8s.io: localqueues workloads
     read kueue.x-k8s.io: localqueues/status workloads/status
+    read visibility.kueue.x-k8s.io: clusterqueues/pendingworkloads localqueues/pendingworkloads
 role kueue-batch-user-role in view
     read kueue.x-k8s.io: localqueues localqueues/status workloads workloads/status
+    read visibility.kueue.x-k8s.io: localqueues/pendingworkloads
 binding kueue-manager-rolebinding of kueue-manager-role to account:kueue-system/kueue-controller-manager
 """
 """What the component may do, under Kueue's names, and what people may do in their namespaces."""
@@ -78,19 +81,29 @@ def chosen(configuration_file: pathlib.Path | None, *, is_on: bool) -> Chosen:
     active = ActiveConfiguration()
     if configuration_file is not None:
         configurationfile.load(configuration_file, active)
-    run = functools.partial(components.queueing, configured=active, configuration_file=configuration_file)
-    return Chosen(is_on=True, additions=additions(active), components=(run,))
+    view = PendingView()
+    run = functools.partial(components.queueing, configured=active, configuration_file=configuration_file, view=view)
+    return Chosen(is_on=True, additions=additions(active, view), components=(run,))
 
 
-def additions(configured: ActiveConfiguration) -> app.Additions:
-    """What an application serves and asks for queueing's sake."""
+def additions(configured: ActiveConfiguration, view: PendingView) -> app.Additions:
+    """What an application serves and asks for queueing's sake; ``view`` is where its component shows who waits."""
     functions = (*_queue_hooks(configured), *_job_hooks(configured))
     return app.Additions(
-        kinds=queuekinds.kinds(),
+        kinds=(*queuekinds.kinds(), *visibilitykinds.kinds()),
         functions=functions,
+        observers=_observers(view),
         namespaces=(configuration.DEFAULT_NAMESPACE,),
         roles=_ROLES,
     )
+
+
+def _observers(view: PendingView) -> services.Observers:
+    def cluster_queue(_: str, name: str, query: Mapping[str, Sequence[str]]) -> Sequence[Mapping[str, Any]] | None:
+        return view.cluster_queue(name, query)
+
+    of = f"{visibilitykinds.GROUP}/{{}}/{visibilitykinds.PENDING}".format
+    return {of("clusterqueues"): cluster_queue, of("localqueues"): view.local_queue}
 
 
 def _queue_hooks(configured: ActiveConfiguration) -> list[hooks.Hook]:

@@ -185,7 +185,11 @@ class Admitter:
 
     def queue_of(self, of: workload.Workload) -> str | None:
         """The cluster queue behind a workload's local queue, if both exist."""
-        local = self._local_queues.get((of.metadata.namespace, of.spec.queue_name))
+        return self.queue_behind(of.metadata.namespace, of.spec.queue_name)
+
+    def queue_behind(self, namespace: str, local_queue: str) -> str | None:
+        """The cluster queue behind a local queue, if both exist."""
+        local = self._local_queues.get((namespace, local_queue))
         name = local.spec.cluster_queue if local is not None else None
         return name if name in self._pending else None
 

@@ -6,5 +6,6 @@ and queues, and are thin: what an object becomes is a question to the core.
 
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.component import QueueingComponent
+from drachma.queueing.component.pendingview import PendingView
 
-__all__ = ["ActiveConfiguration", "QueueingComponent"]
+__all__ = ["ActiveConfiguration", "PendingView", "QueueingComponent"]

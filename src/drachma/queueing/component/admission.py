@@ -19,6 +19,7 @@ from drachma.queueing.admitter import Admitter, CycleReport
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, key_of, on_change
+from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.cycle import Status
 from drachma.queueing.devicerequests import DeviceRequests
@@ -54,6 +55,7 @@ class Admission:
         recorder: events.Recorder,
         measures: QueueMeasures,
         placement: Placement | None = None,
+        view: PendingView | None = None,
     ) -> None:
         self._informers: Final = surroundings.informers
         self._placement: Final = placement
@@ -65,6 +67,7 @@ class Admission:
         self._configured: Final = configured
         self._recorder: Final = recorder
         self._measures: Final = measures
+        self._view: Final = view or PendingView()
         self.admitter = self._make_admitter()
         self.look_again: Callable[[str], None] = lambda _: None
         self.queue_changed: Callable[[str], None] = lambda _: None
@@ -89,12 +92,14 @@ class Admission:
             placement = None
         if placement is not None:
             placement.follow(self._on_cluster)
-        return Admitter(
+        made = Admitter(
             placement=placement,
             settings=self._configured.settings,
             counting=self._configured.counting,
             runtime_classes=self._caches.runtime_classes_by_name,
         )
+        self._view.show(made)
+        return made
 
     # News
 

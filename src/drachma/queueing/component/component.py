@@ -9,6 +9,7 @@ from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.configurationmap import ConfigurationMap
 from drachma.queueing.component.jobcontroller import JobController
+from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.podcontroller import PodController
 from drachma.queueing.component.queuecontroller import QueueController
 from drachma.queueing.component.queuemeasures import QueueMeasures
@@ -24,7 +25,8 @@ class QueueingComponent:
     """Built on informers that need not run yet.
 
     The configuration is that of the ConfigMap, where it is not ``is_fixed``: then somebody else sees to it. Where the
-    policy requires that pods find nodes, ``placement`` says whether they do.
+    policy requires that pods find nodes, ``placement`` says whether they do. Who waits is shown in a ``view``, where
+    somebody has one.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class QueueingComponent:
         *,
         is_fixed: bool = False,
         placement: Placement | None = None,
+        view: PendingView | None = None,
     ) -> None:
         configured = configured or ActiveConfiguration()
         recorder = surroundings.recorder(COMPONENT)
@@ -42,7 +45,7 @@ class QueueingComponent:
         measures = QueueMeasures(surroundings.registry)
         caches = Caches(surroundings, configured)
         admission = Admission(
-            surroundings, caches, configured, recorder=recorder, measures=measures, placement=placement
+            surroundings, caches, configured, recorder=recorder, measures=measures, placement=placement, view=view
         )
         self._surroundings: Final = surroundings
         self._parts: Final[tuple[controller.Controller, ...]] = (

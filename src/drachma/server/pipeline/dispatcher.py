@@ -23,6 +23,7 @@ from drachma.server.pipeline import (
     group,
     measurement,
     nodelocation,
+    observation,
     patches,
     reading,
     scale,
@@ -76,6 +77,7 @@ BELOW: Final[Mapping[str, Mapping[str, Operation]]] = {
     "eviction": {verbs.CREATE: eviction.evict},
     "exec": {verbs.CREATE: nodelocation.execute, verbs.GET: nodelocation.execute},
     "log": {verbs.GET: nodelocation.log},
+    "pendingworkloads": {verbs.GET: observation.get},
     "portforward": {verbs.CREATE: nodelocation.forward_ports, verbs.GET: nodelocation.forward_ports},
     "proxy": dict.fromkeys((verbs.CREATE, verbs.DELETE, verbs.GET, verbs.PATCH, verbs.UPDATE), nodelocation.proxy),
     "scale": {verbs.GET: scale.get},
@@ -256,10 +258,10 @@ def _operation(call: Call) -> Operation:
     resource, subresource = call.target.resource, call.target.subresource
     if resource.traits.is_question:
         return QUESTIONS[resource.key]
-    if resource.traits.is_measured:
-        return MEASURED[call.verb]
     if subresource is not None and (subresource.kind or subresource.connects):
         return BELOW[subresource.name][call.verb]
+    if resource.traits.is_measured:
+        return MEASURED[call.verb]
     return OBJECT[call.verb]
 
 

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import msgspec
@@ -29,6 +30,18 @@ AskNodes: TypeAlias = Callable[[Mapping[str, Elsewhere]], Awaitable[Mapping[str,
 """Asks nodes, by their names, for the documents at some places; those that do not answer are missing."""
 
 
+Observer: TypeAlias = Callable[[str, str, Mapping[str, Sequence[str]]], Sequence[Mapping[str, Any]] | None]
+"""The items about the object of a namespace and name, with the parameters of the request; None where there is none.
+
+InvalidValueError: the parameters make no sense.
+"""
+
+Observers: TypeAlias = Mapping[str, Observer]
+"""Who knows what is not stored, by resource and subresource."""
+
+NO_OBSERVERS: Observers = MappingProxyType({})
+
+
 async def ask_nobody(places: Mapping[str, Elsewhere]) -> Mapping[str, Mapping[str, Any]]:
     """Where nodes cannot be reached."""
     return {}
@@ -46,6 +59,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     clock: Callable[[], datetime]
     chance: random.Random
     ask_nodes: AskNodes = ask_nobody
+    observers: Observers = NO_OBSERVERS
 
     @property
     def authoriser(self) -> Authoriser:
@@ -83,6 +97,7 @@ def standard(
     audit: tuple[phases.Auditor, ...] = (),
     functions: Sequence[hooks.Hook] = (),
     ask_nodes: AskNodes = ask_nobody,
+    observers: Observers = NO_OBSERVERS,
 ) -> Services:
     """The services of drachma's API server on a store, by default without plugins that need controllers."""
     steps = phases.standard(
@@ -104,6 +119,7 @@ def standard(
         clock=clock,
         chance=chance,
         ask_nodes=ask_nodes,
+        observers=observers,
     )
 
 

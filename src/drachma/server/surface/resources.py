@@ -80,7 +80,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     ``returns_deleted``: a delete answers with the object, else with a Status. ``dies_gracefully``: a delete first sets
     a time to end by. ``has_dependents``: the garbage collector looks after what the object owns, and, where it
     ``orphans_dependents``, leaves it alone unless a delete says otherwise. ``is_question``: a create is answered and
-    nothing is stored. ``is_measured``: nodes are asked for what a read answers, and nothing is stored. ``finalizer`` is
+    nothing is stored. ``is_measured``: somebody is asked for each read, and nothing is stored. ``finalizer`` is
     one that every object gets when it is deleted, for whoever has to clean up after it. ``is_custom``: users have
     defined it, and upstream serves it by other code: items of lists say of which kind they are, and a path below it
     that leads nowhere is one that nobody knows. ``is_uncounted``: quotas count another kind of the same name

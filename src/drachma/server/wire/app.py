@@ -56,11 +56,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Additions(msgspec.Struct, frozen=True, kw_only=True):
-    """What an application has beside what every one has: kinds, functions that are asked where webhooks are,
-    namespaces, and roles in the notation of the default ones."""
+    """What an application has beside what every one has: kinds, functions that are asked where webhooks are, who knows
+    what is not stored, namespaces, and roles in the notation of the default ones."""
 
     kinds: Sequence[apisurface.Kind] = ()
     functions: Sequence[hooks.Hook] = ()
+    observers: services.Observers = services.NO_OBSERVERS
     namespaces: Sequence[str] = ()
     roles: str = ""
 
@@ -113,6 +114,7 @@ class Application:
             audit=audit,
             functions=added.functions,
             ask_nodes=self._nodes.ask,
+            observers=added.observers,
         )
         self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
         self.definitions: Final = definitions.Definitions(self.dispatcher)
