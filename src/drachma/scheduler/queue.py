@@ -29,6 +29,8 @@ from drachma.scheduler.snapshot import podinfo
 
 IndexT = TypeVar("IndexT")
 
+_DOUBLINGS: Final = 64
+
 
 class Where(enum.StrEnum):
     """The part of the queue that a pod is in."""
@@ -50,7 +52,8 @@ class Pauses(msgspec.Struct, frozen=True, kw_only=True):
 
     def after(self, failures: int) -> float:
         """The pause after so many failed attempts in a row."""
-        return min(self.initial * 2 ** (failures - 1), self.maximum) if failures > 0 else 0.0
+        # Beyond so many doublings a number would not be one that a float can hold.
+        return min(self.initial * 2 ** min(failures - 1, _DOUBLINGS), self.maximum) if failures > 0 else 0.0
 
     def end(self, since: float, failures: int) -> float:
         """When a pod that failed may be tried again.

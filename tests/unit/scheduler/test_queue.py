@@ -156,6 +156,11 @@ def test_errors_are_waited_out_with_growing_pauses() -> None:
     assert pauses == [2, 3, 5, 9, 11, 11]
 
 
+@pytest.mark.parametrize(("failures", "want"), [(0, 0.0), (1, 1.0), (3, 4.0), (5, 10.0), (100_000, 10.0)])
+def test_pauses_grow_to_the_longest(failures: int, want: float) -> None:
+    assert queue.Pauses().after(failures) == want
+
+
 def test_of_pods_that_failed_at_about_the_same_time_the_most_important_is_next() -> None:
     world = World()
     world.add("usual")

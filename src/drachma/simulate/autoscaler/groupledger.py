@@ -67,7 +67,7 @@ class GroupLedger:
         """Note a failure; for how many seconds the group is left alone now."""
         count = self._failures.get(group, 0)
         self._failures[group] = count + 1
-        seconds = float(min(self._pauses.first * 2**count, self._pauses.longest))
+        seconds = float(min(self._pauses.first * 2 ** min(count, 64), self._pauses.longest))
         self._until[group] = now + seconds
         return seconds
 
