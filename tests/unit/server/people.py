@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drachma.api import gates as feature
 from drachma.server import rolereconciliation
 from drachma.server.authorisers import modes
 from drachma.server.user import User
@@ -28,10 +29,11 @@ USERS = {
 """Everybody's token is the key."""
 
 
-async def start() -> Client:
+async def start(*, gates: feature.Gates = feature.ALL) -> Client:
     """A client of the admin; ``showing`` a token makes it one of somebody else."""
     store = memory.MemoryStore()
-    server = await client.start(store=store, authoriser=modes.make(store, ["Node", "RBAC"]), users=USERS)
+    authoriser = modes.make(store, ["Node", "RBAC"])
+    server = await client.start(store=store, authoriser=authoriser, users=USERS, gates=gates)
     await rolereconciliation.reconcile(server.app.dispatcher)
     return server
 

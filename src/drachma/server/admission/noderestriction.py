@@ -24,6 +24,7 @@ KINDS: Final = frozenset(
     {
         nodegraph.PODS,
         nodegraph.SLICES,
+        nodegraph.NODE_SLICES,
         nodes.CSI_NODES,
         nodes.LEASES,
         nodes.NODES,
@@ -71,6 +72,7 @@ class NodeRestriction:
         self._rules: Mapping[str, Callable[[str, Proposal], None]] = {
             nodegraph.PODS: self._pod,
             nodegraph.SLICES: _slice,
+            nodegraph.NODE_SLICES: _slice,
             nodes.CSI_NODES: _csi_node,
             nodes.LEASES: _lease,
             nodes.NODES: _node,
@@ -249,7 +251,8 @@ def _csi_node(node: str, proposal: Proposal) -> None:
 
 def _slice(node: str, proposal: Proposal) -> None:
     if proposal.stored is None and proposal.document()["spec"].get("nodeName") != node:
-        raise proposal.forbidden("can only create ResourceSlice with the same NodeName as the requesting node")
+        kind = proposal.write.resource.kind
+        raise proposal.forbidden(f"can only create {kind} with the same NodeName as the requesting node")
 
 
 def _volume_claim(node: str, proposal: Proposal) -> None:
@@ -281,8 +284,8 @@ def _removal(node: str, removal: Removal) -> str:
             if write.subresource == "eviction":
                 return f"node {node} can only evict pods with spec.nodeName set to itself"
             return f"node {quoted} can only delete pods with spec.nodeName set to itself"
-        case nodegraph.SLICES if old["spec"].get("nodeName") != node:
-            return "can only delete ResourceSlice with the same NodeName as the requesting node"
+        case nodegraph.SLICES | nodegraph.NODE_SLICES if old["spec"].get("nodeName") != node:
+            return f"can only delete {write.resource.kind} with the same NodeName as the requesting node"
         case nodes.NODES if write.name != node:
             return f"node {quoted} is not allowed to modify node {quotation.quote(write.name)}"
         case nodes.LEASES if write.namespace != nodes.LEASE_NAMESPACE:

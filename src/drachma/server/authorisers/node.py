@@ -11,7 +11,7 @@ from drachma.server.access.authentication import NODES as NODES_GROUP
 from drachma.server.access.authorization import ALLOWED, NO_OPINION, NO_RULES, Attributes, Decision, Opinion, Rules
 from drachma.server.access.policyrules import Permissions, Rule
 from drachma.server.authorisers import podreferences
-from drachma.server.authorisers.nodegraph import ATTACHMENTS, PODS, SLICES, VOLUMES, NodeGraph
+from drachma.server.authorisers.nodegraph import ATTACHMENTS, NODE_SLICES, PODS, SLICES, VOLUMES, NodeGraph
 from drachma.server.user import User
 from drachma.store import record
 from drachma.values import quotation
@@ -21,6 +21,7 @@ LEASE_NAMESPACE: Final = "kube-node-lease"
 NODES: Final = "nodes"
 CSI_NODES: Final = "storage.k8s.io/csinodes"
 
+_STORED_AS: Final = {"resource.k8s.io/noderesourceslices": NODE_SLICES}
 _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
@@ -48,6 +49,7 @@ class NodeAuthoriser:
             VOLUMES: self._get,
             ATTACHMENTS: self._get,
             SLICES: self._slice,
+            NODE_SLICES: self._slice,
             PODS: self._pod,
             LEASES: _lease,
             CSI_NODES: _csi_node,
@@ -190,7 +192,8 @@ def _node(node: str, attributes: Attributes) -> Opinion:
 
 def _key(attributes: Attributes) -> str:
     """The resource's name in the store."""
-    return f"{attributes.group}/{attributes.resource}" if attributes.group else attributes.resource
+    name = f"{attributes.group}/{attributes.resource}" if attributes.group else attributes.resource
+    return _STORED_AS.get(name, name)
 
 
 def _selects(node: str, attributes: Attributes) -> bool:

@@ -15,6 +15,9 @@ from drachma.validation.podspec import pod as pod_rules
 
 PODS: Final = "pods"
 SLICES: Final = "resource.k8s.io/resourceslices"
+NODE_SLICES: Final = "resource.k8s.io/v1alpha2/noderesourceslices"
+"""Those of the first alpha, which nodes publish for their drivers."""
+
 VOLUMES: Final = "persistentvolumes"
 ATTACHMENTS: Final = "storage.k8s.io/volumeattachments"
 
@@ -30,7 +33,7 @@ class NodeGraph:
 
     def __init__(self, store: Reader) -> None:
         self._index = _Index()
-        self._follower = follower.Follower(store, (PODS, SLICES, VOLUMES, ATTACHMENTS), self._index)
+        self._follower = follower.Follower(store, (PODS, SLICES, NODE_SLICES, VOLUMES, ATTACHMENTS), self._index)
         self._idle = 0
         self._is_asked = False
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from drachma.api import gates
 from drachma.server.access import authorization
 from drachma.server.admission.noderestriction import NodeRestriction
 from drachma.server.user import User
@@ -95,6 +96,23 @@ async def test_slices_of_its_own(admin: Client) -> None:
     await admin.call("POST", SLICES, _slice("n2"))
     assert (await n1.call("DELETE", f"{SLICES}/slice-n2")).code == 403
     assert (await n1.call("DELETE", f"{SLICES}/slice-n1")).code == 200
+
+
+async def test_slices_of_the_first_alpha_of_its_own() -> None:
+    admin = await people.start(gates=gates.SERVED)
+    n1, slices = admin.showing("n1"), "/apis/resource.k8s.io/v1alpha2/noderesourceslices"
+
+    def of_node(name: str) -> dict[str, Any]:
+        spec = {"nodeName": name, "driverName": "d.example.com", "namedResourcesWithAttributes": [{"name": "a"}]}
+        return {"metadata": {"name": name}, "spec": spec}
+
+    assert (await n1.call("POST", slices, of_node("n1"))).code == 201
+    refused = await n1.call("POST", slices, of_node("n2"))
+    detail = "can only create NodeResourceSlice with the same NodeName as the requesting node"
+    assert refused.body["message"] == f'noderesourceslices.resource.k8s.io "n2" is forbidden: {detail}'
+    await admin.call("POST", slices, of_node("n2"))
+    assert (await n1.call("DELETE", f"{slices}/n2")).code == 403
+    assert (await n1.call("DELETE", f"{slices}/n1")).code == 200
 
 
 @pytest.mark.parametrize(

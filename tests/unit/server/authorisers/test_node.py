@@ -149,10 +149,18 @@ async def test_claims_are_read_only(cluster: Cluster) -> None:
     assert cluster.ask("get", f"{claims}#status", "lab/direct") == "cannot get subresource"
 
 
-async def test_slices_of_its_own(cluster: Cluster) -> None:
-    slices = "resource.k8s.io/resourceslices"
-    await cluster.put(slices, "own", {"metadata": {"name": "own"}, "spec": {"nodeName": "n1"}})
-    await cluster.put(slices, "foreign", {"metadata": {"name": "foreign"}, "spec": {"nodeName": "n2"}})
+@pytest.mark.parametrize(
+    ("slices", "stored_as"),
+    [
+        pytest.param("resource.k8s.io/resourceslices", "resource.k8s.io/resourceslices", id="v1"),
+        pytest.param(
+            "resource.k8s.io/noderesourceslices", "resource.k8s.io/v1alpha2/noderesourceslices", id="first-alpha"
+        ),
+    ],
+)
+async def test_slices_of_its_own(cluster: Cluster, slices: str, stored_as: str) -> None:
+    await cluster.put(stored_as, "own", {"metadata": {"name": "own"}, "spec": {"nodeName": "n1"}})
+    await cluster.put(stored_as, "foreign", {"metadata": {"name": "foreign"}, "spec": {"nodeName": "n2"}})
     for verb in ("get", "update", "patch", "delete"):
         assert (cluster.ask(verb, slices, "own"), cluster.ask(verb, slices, "foreign")) == ("", UNRELATED)
     assert cluster.ask("list", slices, fields="spec.nodeName=n1") == ""
