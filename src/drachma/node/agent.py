@@ -41,7 +41,7 @@ from drachma.node.endpoint.addresses import Addresses, NodeAddress
 from drachma.node.podworker import PodWorker
 from drachma.node.probes.watching import Probes
 from drachma.node.runtimes import protocol as runtimes
-from drachma.runtime import Surroundings, clock, controller, events, informer
+from drachma.runtime import Surroundings, clock, controller, events, informer, queuemetrics
 
 _log = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ class Agent:
         self._with_claims = around.gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES)
         self._counts_claims_in_quality = self._with_claims and around.gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
         self._directories = directories
-        self._drivers = self._make_drivers(metrics, faults)
+        self._drivers = self._make_drivers(metrics, faults, queues=around.queues)
         self._preparation = preparation.Preparation(
             get=self._claim,
             registered=self._drivers,
@@ -261,7 +261,11 @@ class Agent:
         self._has_more_drivers: Final = asyncio.Event()
 
     def _make_drivers(
-        self, metrics: nodemetrics.NodeMetrics, faults: simulatedfaults.SimulatedFaults | None
+        self,
+        metrics: nodemetrics.NodeMetrics,
+        faults: simulatedfaults.SimulatedFaults | None,
+        *,
+        queues: queuemetrics.Metrics,
     ) -> Drivers:
         if self._directories is None:
             assert faults is not None, "whoever has no directories simulates drivers"
@@ -274,6 +278,7 @@ class Agent:
             self._directories.registry,
             client=self._client,
             metrics=metrics,
+            queues=queues,
             time=self.clock,
             joined=self._try_again,
             heard=self._hear_of_devices,

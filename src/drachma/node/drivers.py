@@ -47,6 +47,7 @@ class Instance:
         *,
         dra: services.Service,
         health: services.Service | None,
+        resources: services.Service | None,
         metrics: nodemetrics.NodeMetrics,
         time: clock.Clock,
         call_seconds: float,
@@ -54,6 +55,7 @@ class Instance:
         self.driver: Final = driver
         self.endpoint: Final = endpoint
         self.health: Final = health
+        self.resources: Final = resources
         self.channel: Final = grpc.aio.insecure_channel(f"unix:{endpoint}")
         self.is_connected = False
         self._dra = dra
@@ -139,6 +141,7 @@ class Drivers:
             endpoint,
             dra=dra,
             health=next((each for each in services.HEALTH if each.advertised in advertised), None),
+            resources=services.RESOURCES if services.RESOURCES.advertised in advertised else None,
             metrics=self._metrics,
             time=self._clock,
             call_seconds=call_seconds,

@@ -1,8 +1,8 @@
 """The drivers of a node that are processes of their own: found by their sockets, listened to, cleaned up after.
 
 Puts together what the other modules do: :mod:`registration` finds drivers, :mod:`drivers` keeps connections to them,
-:mod:`healthwatch` listens, :mod:`sliceremoval` removes what nobody stands behind. A node whose drivers are only
-imagined has :class:`drachma.node.simulateddrivers.SimulatedDrivers` in its place.
+:mod:`healthwatch` and :mod:`resourcewatch` listen, :mod:`sliceremoval` removes what nobody stands behind. A node whose
+drivers are only imagined has :class:`drachma.node.simulateddrivers.SimulatedDrivers` in its place.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final
 
 from drachma.api import node, resourceslice
 from drachma.client import Client, Selection
-from drachma.node import drivers, health, healthwatch, nodemetrics, registration, sliceremoval
-from drachma.runtime import clock
+from drachma.node import drivers, health, healthwatch, nodemetrics, registration, resourcewatch, sliceremoval
+from drachma.runtime import clock, controller, queuemetrics
 
 
 class Plugins:
@@ -27,6 +27,7 @@ class Plugins:
         *,
         client: Client,
         metrics: nodemetrics.NodeMetrics,
+        queues: queuemetrics.Metrics,
         time: clock.Clock,
         joined: Callable[[], None],
         heard: healthwatch.Heard,
@@ -38,8 +39,9 @@ class Plugins:
         self._clock = time
         self._joined = joined
         self._watch: Final = healthwatch.HealthWatch(self.health, heard=heard, time=time)
+        self._resources: Final = resourcewatch.ResourceWatch(node_name, client, queues=queues, time=time)
         self._drivers: Final = drivers.Drivers(
-            metrics=metrics, time=time, gone=self._remove_slices, joined=self._join, left=self._watch.leave
+            metrics=metrics, time=time, gone=self._forget, joined=self._join, left=self._leave
         )
         self._registration: Final = registration.Registration(registry, self._drivers, time=time)
 
@@ -47,21 +49,30 @@ class Plugins:
         """The instance of a driver to ask; a NodeError where there is none."""
         return self._drivers.get(driver)
 
-    async def run(self, _owner: node.Node) -> None:
+    async def run(self, owner: node.Node) -> None:
         """Looks after drivers until cancelled.
 
         Slices of before are removed first: a driver that publishes when it is registered loses nothing.
         """
         try:
             await self._remove_slices()
-            await self._registration.run()
+            await controller.together(self._registration.run(), self._resources.run(owner))
         finally:
             await self._watch.close()
             await self._drivers.close()
 
     def _join(self, instance: drivers.Instance) -> None:
         self._watch.join(instance)
+        self._resources.join(instance)
         self._joined()
+
+    def _leave(self, instance: drivers.Instance) -> None:
+        self._watch.leave(instance)
+        self._resources.leave(instance)
+
+    async def _forget(self, driver: str) -> None:
+        self._resources.forget(driver)
+        await self._remove_slices(driver)
 
     async def _remove_slices(self, driver: str = "") -> None:
         async def delete(fields: str) -> None:

@@ -25,6 +25,11 @@ from drachma.nodewire.rpc import messages
             b"\x0a\x08\x0a\x01u\x12\x03\x0a\x01e",
             id="map",
         ),
+        pytest.param(
+            messages.RESOURCES.NamedResourcesAttributeValue(bool=False, int=0, version="1"),
+            b"\x10\x00\x38\x00\x52\x011",
+            id="values-that-may-be-absent",
+        ),
         pytest.param(messages.HEALTH.DeviceHealth(health=2), b"\x10\x02", id="enum"),
         pytest.param(
             messages.POD_RESOURCES.DynamicResource(claim_name="c", claim_namespace="n"),

@@ -3,7 +3,7 @@
 A line of a table is a message with its fields in the order of their numbers, from 1 on unless one is given:
 ``name=type@number``; a line that is indented goes on with the one before. A type is ``string``, ``bool``, ``int64``,
 the name of a message or an enum of the same table, ``[type]`` for a list, ``<type>`` for a map by text, and ``type?``
-for a text that may be absent. An enum is ``Name: A | B``, from 0 on.
+for a plain value that may be absent. An enum is ``Name: A | B``, from 0 on.
 """
 
 import re
@@ -109,6 +109,24 @@ HealthStatus: UNKNOWN | HEALTHY | UNHEALTHY
 DeviceHealth: device=DeviceIdentifier health=HealthStatus
  last_updated_time=int64 health_check_timeout_seconds=int64 message=string
 """
+
+RESOURCES: Final = Messages(
+    "v1alpha3",
+    """\
+NodeListAndWatchResourcesRequest:
+NodeListAndWatchResourcesResponse: resources=[ResourceModel]
+ResourceModel: namedResources=NamedResourcesResources
+NamedResourcesResources: instances=[NamedResourcesInstance]
+NamedResourcesInstance: name=string attributes=[NamedResourcesAttribute]
+NamedResourcesAttribute: name=string attributeValue=NamedResourcesAttributeValue
+NamedResourcesAttributeValue: quantity=Quantity@6 bool=bool?@2 int=int64?@7 intSlice=NamedResourcesIntSlice@8
+ string=string?@5 stringSlice=NamedResourcesStringSlice@9 version=string?@10
+NamedResourcesIntSlice: ints=[int64]
+NamedResourcesStringSlice: strings=[string]
+Quantity: string=string
+""",
+)
+"""What drivers of Kubernetes 1.30 say of their resources, in the structured models of that time."""
 
 HEALTH: Final = Messages("v1", _HEALTH)
 HEALTH_ALPHA: Final = Messages("v1alpha1", _HEALTH)

@@ -70,6 +70,21 @@ DRA: Final = (_dra("v1", messages.DRA), _dra("v1beta1", messages.DRA_BETA))
 HEALTH: Final = (_health("v1", messages.HEALTH), _health("v1alpha1", messages.HEALTH_ALPHA))
 """All versions of the health service, the newest first."""
 
+RESOURCES: Final = Service(
+    "v1alpha3.Node",
+    (
+        Method(
+            "NodeListAndWatchResources",
+            messages.RESOURCES.NodeListAndWatchResourcesRequest,
+            messages.RESOURCES.NodeListAndWatchResourcesResponse,
+            is_stream=True,
+        ),
+    ),
+    "v1alpha3.Node",
+)
+"""The resource watch of Kubernetes 1.30: a driver tells its node what there is, and the node publishes that. Of the
+service of that time this is all that is called; claims are prepared through the DRA service."""
+
 POD_RESOURCES: Final = Service(
     "v1.PodResourcesLister",
     (

@@ -1,0 +1,218 @@
+"""The resource watch: what a driver says over its socket is published by its node, and goes when it goes."""
+
+import asyncio
+import contextlib
+import pathlib
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import grpc.aio
+import prometheus_client
+
+from drachma.api import gates, meta, node
+from drachma.api.v1alpha2.resourceslice import Attribute, NamedResource, NodeResourceSlice, NodeResourceSliceSpec
+from drachma.node import drivers, nodemetrics, plugins
+from drachma.nodewire.rpc import messages, services
+from drachma.process import embedded
+from drachma.runtime import queuemetrics
+from drachma.store import memory
+from drachma.testing import manualclock
+from drachma.values import quantity
+
+DRIVER = "cards.example.com"
+PATIENCE_SECONDS = 90.0
+LOOK_SECONDS = 61.0
+
+Models = list[dict[str, Any]]
+
+
+class Driver:
+    """A driver of Kubernetes 1.30, as far as it says what there is; it prepares nothing."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._endpoint = folder / "dra.sock"
+        self._registration = folder / "r" / "reg.sock"
+        self._said: asyncio.Queue[Models] = asyncio.Queue()
+        self._servers: list[grpc.aio.Server] = []
+
+    def say(self, models: Models) -> None:
+        self._said.put_nowait(models)
+
+    async def start(self) -> None:
+        self._registration.parent.mkdir(exist_ok=True)
+        registration = {"GetInfo": self._get_info, "NotifyRegistrationStatus": self._notify}
+        await self._serve(self._endpoint, services.RESOURCES, {"NodeListAndWatchResources": self._resources})
+        await self._serve(self._registration, services.REGISTRATION, registration)
+
+    async def stop(self) -> None:
+        self._registration.unlink(missing_ok=True)
+        for server in self._servers:
+            await server.stop(grace=None)
+
+    async def _serve(self, path: pathlib.Path, service: services.Service, handlers: Any) -> None:
+        server = grpc.aio.server()
+        services.serve(server, service, handlers)
+        server.add_insecure_port(f"unix:{path}")
+        await server.start()
+        self._servers.append(server)
+
+    async def _get_info(self, _request: Any, _context: Any) -> Any:
+        versions = [services.DRA[0].advertised, services.RESOURCES.advertised]
+        return messages.REGISTRATION.PluginInfo(
+            type="DRAPlugin", name=DRIVER, endpoint=str(self._endpoint), supported_versions=versions
+        )
+
+    async def _notify(self, _request: Any, _context: Any) -> Any:
+        return messages.REGISTRATION.RegistrationStatusResponse()
+
+    async def _resources(self, _request: Any, _context: Any) -> AsyncIterator[Any]:
+        while True:
+            models = await self._said.get()
+            yield messages.RESOURCES.NodeListAndWatchResourcesResponse(resources=models)
+
+
+class Machine:
+    """A node with its directories, on a server that has its Node and its slices."""
+
+    def __init__(self, folder: pathlib.Path, client: Any) -> None:
+        self.client = client
+        self.clock = manualclock.ManualClock()
+        self.driver = Driver(folder)
+        self._folder = folder
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        registry = prometheus_client.CollectorRegistry()
+        own = plugins.Plugins(
+            "worker",
+            self._folder / "r",
+            client=self.client,
+            metrics=nodemetrics.NodeMetrics(registry),
+            queues=queuemetrics.Metrics(registry),
+            time=self.clock,
+            joined=lambda: None,
+            heard=lambda _driver, _devices: None,
+        )
+        task = asyncio.create_task(own.run(await self.client.get(node.Node, "worker")))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def slices(self) -> list[NodeResourceSlice]:
+        return list((await self.client.list(NodeResourceSlice)).items)
+
+    async def names(self) -> list[str]:
+        """The names of all resources, slice by slice."""
+        contents = [each.spec.named_resources_with_attributes or () for each in await self.slices()]
+        return sorted(",".join(each.name for each in content) for content in contents)
+
+    async def until(self, holds: Callable[[list[str]], bool], *, passing: float = 0.0) -> None:
+        """Waits until it holds for the names of resources; with every look some seconds pass."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not holds(await self.names()):
+                if passing:
+                    await self.clock.advance(passing)
+                await asyncio.sleep(0.02)
+
+
+@contextlib.asynccontextmanager
+async def machine() -> AsyncIterator[Machine]:
+    with tempfile.TemporaryDirectory(prefix="d") as folder:
+        async with embedded.server(memory.MemoryStore(), gates=gates.SERVED) as server:
+            made = Machine(pathlib.Path(folder), server.client)
+            await server.client.create(node.Node(metadata=meta.ObjectMeta(name="worker")))
+            try:
+                yield made
+            finally:
+                await made.driver.stop()
+
+
+def model(*names: str) -> dict[str, Any]:
+    return {"namedResources": {"instances": [{"name": name} for name in names]}}
+
+
+VALUES: dict[str, dict[str, Any]] = {
+    "memory": {"quantity": {"string": "16Gi"}},
+    "shared": {"bool": False},
+    "cores": {"int": 0},
+    "lanes": {"intSlice": {"ints": [1, 2]}},
+    "model": {"string": ""},
+    "modes": {"stringSlice": {"strings": ["a", "b"]}},
+    "runtime": {"version": "1.2.3"},
+}
+
+
+async def test_what_a_driver_says_is_published_under_its_node() -> None:
+    async with machine() as made:
+        attributes = [{"name": name, "attributeValue": value} for name, value in VALUES.items()]
+        made.driver.say([{"namedResources": {"instances": [{"name": "gpu-0", "attributes": attributes}]}}])
+        await made.driver.start()
+        async with made.running():
+            await made.until(lambda names: names == ["gpu-0"])
+            [published] = await made.slices()
+            owner = await made.client.get(node.Node, "worker")
+            [reference] = published.metadata.owner_references
+            assert (reference.kind, reference.uid) == ("Node", owner.metadata.uid)
+            assert published.metadata.name.startswith("worker-cards.example.com-")
+            assert published.spec == NodeResourceSliceSpec(
+                node_name="worker",
+                driver_name=DRIVER,
+                named_resources_with_attributes=(
+                    NamedResource(
+                        name="gpu-0",
+                        attributes=(
+                            Attribute(name="memory", quantity_value=quantity.Quantity.parse("16Gi")),
+                            Attribute(name="shared", bool_value=False),
+                            Attribute(name="cores", int_value=0),
+                            Attribute(name="lanes", int_slice=(1, 2)),
+                            Attribute(name="model", string_value=""),
+                            Attribute(name="modes", string_slice=("a", "b")),
+                            Attribute(name="runtime", version_value="1.2.3"),
+                        ),
+                    ),
+                ),
+            )
+
+
+async def test_slices_follow_what_a_driver_says_and_go_when_it_is_gone() -> None:
+    async with machine() as made:
+        made.driver.say([model("gpu-0"), model("gpu-1", "gpu-2")])
+        await made.driver.start()
+        async with made.running():
+            await made.until(lambda names: names == ["gpu-0", "gpu-1,gpu-2"])
+            before = {each.metadata.name for each in await made.slices()}
+            made.driver.say([model("gpu-0"), model("gpu-1")])
+            await made.until(lambda names: names == ["gpu-0", "gpu-1"])
+            assert {each.metadata.name for each in await made.slices()} == before
+            made.driver.say([model("gpu-0")])
+            await made.until(lambda names: names == ["gpu-0"])
+            [published] = await made.slices()
+            await made.client.delete(NodeResourceSlice, published.metadata.name)
+            await made.until(lambda names: names == ["gpu-0"], passing=LOOK_SECONDS)
+            await made.driver.stop()
+            await made.until(lambda names: not names, passing=drivers.GONE_SECONDS)
+
+
+async def test_what_was_left_by_drivers_of_before_is_removed() -> None:
+    async with machine() as made:
+        for on in ("worker", "another"):
+            spec = NodeResourceSliceSpec(
+                node_name=on, driver_name=DRIVER, named_resources_with_attributes=(NamedResource(name=on),)
+            )
+            await made.client.create(NodeResourceSlice(metadata=meta.ObjectMeta(name=on), spec=spec))
+        async with made.running():
+            await made.until(lambda names: names == ["another"])
+
+
+async def test_what_makes_no_sense_is_not_published() -> None:
+    async with machine() as made:
+        wrong = {"name": "memory", "attributeValue": {"quantity": {"string": "much"}}}
+        made.driver.say([{"namedResources": {"instances": [{"name": "gpu-0", "attributes": [wrong]}]}}])
+        made.driver.say([model("gpu-1")])
+        await made.driver.start()
+        async with made.running():
+            await made.until(lambda names: names == ["gpu-1"])
