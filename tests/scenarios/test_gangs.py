@@ -140,6 +140,27 @@ async def test_a_pod_group_says_how_many() -> None:
         )
         await world.create(made)
         assert len(await bound(world)) == 2
+        (condition,) = (await world.client.get(podgroup.PodGroup, "g", namespace="default")).status.conditions
+        assert (condition.type, condition.status, condition.reason) == (
+            "PodGroupInitiallyScheduled",
+            "True",
+            "Scheduled",
+        )
+
+
+async def test_a_pod_group_says_why_it_waits() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        group = pod.PodSchedulingGroup(pod_group_name="g")
+        policy = podgroup.PodGroupSchedulingPolicy(gang=podgroup.GangSchedulingPolicy(min_count=2))
+        made = podgroup.PodGroup(
+            metadata=meta.ObjectMeta(name="g", namespace="default"),
+            spec=podgroup.PodGroupSpec(scheduling_policy=policy),
+        )
+        pods = [worker(f"w{number}").spec(scheduling_group=group) for number in range(2)]
+        await world.create(*COMMON, *machine("n1", 1), made, *pods)
+        (condition,) = (await world.client.get(podgroup.PodGroup, "g", namespace="default")).status.conditions
+        assert (condition.status, condition.reason) == ("False", "Unschedulable")
+        assert condition.message == (await world.condition("w0"))[2]
 
 
 async def test_pods_that_wait_for_something_else_hold_up_the_rest() -> None:

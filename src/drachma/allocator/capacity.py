@@ -8,6 +8,7 @@ device" is an answer; :class:`CapacityError` is for amounts that make no sense o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final
 
 from drachma import errors
@@ -63,6 +64,16 @@ def canonical(amounts: Amounts) -> dict[str, quantity.Quantity]:
 def value_of(capacity: resourceslice.DeviceCapacity) -> quantity.Quantity:
     """How much there is; an absent value is zero."""
     return _ZERO if capacity.value is None else capacity.value
+
+
+def consumed_share(device: resourceslice.Device, consumed: Mapping[str, quantity.Quantity]) -> Fraction:
+    """How far the capacities of a device are consumed: the largest share of any."""
+    shares = [
+        Fraction(amount.nanos, whole.nanos)
+        for name, amount in consumed.items()
+        if name in device.capacity and (whole := value_of(device.capacity[name])).nanos
+    ]
+    return max(shares, default=Fraction(0))
 
 
 def _consumed(

@@ -200,11 +200,4 @@ def _drawn(block: pool.Block, place: int, left: tuple[int, ...]) -> Fraction:
 
 def _consumed(block: pool.Block, place: int, state: allocated.AllocatedState) -> Fraction:
     """How far the capacities of a device are consumed."""
-    consumed = state.consumed(block.device_id(place))
-    entries = block.devices[place].capacity
-    used = [
-        Fraction(amount.nanos, capacity.value_of(entries[name]).nanos)
-        for name, amount in consumed.items()
-        if name in entries and capacity.value_of(entries[name]).nanos
-    ]
-    return max(used, default=Fraction(0))
+    return capacity.consumed_share(block.devices[place], state.consumed(block.device_id(place)))

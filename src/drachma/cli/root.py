@@ -34,6 +34,7 @@ COMMANDS: Final[dict[str, str]] = {
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
     "queueing": "Admit jobs by queues and quota, devices included, as Kueue does.",
     "replay": "Repeat the decisions of a recording, and show the first that comes out otherwise.",
+    "report": "Say how much of a cluster is in use, and what of the rest could be had in one piece.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
     "top": "Show what nodes and pods use.",
     "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",

@@ -31,6 +31,7 @@ from drachma.scheduler import (
     messages,
     metrics,
     peers,
+    podgroupstatus,
     podstatus,
     profiles,
     queue,
@@ -99,6 +100,7 @@ class Scheduler:
             client, component=self._settings.name, time=self._clock, chance=self._chance
         )
         self._statuses: Final = podstatus.PodStatusWriter(client, time=self._clock)
+        self._groups: Final = podgroupstatus.PodGroupStatusWriter(client, time=self._clock)
         self._peers: Final = self._make_peers(client) if self._settings.has_peers else None
         self._binder: Final = binder.Binder(
             client,
@@ -359,13 +361,16 @@ class Scheduler:
                 # Decided on a fork, carried out on what is real.
                 real = [each._replace(cycle=each.cycle.on(self.snapshot)) for each in placements]
                 self._assume([(by_uid[each.info.uid], each) for each in real], began=began)
+                self._tell_group(gang, status="True", reason=messages.SCHEDULED)
                 for unfit in left:
                     self._gang_waits([by_uid[unfit.info.uid]], unfit.diagnosis.message(), unfit)
             case gangsearch.Short():
                 self._free_claims(decided.unfit.info)
                 text = messages.short(gang, needed, len(entries), decided)
                 self._gang_waits(entries, text, decided.unfit)
+                self._tell_group(gang, status="False", reason=messages.UNSCHEDULABLE, message=text)
             case Aborted(message=message):
+                self._tell_group(gang, status="False", reason=messages.SCHEDULER_ERROR, message=message)
                 for each in entries:
                     self._failed(each, message, began=began)
 
@@ -373,6 +378,13 @@ class Scheduler:
         rejectors = _GANG if unfit is None else _GANG | unfit.diagnosis.plugins
         for entry in entries:
             self._return(entry, reason=messages.UNSCHEDULABLE, text=text, rejectors=rejectors, nominated=None)
+
+    def _tell_group(self, gang: gangs.Gang, *, status: str, reason: str, message: str = "") -> None:
+        """Have the object that says what the gang is, where there is one, say how far it is."""
+        group = self.snapshot.gangs.group(gang.key)
+        if group is not None:
+            work = self._groups.write(group, status=status, reason=reason, message=message)
+            self._spawn(work, f"status of pod group {gang.key}")
 
     def _free_claims(self, info: podinfo.PodInfo) -> None:
         """Free claims that are in a pod's way and that nobody uses; nobody is evicted for a gang."""

@@ -1,0 +1,205 @@
+"""Utilisation: how much of a cluster's devices, counters, capacities and nodes is in use, and by whom.
+
+Devices are those that some node can use, each once, under the node that has it alone or under none. A device is *used*
+when a claim holds it whole, *shared* when claims hold parts of it, *blocked* when others have drawn what it would need
+of counters, and else *free*.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from drachma.allocator import capacity, partitions, pool
+from drachma.allocator import view as views
+from drachma.claims import identity
+from drachma.scheduler.snapshot import Snapshot
+from drachma.simulate import nodeusage
+
+
+class Condition(enum.StrEnum):
+    """What has become of a device."""
+
+    FREE = "free"
+    USED = "used"
+    SHARED = "shared"
+    BLOCKED = "blocked"
+
+
+class DeviceUse(NamedTuple):
+    """One device."""
+
+    name: str
+    condition: Condition
+    share: float
+    """How much of it is in use: all, nothing, or the largest share of a capacity."""
+    claims: tuple[str, ...] = ()
+    """Who holds it, as ``namespace/name``."""
+
+
+class CounterUse(NamedTuple):
+    """One counter that devices of a pool draw from."""
+
+    counter_set: str
+    counter: str
+    share: float
+
+
+class PoolUse(NamedTuple):
+    """The devices of a pool that are on one node, or on none."""
+
+    pool_id: identity.PoolID
+    node: str
+    """Empty for devices that several nodes can use."""
+    devices: tuple[DeviceUse, ...]
+    counters: tuple[CounterUse, ...] = ()
+
+    def count(self, condition: Condition) -> int:
+        """How many devices are in a condition."""
+        return sum(each.condition is condition for each in self.devices)
+
+
+class Utilisation(NamedTuple):
+    """All of a cluster: nodes by name, pools by driver and name."""
+
+    nodes: tuple[nodeusage.NodeUsage, ...]
+    pools: tuple[PoolUse, ...]
+
+    def on(self, node: str) -> tuple[PoolUse, ...]:
+        """The pools of a node; without a name, those of several nodes."""
+        return tuple(each for each in self.pools if each.node == node)
+
+    def count(self, condition: Condition) -> int:
+        """How many devices are in a condition."""
+        return sum(each.count(condition) for each in self.pools)
+
+    @property
+    def devices(self) -> int:
+        """How many there are."""
+        return sum(len(each.devices) for each in self.pools)
+
+
+def measure(snapshot: Snapshot) -> Utilisation:
+    """What is in use in a cluster; AllocationError for a slice whose node selector does not compile."""
+    infos = sorted(snapshot.nodes, key=lambda info: info.name)
+    nodes = tuple(nodeusage.of(snapshot, info) for info in infos)
+    pools: dict[tuple[str, identity.PoolID], PoolUse] = {}
+    for info in infos:
+        for block in snapshot.devices.view(info).blocks:
+            for use in _pools(block, snapshot, info.name):
+                key = use.node, use.pool_id
+                known = pools.get(key)
+                # Of a pool that several nodes see in part, each brings what the others do not see.
+                names = set() if known is None else {each.name for each in known.devices}
+                more = tuple(each for each in use.devices if each.name not in names)
+                pools[key] = use if known is None else known._replace(devices=(*known.devices, *more))
+    return Utilisation(nodes, tuple(pools[key] for key in sorted(pools)))
+
+
+def _pools(block: pool.Block, snapshot: Snapshot, node: str) -> Iterator[PoolUse]:
+    """The devices of a block: those of the node alone, and those of several nodes."""
+    own = sum(1 << place for place, owner in enumerate(block.owners) if owner.node_name == node)
+    for nodes, mask in ((node, own), ("", block.everything & ~own)):
+        if mask:
+            devices = tuple(_devices(block, snapshot, mask))
+            yield PoolUse(block.pool_id, nodes, devices, tuple(_counters(block, snapshot)))
+
+
+def _devices(block: pool.Block, snapshot: Snapshot, mask: int) -> Iterator[DeviceUse]:
+    state = snapshot.devices.state
+    taken, in_part, free = state.taken(block), state.in_part(block), partitions.free(block, state)
+    for place in views.positions(mask):
+        bit, name = 1 << place, block.devices[place].name
+        claims = tuple(dict.fromkeys(state.holders(block, place)))
+        if taken & bit:
+            yield DeviceUse(name, Condition.USED, 1.0, claims)
+        elif in_part & bit:
+            yield DeviceUse(name, Condition.SHARED, _consumed(block, place, snapshot), claims)
+        elif free & bit:
+            yield DeviceUse(name, Condition.FREE, 0.0)
+        else:
+            yield DeviceUse(name, Condition.BLOCKED, 0.0)
+
+
+def _consumed(block: pool.Block, place: int, snapshot: Snapshot) -> float:
+    consumed = snapshot.devices.state.consumed(block.device_id(place))
+    return float(capacity.consumed_share(block.devices[place], consumed))
+
+
+def _counters(block: pool.Block, snapshot: Snapshot) -> Iterator[CounterUse]:
+    if block.counters is None:
+        return
+    left = snapshot.devices.state.counters_left(block)
+    for (counter_set, name), limit, rest in zip(block.counters.names, block.counters.limits, left, strict=True):
+        if limit:
+            yield CounterUse(counter_set, name, float(1 - Fraction(rest, limit)))
+
+
+# As a document, as lines
+
+
+def to_document(measured: Utilisation) -> dict[str, Any]:
+    """For programs: shares are between 0 and 1."""
+    return {
+        "devices": {"all": measured.devices, **{each.value: measured.count(each) for each in Condition}},
+        "nodes": [
+            {
+                "name": each.node,
+                "resources": {name: round(share, 4) for name, share in each.resources.items()},
+                "devices": {"all": each.devices, "used": each.used_devices},
+            }
+            for each in measured.nodes
+        ],
+        "pools": [_pool_document(each) for each in measured.pools],
+    }
+
+
+def _pool_document(use: PoolUse) -> dict[str, Any]:
+    document: dict[str, Any] = {"driver": use.pool_id.driver, "pool": use.pool_id.pool}
+    if use.node:
+        document["node"] = use.node
+    document["devices"] = [
+        {
+            "name": each.name,
+            "condition": each.condition.value,
+            "share": round(each.share, 4),
+            **({"claims": list(each.claims)} if each.claims else {}),
+        }
+        for each in use.devices
+    ]
+    if use.counters:
+        document["counters"] = [
+            {"counterSet": each.counter_set, "counter": each.counter, "share": round(each.share, 4)}
+            for each in use.counters
+        ]
+    return document
+
+
+def rows(measured: Utilisation) -> Iterator[tuple[str, ...]]:
+    """A table, its heading first: a row a pool, with what its node uses of itself."""
+    nodes = {each.node: each for each in measured.nodes}
+    yield "NODE", "CPU", "MEMORY", "DRIVER", "POOL", "DEVICES", "USED", "SHARED", "BLOCKED", "FREE", "COUNTERS"
+    for name in [*nodes, ""]:
+        pools = measured.on(name)
+        own: tuple[str, ...] = ("<several>", "", "")
+        if name:
+            own = (name, *(_percent(nodes[name].resources.get(each)) for each in ("cpu", "memory")))
+        if name and not pools:
+            yield (*own, "", "", "0", "0", "0", "0", "0", "")
+        for use in pools:
+            counts = (use.count(each) for each in (Condition.USED, Condition.SHARED, Condition.BLOCKED, Condition.FREE))
+            drawn = _percent(max(each.share for each in use.counters)) if use.counters else ""
+            yield (*own, use.pool_id.driver, use.pool_id.pool, str(len(use.devices)), *map(str, counts), drawn)
+
+
+def summary(measured: Utilisation) -> str:
+    """One line for all."""
+    taken = measured.count(Condition.USED) + measured.count(Condition.SHARED)
+    blocked = measured.count(Condition.BLOCKED)
+    return f"{taken} of {measured.devices} devices in use, {blocked} blocked by others, on {len(measured.nodes)} nodes"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
