@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 
-import grpc.aio
 from tests.peers import programs
 
 from bench.timing import table
@@ -160,7 +159,7 @@ class _Driver:
 async def _prepare(drivers: list[_Driver]) -> None:
     """New claims and then the same again, one driver after the other for each."""
     times: dict[tuple[str, str], list[float]] = {}
-    channels = {each.name: grpc.aio.insecure_channel(f"unix:{each.stage.info.endpoint}") for each in drivers}
+    channels = {each.name: services.channel(each.stage.info.endpoint) for each in drivers}
     device = resourceslice.Device(name="dev-0")
     for _ in range(_CLAIMS):
         for each in drivers:

@@ -158,7 +158,7 @@ class HelperStage:
         raise refusal.error({"code": 404, "reason": "NotFound", "message": message})
 
     async def _call(self, path: pathlib.Path, service: services.Service, method: str, **fields: Any) -> Any:
-        async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
+        async with services.channel(path) as channel:
             request = service.method(method).request(**fields)
             return await services.call(channel, service, method, request, timeout=_SECONDS)
 

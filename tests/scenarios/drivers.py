@@ -9,11 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import grpc
-import grpc.aio
-
 from drachma import driver
-from drachma.api import node, resourceclaim, resourceslice
+from drachma.api import gates, node, resourceclaim, resourceslice
 from drachma.client import Client
 from drachma.driver.instance import NodeInstance, Place
 from drachma.nodewire.rpc import services
@@ -22,8 +19,8 @@ from drachma.runtime import Surroundings
 from drachma.store import memory
 
 Line = dict[str, Any]
-CALL_SECONDS = 20.0
-WAIT_SECONDS = 20.0
+CALL_SECONDS = 60.0
+WAIT_SECONDS = 60.0
 
 
 class Machine:
@@ -69,7 +66,7 @@ class Machine:
         """By the uid of each claim what the driver answers."""
         service = services.DRA[version]
         path = self.place(of, pod_uid=pod_uid).endpoints.dra
-        async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
+        async with services.channel(path) as channel:
             request = service.method(method).request(claims=claims)
             response = await services.call(channel, service, method, request, timeout=CALL_SECONDS)
         return {uid: response.claims[uid] for uid in response.claims}
@@ -79,10 +76,10 @@ class Machine:
 
 
 @contextlib.asynccontextmanager
-async def machine(name: str = "worker") -> AsyncIterator[Machine]:
-    """A machine, and an API server that has its Node."""
+async def machine(name: str = "worker", *, features: gates.Gates = gates.ALL) -> AsyncIterator[Machine]:
+    """A machine, and an API server that has its Node, and these features."""
     with tempfile.TemporaryDirectory(prefix="d") as folder:
-        async with embedded.server(memory.MemoryStore()) as server:
+        async with embedded.server(memory.MemoryStore(), gates=features) as server:
             await server.client.create_document(
                 node.Node, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
             )

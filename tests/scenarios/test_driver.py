@@ -4,12 +4,10 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping
 
-import grpc
-import grpc.aio
 import pytest
 
-from drachma import driver
-from drachma.api import resourceslice
+from drachma import driver, errors
+from drachma.api import gates, resourceslice
 from drachma.nodewire.rpc import services
 from tests.scenarios import drivers
 
@@ -103,7 +101,7 @@ async def test_health_is_told_and_told_again() -> None:
         made = Gpus()
         async with machine.running(made):
             path = machine.place(Gpus).endpoints.dra
-            async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
+            async with services.channel(path) as channel:
                 (method,) = services.HEALTH[0].methods
                 reports = services.stream(channel, services.HEALTH[0], method.name, method.request())
                 assert [each.health for each in (await reports.read()).devices] == [1]
@@ -127,3 +125,39 @@ async def test_a_driver_that_cannot_look_keeps_its_slices() -> None:
             await asyncio.sleep(0.05)
             assert not instance.is_visible
             assert [len(each.spec.devices) for each in await machine.slices()] == [2]
+
+
+async def test_fields_that_a_cluster_drops_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    class Sick(Gpus):
+        async def pools(self) -> Iterable[driver.Pool]:
+            return [driver.pool(self.node, [driver.device("gpu-0").taint("example.com/sick").shared()])]
+
+    off = {gates.Gate.DEVICE_TAINTS, gates.Gate.CONSUMABLE_CAPACITY}
+    features = gates.Gates(gates.ALL.enabled - off)
+    with caplog.at_level("ERROR"):
+        async with drivers.machine(features=features) as machine, machine.running(Sick()):
+            (stored,) = await machine.slices()
+            assert not stored.spec.devices[0].taints
+    record = caplog.records[0]
+    assert "some fields were dropped by the apiserver" in record.getMessage()
+    assert set(vars(record)["features"]) == off
+
+
+async def test_what_a_driver_keeps_is_there_after_a_restart() -> None:
+    class Keeper(Gpus):
+        async def start(self) -> None:
+            path = self.state_directory / "starts"
+            path.write_text(f"{path.read_text() if path.exists() else ''}x")
+
+    async with drivers.machine() as machine:
+        for _ in range(3):
+            async with machine.running(Keeper()):
+                pass
+        state = machine.place(Keeper).plugins / "state"
+        assert (state / "starts").read_text() == "xxx"
+        assert state.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_driver_that_does_not_run_has_no_state() -> None:
+    with pytest.raises(errors.DriverError, match="it does not run on a node"):
+        _ = Gpus().state_directory

@@ -18,7 +18,7 @@ Node agents are kubelets or drachma's own. ``docs/writing-a-driver.md`` is the w
 from drachma.driver.claim import AllocatedDevice, Claim
 from drachma.driver.devices import DeviceBuilder, device
 from drachma.driver.driver import Driver
-from drachma.driver.edits import Edits, Prepared, edits
+from drachma.driver.edits import DeviceMetadata, Edits, Prepared, edits
 from drachma.driver.opaqueconfig import Config
 from drachma.driver.partitions import Partitions, Profile, partitions
 from drachma.driver.plugin.contract import ClaimReference, Health, Status
@@ -31,6 +31,7 @@ __all__ = [
     "ClaimReference",
     "Config",
     "DeviceBuilder",
+    "DeviceMetadata",
     "Driver",
     "Edits",
     "Health",

@@ -20,13 +20,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Protocol
 
+from drachma import errors
 from drachma.driver.claim import AllocatedDevice, Claim
-from drachma.driver.edits import Edits, Prepared
+from drachma.driver.edits import DeviceMetadata, Edits, Prepared
 from drachma.driver.plugin.contract import ClaimReference, Health
 from drachma.driver.pool import Pool
+
+
+class Host(Protocol):
+    """What a driver runs in: the SDK's side of it."""
+
+    @property
+    def node(self) -> str:
+        """The node; empty in a controller."""
+
+    @property
+    def state_directory(self) -> pathlib.Path | None:
+        """A directory that is there, and stays; None in a controller."""
+
+    def changed(self) -> None:
+        """The driver has something new to say."""
+
+    def update_metadata(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
+        """The driver has something new to say to containers."""
 
 
 class Driver:
@@ -49,22 +69,49 @@ class Driver:
 
     def __init__(self) -> None:
         # Mangled, so that authors may call their own attributes what they like.
-        self.__node = ""
-        self.__changed: Callable[[], None] = _nothing
+        self.__host: Host | None = None
 
     @property
     def node(self) -> str:
         """The node that it runs on; empty in a controller."""
-        return self.__node
+        return "" if self.__host is None else self.__host.node
+
+    @property
+    def state_directory(self) -> pathlib.Path:
+        """A directory of the driver's own on its node, for what has to outlive restarts, updates and reboots.
+
+        It is ``state`` in the driver's directory (``/var/lib/kubelet/plugins/NAME/state``). Two instances may use it
+        at the same time while a driver is updated.
+
+        Raises:
+            errors.DriverError: there is none in a controller, which is not bound to a node, nor before the driver runs.
+        """
+        if self.__host is None or self.__host.state_directory is None:
+            raise errors.DriverError(f"driver {self.name}: has no state directory: it does not run on a node")
+        return self.__host.state_directory
 
     def changed(self) -> None:
         """Says that :meth:`pools` or :meth:`health` have something new to say. May be called at any time."""
-        self.__changed()
+        if self.__host is not None:
+            self.__host.changed()
 
-    def attach(self, node: str, changed: Callable[[], None]) -> None:
-        """Where it runs, and who is to hear of changes; called by the SDK before anything else."""
-        self.__node = node
-        self.__changed = changed
+    def update_metadata(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
+        """Tells the containers of a prepared claim something else about its devices, in place of what they read before.
+
+        For what is known only once there are containers, such as the addresses of a network card. Devices of the
+        request that are not named keep what was told of them. Takes :attr:`writes_metadata`.
+
+        Raises:
+            errors.DriverError: the request is not prepared, has no such device, or the driver tells nothing of devices.
+            OSError: the file cannot be written.
+        """
+        if self.__host is None:
+            raise errors.DriverError(f"driver {self.name}: has prepared nothing: it does not run on a node")
+        self.__host.update_metadata(reference, request, devices)
+
+    def attach(self, host: Host) -> None:
+        """What it runs in; called by the SDK before anything else."""
+        self.__host = host
 
     async def start(self) -> None:
         """Comes first: the place to open what the driver works with."""
@@ -103,7 +150,3 @@ class Driver:
     def has_health(cls) -> bool:
         """Whether it can say how its devices are."""
         return cls.health is not Driver.health
-
-
-def _nothing() -> None:
-    pass

@@ -1,4 +1,4 @@
-"""What a container gets with a device: variables, device nodes, mounts, as CDI has them."""
+"""What a container gets with a device: variables, device nodes, mounts, as CDI has them; and what it can read of it."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -43,3 +43,12 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """What is told about it in the container's metadata file."""
     network_data: Mapping[str, object] | None = None
     """Of a network device ``interfaceName``, ``ips`` and ``hardwareAddress``."""
+
+
+class DeviceMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What containers can read about a device, where that is known only after it was prepared."""
+
+    pool: str
+    device: str
+    attributes: Mapping[str, bool | int | str] = {}
+    network_data: Mapping[str, object] | None = None

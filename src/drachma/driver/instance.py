@@ -18,8 +18,10 @@ from drachma import errors
 from drachma.api import resourceclaim
 from drachma.client import backoff
 from drachma.driver.driver import Driver
+from drachma.driver.edits import DeviceMetadata
 from drachma.driver.plugin import socketnames
 from drachma.driver.plugin.calls import Calls
+from drachma.driver.plugin.contract import ClaimReference
 from drachma.driver.plugin.serialization import Serialization
 from drachma.driver.plugin.server import Endpoints, Offer, PluginServer
 from drachma.driver.pool import Pool
@@ -38,6 +40,7 @@ _log = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 30.0
 """How long calls under way may take when a driver is told to stop."""
 
+_STATE_FOLDER: Final = "state"
 _PAUSES: Final = backoff.Backoff(initial=1.0, maximum=60.0)
 """Before a driver that could not say what it has is asked again."""
 
@@ -104,7 +107,9 @@ class NodeInstance:
             endpoints=place.endpoints,
             offer=Offer(health=driver.has_health()),
         )
-        driver.attach(place.node, self._changed)
+        self.node: Final = place.node
+        self.state_directory: Final = place.plugins / _STATE_FOLDER
+        driver.attach(self)
 
     @property
     def is_ready(self) -> bool:
@@ -127,8 +132,12 @@ class NodeInstance:
         """Runs until cancelled; the informers run already. Slices stay: others may take over, or the agent cleans up.
 
         Raises:
-            errors.DriverError: a socket cannot be made.
+            errors.DriverError: a socket or the state directory cannot be made.
         """
+        try:
+            self.state_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise errors.DriverError(f"driver {self._driver.name}: state directory: {error}") from error
         await self._driver.start()
         try:
             try:
@@ -139,9 +148,14 @@ class NodeInstance:
         finally:
             await self._driver.stop()
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """See :class:`drachma.driver.driver.Host`."""
         self._publishing.changed()
         self._preparer.changed()
+
+    def update_metadata(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
+        """See :class:`drachma.driver.driver.Host`."""
+        self._preparer.update_metadata(reference, request, devices)
 
     async def _claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
         return await self._around.client.get(resourceclaim.ResourceClaim, name, namespace=namespace)
@@ -150,11 +164,14 @@ class NodeInstance:
 class ControllerInstance:
     """A driver's pools that belong to no node."""
 
+    node: Final = ""
+    state_directory: Final = None
+
     def __init__(self, driver: Driver, around: Surroundings) -> None:
         check_name(driver.name)
         self._driver: Final = driver
         self._publishing: Final = _Publishing(driver.name, around, ask=driver.network_pools, owner=None)
-        driver.attach("", self._publishing.changed)
+        driver.attach(self)
 
     @property
     def is_ready(self) -> bool:
@@ -168,6 +185,14 @@ class ControllerInstance:
             await self._publishing.run()
         finally:
             await self._driver.stop()
+
+    def changed(self) -> None:
+        """See :class:`drachma.driver.driver.Host`."""
+        self._publishing.changed()
+
+    def update_metadata(self, reference: ClaimReference, request: str, devices: Iterable[DeviceMetadata]) -> None:
+        """See :class:`drachma.driver.driver.Host`; a controller prepares nothing."""
+        raise errors.DriverError(f"claim {reference}, request {request!r}: a controller prepares no claims")
 
 
 class _Publishing:

@@ -56,7 +56,7 @@ class Instance:
         self.endpoint: Final = endpoint
         self.health: Final = health
         self.resources: Final = resources
-        self.channel: Final = grpc.aio.insecure_channel(f"unix:{endpoint}")
+        self.channel: Final = services.channel(endpoint)
         self.is_connected = False
         self._dra = dra
         self._metrics = metrics

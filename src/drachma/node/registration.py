@@ -119,7 +119,7 @@ class Registration:
 
     async def _register(self, socket: _Socket) -> _Registered:
         """Registers what is behind a socket, and tells it; it is told too where it cannot be."""
-        async with grpc.aio.insecure_channel(f"unix:{socket.path}") as channel:
+        async with services.channel(socket.path) as channel:
             info = await services.call(
                 channel, services.REGISTRATION, "GetInfo", messages.REGISTRATION.InfoRequest(), timeout=_INFO_SECONDS
             )

@@ -160,7 +160,7 @@ class Stage:
         return [by_name[version] for version in self.info.versions if version in by_name]
 
     async def _ask(self, path: pathlib.Path, service: services.Service, method: str, **fields: Any) -> Any:
-        async with _channel(path) as channel:
+        async with services.channel(path) as channel:
             request = service.method(method).request(**fields)
             try:
                 return await services.call(channel, service, method, request, timeout=CALL_SECONDS)
@@ -172,7 +172,7 @@ class Stage:
         """The stream of reports of the newest version of health."""
         service = next(each for each in services.HEALTH if each.advertised in self.info.versions)
         (method,) = service.methods
-        async with _channel(pathlib.Path(self.info.endpoint)) as channel:
+        async with services.channel(self.info.endpoint) as channel:
             yield services.stream(channel, service, method.name, method.request())
 
     # Slices and claims
@@ -292,11 +292,6 @@ class Stage:
                 raise errors.DriverError(f"{problem()} within {WAIT_SECONDS:.0f} s")
             await asyncio.sleep(_POLL_SECONDS)
         return answer
-
-
-def _channel(path: pathlib.Path) -> grpc.aio.Channel:
-    """A connection that knows nothing of earlier ones: otherwise a driver that was away stays so for a while."""
-    return grpc.aio.insecure_channel(f"unix:{path}", options=[("grpc.use_local_subchannel_pool", 1)])
 
 
 def reference(claim: resourceclaim.ResourceClaim) -> dict[str, str]:

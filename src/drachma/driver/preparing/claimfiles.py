@@ -1,33 +1,28 @@
 """The files of a prepared claim: what container runtimes need, and what containers can read about their devices.
 
 There is one CDI file for all devices of a claim, and, where the driver wants it, for each request a file of metadata
-(KEP-5304) with a CDI file that mounts it. All are named after the claim's uid, so that nothing has to be remembered to
-find them again.
+(:mod:`drachma.driver.preparing.metadatafiles`) with a CDI file that mounts it. All are named after the claim, so that
+nothing has to be remembered to find them again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import pathlib
-import shutil
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from drachma.driver import devices
+from drachma import errors
 from drachma.driver.claim import AllocatedDevice, Claim
-from drachma.driver.edits import Edits, Prepared
+from drachma.driver.edits import DeviceMetadata, Edits, Prepared
 from drachma.driver.plugin.contract import ClaimReference, PreparedDevice
+from drachma.driver.preparing import metadatafiles
 from drachma.nodewire import wholefile
 from drachma.nodewire.cdi import files, names, spec
 
 _CLASS: Final = "claim"
-_METADATA_CLASS: Final = "metadata"
-_METADATA_FOLDER: Final = "dra-device-metadata"
-_METADATA_VERSIONS: Final = ("metadata.resource.k8s.io/v1beta1", "metadata.resource.k8s.io/v1alpha1")
-_CONTAINER_FOLDER: Final = pathlib.PurePosixPath("/var/run/kubernetes.io/dra-device-attributes")
-_POD_CLAIM: Final = "resource.kubernetes.io/pod-claim-name"
+_ANY: Final = ""
+"""In place of a digest: a file that may be written anew while it is in use."""
 
 
 class ClaimFiles:
@@ -36,7 +31,7 @@ class ClaimFiles:
     def __init__(self, driver: str, *, cdi: pathlib.Path, data: pathlib.Path, has_metadata: bool) -> None:
         self._driver: Final = driver
         self._cdi: Final = cdi
-        self._data: Final = data
+        self._metadata: Final = metadatafiles.MetadataFiles(driver, cdi=cdi, data=data)
         self._has_metadata: Final = has_metadata
 
     def write(
@@ -60,12 +55,18 @@ class ClaimFiles:
                 described.append(spec.Device(name=name, container_edits=result.edits))
                 ids[device].append(str(names.QualifiedName(self._driver, _CLASS, name)))
         content: dict[pathlib.Path, bytes] = {}
+        digests: dict[str, str] = {}
         if described:
             content[self._claim_path(claim.uid)] = files.encode(spec.Spec(kind=kind, devices=tuple(described)))
         if self._has_metadata:
-            self._describe(claim, results, ids, content)
+            for request in self._metadata.compose(claim, results):
+                content[request.cdi_path] = request.cdi_text
+                ids[request.bearer].append(request.cdi_id)
+                metadatafiles.write(request.path, request.text)
+                digests[str(request.path)] = _ANY
         for path, text in content.items():
             wholefile.write(path, text)
+            digests[str(path)] = _digest(text)
         prepared = tuple(
             PreparedDevice(
                 requests=(device.request,),
@@ -76,96 +77,46 @@ class ClaimFiles:
             )
             for device in claim.devices
         )
-        return prepared, {str(path): _digest(text) for path, text in content.items()}
+        return prepared, digests
 
     def are_there(self, digests: Mapping[str, str]) -> bool:
-        """Whether files are as they were written."""
-        try:
-            return all(_digest(pathlib.Path(path).read_bytes()) == digest for path, digest in digests.items())
-        except OSError:
-            return False
+        """Whether files are as they were written, or, where that may change, whether they are there."""
+        return all(_is_there(pathlib.Path(path), digest) for path, digest in digests.items())
+
+    def update_metadata(self, reference: ClaimReference, request: str, told: Iterable[DeviceMetadata]) -> None:
+        """Tells containers something else about devices of a request.
+
+        Raises:
+            errors.DriverError: the driver tells nothing about devices, the request is not prepared, or it has no such
+                device.
+            OSError: the file cannot be written.
+        """
+        if self._metadata is None:
+            raise errors.DriverError(
+                f"driver {self._driver}: writes_metadata is not set, and nothing is told of devices"
+            )
+        self._metadata.update(reference, request, told)
 
     def remove(self, reference: ClaimReference) -> None:
         """Removes all files of a claim that are there."""
         files.remove(self._claim_path(reference.uid))
-        for path in self._cdi.glob(f"{self._driver}_{_METADATA_CLASS}_{reference.uid}_*.json"):
-            files.remove(path)
-        shutil.rmtree(self._metadata_folder(reference), ignore_errors=True)
+        self._metadata.remove(reference)
 
     def _claim_path(self, uid: str) -> pathlib.Path:
         return self._cdi / files.file_name(f"{self._driver}/{_CLASS}", transient=uid)
 
-    # Metadata
-
-    def _metadata_folder(self, reference: ClaimReference) -> pathlib.Path:
-        return self._data / _METADATA_FOLDER / f"{reference.namespace}_{reference.name}"
-
-    def _describe(
-        self,
-        claim: Claim,
-        results: Mapping[AllocatedDevice, Prepared],
-        ids: Mapping[AllocatedDevice, list[str]],
-        content: dict[pathlib.Path, bytes],
-    ) -> None:
-        """Adds what is told about the devices of each request; its first device brings the file into containers."""
-        by_request: dict[str, list[AllocatedDevice]] = {}
-        for device in claim.devices:
-            by_request.setdefault(device.request.partition("/")[0], []).append(device)
-        for request, own in by_request.items():
-            path = self._metadata_folder(claim.reference) / request / "metadata.json"
-            content[path] = self._metadata(claim, own, results)
-            name = f"{claim.uid}_{request}"
-            mount = spec.Mount(
-                host_path=str(path),
-                container_path=str(self._container_path(claim, request)),
-                options=("ro", "bind"),
-            )
-            mounting = spec.Device(name=name, container_edits=Edits(mounts=(mount,)))
-            cdi_path = self._cdi / f"{self._driver}_{_METADATA_CLASS}_{claim.uid}_{request}.json"
-            content[cdi_path] = files.encode(spec.Spec(kind=f"{self._driver}/{_METADATA_CLASS}", devices=(mounting,)))
-            ids[own[0]].append(str(names.QualifiedName(self._driver, _METADATA_CLASS, name)))
-
-    def _container_path(self, claim: Claim, request: str) -> pathlib.PurePosixPath:
-        pod_claim = claim.document.metadata.annotations.get(_POD_CLAIM)
-        place = ("resourceclaimtemplates", pod_claim) if pod_claim else ("resourceclaims", claim.reference.name)
-        return _CONTAINER_FOLDER.joinpath(*place, request, f"{self._driver}-metadata.json")
-
-    def _metadata(
-        self, claim: Claim, own: Iterable[AllocatedDevice], results: Mapping[AllocatedDevice, Prepared]
-    ) -> bytes:
-        """The same in all versions, the newest first: readers take the first that they know."""
-        own = list(own)
-        body: dict[str, Any] = {
-            "kind": "DeviceMetadata",
-            "metadata": {
-                "name": claim.reference.name,
-                "namespace": claim.reference.namespace,
-                "uid": claim.uid,
-                "generation": 1,
-            },
-        }
-        if pod_claim := claim.document.metadata.annotations.get(_POD_CLAIM):
-            body["podClaimName"] = pod_claim
-        described = [self._described(device, results[device]) for device in own]
-        body["requests"] = [{"name": own[0].request, "devices": described}]
-        return b"".join(
-            msgspec.json.format(msgspec.json.encode({"apiVersion": version, **body})) + b"\n"
-            for version in _METADATA_VERSIONS
-        )
-
-    def _described(self, device: AllocatedDevice, result: Prepared) -> dict[str, Any]:
-        described: dict[str, Any] = {"driver": self._driver, "pool": device.pool, "name": device.name}
-        if result.attributes:
-            described["attributes"] = msgspec.to_builtins(
-                {name: devices.attribute(value) for name, value in result.attributes.items()}
-            )
-        if result.network_data is not None:
-            described["networkData"] = dict(result.network_data)
-        return described
-
 
 def _prepared(answer: Edits | Prepared) -> Prepared:
     return answer if isinstance(answer, Prepared) else Prepared(edits=answer)
+
+
+def _is_there(path: pathlib.Path, digest: str) -> bool:
+    if digest == _ANY:
+        return metadatafiles.is_whole(path)
+    try:
+        return _digest(path.read_bytes()) == digest
+    except OSError:
+        return False
 
 
 def _digest(content: bytes) -> str:

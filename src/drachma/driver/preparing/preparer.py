@@ -12,7 +12,7 @@ import contextlib
 import functools
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from drachma import errors
@@ -20,7 +20,7 @@ from drachma.api import codec, resourceclaim
 from drachma.driver import opaqueconfig
 from drachma.driver.claim import AllocatedDevice, Claim
 from drachma.driver.driver import Driver
-from drachma.driver.edits import Edits, Prepared
+from drachma.driver.edits import DeviceMetadata, Edits, Prepared
 from drachma.driver.plugin.contract import ClaimReference, Health, PreparedDevice
 from drachma.driver.plugin.serialization import Serialization
 from drachma.driver.preparing.checkpoint import Checkpoint, Entry
@@ -79,6 +79,10 @@ class Preparer:
             *(self._in_turn("unprepare", claim.uid, functools.partial(self._unprepare, claim)) for claim in claims)
         )
         return {claim.uid: outcome for claim, outcome in zip(claims, outcomes, strict=True)}
+
+    def update_metadata(self, reference: ClaimReference, request: str, told: Iterable[DeviceMetadata]) -> None:
+        """See :meth:`drachma.driver.Driver.update_metadata`."""
+        self._files.update_metadata(reference, request, told)
 
     async def watch_health(self) -> AsyncIterator[Sequence[Health]]:
         """See :class:`drachma.driver.plugin.contract.Plugin`; what the driver raises ends it."""

@@ -5,6 +5,7 @@ The name by which a driver advertises a DRA service is not the one by which it i
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -116,6 +117,15 @@ def serve(server: grpc.aio.Server, service: Service, handlers: Mapping[str, Hand
         if method.name in handlers
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.name, made),))
+
+
+def channel(path: pathlib.Path | str) -> grpc.aio.Channel:
+    """A connection to a socket that knows nothing of earlier ones to the same path.
+
+    gRPC shares what connections know by address: a driver that comes back on its path would be left alone until the
+    pause is over that began when it was away.
+    """
+    return grpc.aio.insecure_channel(f"unix:{path}", options=[("grpc.use_local_subchannel_pool", 1)])
 
 
 async def call(channel: grpc.aio.Channel, service: Service, name: str, request: Any, *, timeout: float) -> Any:

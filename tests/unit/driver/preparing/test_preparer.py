@@ -10,7 +10,7 @@ import msgspec
 import prometheus_client
 import pytest
 
-from drachma import driver
+from drachma import driver, errors
 from drachma.api import codec, resourceclaim
 from drachma.driver.plugin.contract import PreparedDevice
 from drachma.driver.preparing.checkpoint import Checkpoint
@@ -162,6 +162,57 @@ async def test_metadata_says_what_a_container_was_given(node: Node) -> None:
     assert older == {**newest, "apiVersion": "metadata.resource.k8s.io/v1alpha1"}
 
 
+def _told(node: Node) -> list[dict[str, Any]]:
+    """What a container reads about its devices, by version."""
+    path = node.folder / "plugins" / "dra-device-metadata" / "ns_c" / "r" / "metadata.json"
+    decoder, text, documents = json.JSONDecoder(), path.read_text(), []
+    while text:
+        document, end = decoder.raw_decode(text)
+        documents.append(document)
+        text = text[end:].lstrip()
+    return documents
+
+
+async def test_metadata_can_be_told_later(node: Node) -> None:
+    first = await node.prepare(_claim())
+    path = node.folder / "plugins" / "dra-device-metadata" / "ns_c" / "r" / "metadata.json"
+    inode = path.stat().st_ino
+    addresses = {"interfaceName": "eth1", "ips": ["10.1.2.3/24"]}
+    told = driver.DeviceMetadata(pool="p", device="gpu-0", network_data=addresses)
+    node.preparer.update_metadata(driver.ClaimReference("ns", "c", "uid-c"), "r/sub", [told])
+    for document in _told(node):
+        assert document["metadata"]["generation"] == 2
+        assert document["requests"] == [
+            {"name": "r/sub", "devices": [{"driver": NAME, "pool": "p", "name": "gpu-0", "networkData": addresses}]}
+        ]
+    assert path.stat().st_ino == inode, "a container has it mounted"
+    # What was told later is not lost: nothing is prepared again because of it.
+    node.restart()
+    assert await node.prepare(_claim()) == first
+    assert node.driver.calls == ["prepare c"]
+    assert _told(node)[0]["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize(
+    ("uid", "request_", "device", "want"),
+    [
+        pytest.param("uid-c", "other", "gpu-0", "claim ns/c, request 'other': nothing is told about it", id="request"),
+        pytest.param(
+            "uid-x", "r", "gpu-0", "claim ns/c, request 'r': the claim of uid uid-x is not prepared", id="uid"
+        ),
+        pytest.param("uid-c", "r", "gpu-9", "claim ns/c, request 'r': has no device p/gpu-9", id="device"),
+    ],
+)
+async def test_metadata_is_told_of_what_is_prepared_only(
+    node: Node, uid: str, request_: str, device: str, want: str
+) -> None:
+    await node.prepare(_claim())
+    told = driver.DeviceMetadata(pool="p", device=device, attributes={"index": 2})
+    with pytest.raises(errors.DriverError, match=want):
+        node.preparer.update_metadata(driver.ClaimReference("ns", "c", uid), request_, [told])
+    assert _told(node)[0]["metadata"]["generation"] == 1
+
+
 async def test_asked_again_the_driver_is_not(node: Node) -> None:
     first = await node.prepare(_claim())
     node.restart()
@@ -169,7 +220,7 @@ async def test_asked_again_the_driver_is_not(node: Node) -> None:
     assert node.driver.calls == ["prepare c"]
 
 
-@pytest.mark.parametrize("loss", ["reboot", "cdi-file", "cdi-content", "metadata"])
+@pytest.mark.parametrize("loss", ["reboot", "cdi-file", "cdi-content", "metadata", "metadata-content"])
 async def test_what_is_lost_is_prepared_again(node: Node, loss: str) -> None:
     first = await node.prepare(_claim())
     match loss:
@@ -181,6 +232,8 @@ async def test_what_is_lost_is_prepared_again(node: Node, loss: str) -> None:
             (node.cdi / CDI_FILE).write_text("{}")
         case "metadata":
             (node.folder / "plugins" / "dra-device-metadata" / "ns_c" / "r" / "metadata.json").unlink()
+        case "metadata-content":
+            (node.folder / "plugins" / "dra-device-metadata" / "ns_c" / "r" / "metadata.json").write_text("{")
     node.restart()
     assert await node.prepare(_claim()) == first
     assert node.driver.calls == ["prepare c", "prepare c"]
