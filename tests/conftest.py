@@ -2,5 +2,6 @@
 
 import hypothesis
 
-hypothesis.settings.register_profile("patient", deadline=None)
+# Machines may be busy: nothing here depends on how fast examples are made or tried.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
