@@ -9,11 +9,15 @@ import pytest
 from msgspec import structs
 
 from drachma import testing
-from drachma.api import configmap, meta, pod
+from drachma.api import configmap, lease, meta, pod, resourceslice
 from drachma.api import node as nodes
+from drachma.node import agent, hardware
+from drachma.node.runtimes import simulated
+from drachma.runtime import Surroundings
 from drachma.simulate import NodeGroup
 from drachma.simulate.autoscaler import Autoscaler, Provider, ProviderError, Settings
 from drachma.simulate.autoscaler.commandprovider import CommandProvider
+from drachma.simulate.autoscaler.machineprovider import MachineProvider
 from drachma.simulate.autoscaler.simulatedprovider import SimulatedProvider
 from tests.scenarios import schedulers
 
@@ -146,18 +150,21 @@ async def test_what_no_group_helps_is_said_once() -> None:
 
 async def test_a_node_whose_pods_fit_elsewhere_is_emptied_and_given_back() -> None:
     async with world([group(gpus=1)], chosen=Settings(unneeded=60, cooldown=0)) as made:
-        mover = testing.pod("m").container("c", requests={"cpu": "1"}).build()
+        mover = testing.pod("m").container("c").spec(termination_grace_period_seconds=0).build()
         await made.running.create(gpu_pod("a"))
         await made.rounds(2)
         stays = testing.node("stays").build()
         owner = await made.running.client.create(
             configmap.ConfigMap(metadata=meta.ObjectMeta(name="owner", namespace="default"))
         )
-        await made.running.create(stays, owned(mover, owner))
+        await made.running.create(owned(mover, owner))
+        await made.running.create(stays)
         assert await made.running.node_of("a") == "gpu-new-1"
+        assert await made.running.node_of("m") == "gpu-new-1"
         await made.running.client.delete(pod.Pod, "a", namespace="default", grace_period_seconds=0)
         await made.rounds(12)
         assert await made.nodes() == ["stays"]
+        assert any("evicted from node gpu-new-1" in text for text in await made.running.events("ScaleDown"))
 
 
 async def test_minimum_is_kept() -> None:
@@ -199,3 +206,60 @@ async def test_a_command_that_hangs_is_ended() -> None:
     hanging = CommandProvider([sys.executable, "-c", "import time; time.sleep(600)"], seconds=0.2)
     with pytest.raises(ProviderError, match=r"has not ended after 0\.2 seconds"):
         await hanging.grow(group(), ["x"])
+
+
+# Simulated machines
+
+
+def machines(around: Surroundings) -> agent.Agents:
+    """Agents of machines of which there is none yet."""
+    return agent.Agents(around, hardware.Hardware((), ()), simulated.SimulatedRuntime(around.clock))
+
+
+async def test_machines_start_for_pods_run_them_and_go() -> None:
+    """Their drivers say what they have after they are registered: nothing more is asked for in between."""
+    async with schedulers.cluster() as running:
+        await running.create(
+            testing.device_class(DRIVER, f'device.driver == "{DRIVER}"'),
+            testing.claim_template("gpu").request("r", device_class=DRIVER, count=1),
+        )
+        started: list[agent.Agents] = []
+
+        def with_agents(around: Surroundings) -> agent.Agents:
+            started.append(machines(around))
+            return started[0]
+
+        def scaling(around: Surroundings) -> Autoscaler:
+            provider = MachineProvider(started[0], around.client)
+            return Autoscaler(around, [group()], provider, chosen=Settings(unneeded=60, cooldown=0))
+
+        await running.world.start(with_agents, scaling)
+        await running.create(gpu_pod("a"), gpu_pod("b"), gpu_pod("c"))
+        made = World(running, None)
+        await made.rounds(2)
+        assert await made.nodes() == ["gpu-new-1", "gpu-new-2"]
+        for name in "abc":
+            assert (await running.client.get(pod.Pod, name, namespace="default")).status.phase == "Running"
+            await running.client.delete(pod.Pod, name, namespace="default", grace_period_seconds=0)
+        await made.rounds(20)
+        assert await made.nodes() == []
+        assert not (await running.client.list(resourceslice.ResourceSlice)).items
+        assert await running.events("ScaleDown") == ["Normal ScaleDown: nobody needs the node: it goes"] * 2
+
+
+async def test_machines_of_nodes_that_are_there_are_started_again() -> None:
+    async with schedulers.cluster() as running:
+        await SimulatedProvider(running.client).grow(group(), ["gpu-new-1"])
+        started: list[agent.Agents] = []
+
+        def with_agents(around: Surroundings) -> agent.Agents:
+            started.append(machines(around))
+            return started[0]
+
+        await running.world.start(with_agents)
+        await MachineProvider(started[0], running.client).resume([group(), group("other")])
+        await running.settle()
+        renewed = await running.client.get(lease.Lease, "gpu-new-1", namespace="kube-node-lease")
+        assert renewed.spec.holder_identity == "gpu-new-1"
+        with pytest.raises(ProviderError, match="there is one of this name"):
+            await MachineProvider(started[0], running.client).grow(group(), ["gpu-new-1"])

@@ -9,12 +9,10 @@ import typer
 
 from drachma import errors
 from drachma.api import gates
-from drachma.cli import options
+from drachma.cli import clusters, options
 from drachma.client import http
-from drachma.offline import clusterfiles
 from drachma.process import components, logs, standalone
 from drachma.runtime import Surroundings, controller, lease
-from drachma.simulate import NodeGroup
 from drachma.simulate.autoscaler import Autoscaler, Provider, Settings
 from drachma.simulate.autoscaler.commandprovider import CommandProvider
 from drachma.simulate.autoscaler.simulatedprovider import SimulatedProvider
@@ -35,8 +33,8 @@ def autoscaler(
     context: options.Context = "",
     objective: Annotated[Objective, typer.Option(help="What to have little of.")] = Objective.NODES,
     interval: Annotated[float, typer.Option(min=1, help="Seconds between two looks at the cluster.")] = 10.0,
-    unneeded: Annotated[float, typer.Option(min=0, help="Seconds that nobody needs a node before it goes.")] = 600.0,
-    cooldown: Annotated[float, typer.Option(min=0, help="Seconds after growing before any node goes.")] = 600.0,
+    unneeded: options.Unneeded = options.DEFAULT_UNNEEDED,
+    cooldown: options.Cooldown = options.DEFAULT_COOLDOWN,
     most_new: Annotated[int, typer.Option(min=1, help="Nodes of a group that are asked for at once at most.")] = 100,
     shrink: Annotated[bool, typer.Option(help="Whether nodes go at all.")] = True,
     feature_gates: options.FeatureGates = "",
@@ -50,7 +48,7 @@ def autoscaler(
     logs.to_stderr("drachma.simulate", verbose=verbose)
     if bool(command) == simulated:
         raise errors.DecodeError("--command or --simulated: exactly one of them says where nodes come from")
-    groups = _groups(node_groups)
+    groups = clusters.groups(node_groups)
     chosen = Settings(
         objective=objective,
         interval=interval,
@@ -77,14 +75,3 @@ def autoscaler(
             metrics_port=metrics_port,
         ),
     )
-
-
-def _groups(paths: list[str]) -> tuple[NodeGroup, ...]:
-    read = clusterfiles.read(paths)
-    for problem in read.problems:
-        typer.echo(f"drachma: {problem}", err=True)
-    if read.problems:
-        raise typer.Exit(2)
-    if not read.groups:
-        raise errors.DecodeError(f"--node-groups {', '.join(paths)}: there is no NodeGroup")
-    return read.groups

@@ -15,7 +15,7 @@ from drachma.cli import options
 from drachma.client import http
 from drachma.offline import clusterfiles, queueingfiles
 from drachma.runtime import clock
-from drachma.simulate import ClusterState, livecluster
+from drachma.simulate import ClusterState, NodeGroup, livecluster
 
 
 def read(
@@ -36,6 +36,15 @@ def read(
     if files:
         return cluster
     return cluster._replace(state=asyncio.run(live(kubeconfig, context)))
+
+
+def groups(files: list[str]) -> tuple[NodeGroup, ...]:
+    """The node groups of files, at least one; ends the command where something cannot be read."""
+    found = clusterfiles.read(files)
+    _tell(found.problems)
+    if not found.groups:
+        raise errors.DecodeError(f"--node-groups {', '.join(files)}: there is no NodeGroup")
+    return found.groups
 
 
 def read_queueing(

@@ -114,6 +114,11 @@ AuditLogPath: TypeAlias = Annotated[
     str | None, typer.Option(help="Where it is noted, one JSON document a line; - for standard output.")
 ]
 
+Unneeded: TypeAlias = Annotated[float, typer.Option(min=0, help="Seconds that nobody needs a node before it goes.")]
+Cooldown: TypeAlias = Annotated[float, typer.Option(min=0, help="Seconds after growing before any node goes.")]
+DEFAULT_UNNEEDED: Final = 600.0
+DEFAULT_COOLDOWN: Final = 600.0
+
 Record: TypeAlias = Annotated[
     pathlib.Path | None,
     typer.Option(help="Keep the scheduler's decisions, and what they depend on, in this file; see drachma replay."),

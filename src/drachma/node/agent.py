@@ -120,6 +120,9 @@ class Agents:
         self._agents: Final = {
             each.name: build(each, None if addresses is None else addresses.of(each.name)) for each in machines.machines
         }
+        self._group: asyncio.TaskGroup | None = None
+        self._has_group: Final = asyncio.Event()
+        self._started: Final[dict[str, asyncio.Task[None]]] = {}
         self._newcomers: Final[asyncio.Queue[str] | None] = asyncio.Queue() if pretends_nodes else None
         if self._newcomers is not None:
             around.informers.of(node.Node).add_handler(informer.Handler(added=self._see_node))
@@ -133,6 +136,8 @@ class Agents:
         await controller.side_by_side([agent.register for agent in self._agents.values()])
         try:
             async with asyncio.TaskGroup() as group:
+                self._group = group
+                self._has_group.set()
                 for agent in self._agents.values():
                     group.create_task(agent.run(), name=f"agent of {agent.name}")
                 if self._faults is not None:
@@ -141,6 +146,32 @@ class Agents:
                     group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
         finally:
             await self._runtime.close()
+
+    async def start(self, machine: hardware.Machine) -> None:
+        """Has one more machine, once all run; returns when its node is registered.
+
+        Raises:
+            errors.InvalidValueError: there is one of its name.
+        """
+        await self._has_group.wait()
+        assert self._group is not None, "was waited for"
+        if machine.name in self._agents:
+            raise errors.InvalidValueError(f"machine {machine.name}: there is one of this name")
+        address = None if self._addresses is None else self._addresses.add(machine.name)
+        agent = self._agents[machine.name] = self._build(machine, address)
+        await agent.register()
+        self._started[machine.name] = self._group.create_task(agent.run(), name=f"agent of {machine.name}")
+
+    async def stop(self, name: str) -> None:
+        """Switches off a machine that was started; nothing happens if there is none. What the API has of it stays."""
+        task = self._started.pop(name, None)
+        if task is None:
+            return
+        task.cancel()
+        await asyncio.wait([task])
+        del self._agents[name]
+        if self._addresses is not None:
+            self._addresses.remove(name)
 
     async def _offer(self) -> None:
         """Makes device classes, and slices of what belongs to no node alone where no real driver does."""

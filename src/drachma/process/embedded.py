@@ -57,6 +57,7 @@ async def beside(
     plugin_directory: pathlib.Path | None = None,
     runtime: RuntimeName = RuntimeName.SIMULATED,
     recording_to: components.RecordingTo | None = None,
+    scaling: nodeagents.Scaling | None = None,
     more: tuple[components.Component, ...] = (),
 ) -> None:
     """Controllers, scheduler and simulated nodes in a server's process: what :func:`hosting.run` runs beside it.
@@ -81,13 +82,14 @@ async def beside(
         )
         scheduler = functools.partial(components.scheduler, recording_to=recording_to)
         parts: tuple[components.Component, ...] = (components.controllers, scheduler, *more)
-        if simulated is not None or pretends_nodes:
+        if simulated is not None or pretends_nodes or scaling is not None:
             parts = (
                 *parts,
                 functools.partial(
                     nodeagents.simulated_machines,
                     machines=simulated or hardware.Hardware((), ()),
                     pretends_nodes=pretends_nodes,
+                    scaling=scaling,
                     plugin_directory=plugin_directory,
                     served=nodeagents.Served(
                         client_authority=host.authority,

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import pathlib
 import urllib.parse
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
+from drachma.api import codec
 from drachma.client import Selection
 from drachma.node import agent, hardware, simulatedcdi
 from drachma.node.directories import Directories
@@ -19,6 +22,12 @@ from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.nodewire.cdi import registry
 from drachma.process.components import Run
 from drachma.runtime import Surroundings, controller
+from drachma.simulate import NodeGroup
+from drachma.simulate.autoscaler import Autoscaler, Settings
+from drachma.simulate.autoscaler.machineprovider import MachineProvider
+
+_ADMIN: Final = "kubernetes-admin"
+"""Who lets nodes come and go: that is not for controllers or nodes to do."""
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +40,18 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     runtime: RuntimeName = RuntimeName.SIMULATED
 
 
+class Scaling(msgspec.Struct, frozen=True, kw_only=True):
+    """That there are more and fewer simulated machines as pods need: of which sorts, and how."""
+
+    groups: tuple[NodeGroup, ...]
+    settings: Settings
+
+    @property
+    def slices(self) -> list[dict[str, Any]]:
+        """What one machine of each sort publishes."""
+        return [codec.encode(each) for group in self.groups for each in group.slices]
+
+
 def simulated_machines(
     surroundings: Surroundings,
     machines: hardware.Hardware,
@@ -38,10 +59,12 @@ def simulated_machines(
     served: Served | None = None,
     *,
     pretends_nodes: bool = False,
+    scaling: Scaling | None = None,
 ) -> Run:
     """The agents of simulated machines, with the recorders of their events.
 
-    Where it ``pretends_nodes``, also of all nodes that others create.
+    Where it ``pretends_nodes``, also of all nodes that others create. With ``scaling`` there are more and fewer of them
+    as pods need.
 
     Their drivers are simulated too, unless there is a directory: each node has one of its own there, by its name, where
     drivers register. Where it is not said how they are served, nobody can ask them anything.
@@ -51,15 +74,35 @@ def simulated_machines(
     built = agent.Agents(
         surroundings,
         machines,
-        _runtime(surroundings, machines, served),
+        _runtime(surroundings, (*machines.all_slices, *(() if scaling is None else scaling.slices)), served),
         directories=None if plugin_directory is None else lambda name: Directories.below(plugin_directory / name),
         addresses=places,
         files=None if served is None else agent.PodFiles(served.root / "pods", _environment(served.apiserver)),
         pretends_nodes=pretends_nodes,
     )
-    if served is None or places is None:
-        return lambda: controller.run_all(surroundings, [built])
-    return lambda: controller.run_all(surroundings, [_endpoint(surroundings, built, places, served), built])
+    parts: list[controller.Controller] = [built]
+    if served is not None and places is not None:
+        parts.insert(0, _endpoint(surroundings, built, places, served))
+    if scaling is None:
+        return lambda: controller.run_all(surroundings, parts)
+    admin = surroundings.acting_as(_ADMIN)
+    scaled = _Scaled(admin, built, scaling)
+    return lambda: controller.together(controller.run_all(surroundings, parts), controller.run_all(admin, [scaled]))
+
+
+class _Scaled:
+    """An autoscaler of simulated machines, which begins with those that are there from before."""
+
+    name: Final = "autoscaler"
+
+    def __init__(self, surroundings: Surroundings, agents: agent.Agents, scaling: Scaling) -> None:
+        self._groups: Final = scaling.groups
+        self._provider: Final = MachineProvider(agents, surroundings.client)
+        self._autoscaler: Final = Autoscaler(surroundings, scaling.groups, self._provider, chosen=scaling.settings)
+
+    async def run(self) -> None:
+        await self._provider.resume(self._groups)
+        await self._autoscaler.run()
 
 
 def machine(
@@ -74,7 +117,7 @@ def machine(
     built = agent.Agents(
         surroundings,
         machines,
-        _runtime(surroundings, machines, served),
+        _runtime(surroundings, machines.all_slices, served),
         selection=Selection(fields=f"spec.nodeName={described.name}"),
         directories=lambda _: directories,
         addresses=places,
@@ -83,11 +126,14 @@ def machine(
     return lambda: controller.run_all(surroundings, [_endpoint(surroundings, built, places, served), built])
 
 
-def _runtime(surroundings: Surroundings, machines: hardware.Hardware, served: Served | None) -> protocol.Runtime:
+def _runtime(
+    surroundings: Surroundings, slices: Iterable[Mapping[str, Any]], served: Served | None
+) -> protocol.Runtime:
+    """What runs containers; where they really run, they see the devices of these slices."""
     if served is None or served.runtime is RuntimeName.SIMULATED:
         return simulated.SimulatedRuntime(surroundings.clock)
     folder = served.root / "cdi"
-    simulatedcdi.write(machines.all_slices, folder)
+    simulatedcdi.write(slices, folder)
     kind = process.ProcessRuntime if served.runtime is RuntimeName.PROCESS else podman.PodmanRuntime
     return kind(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, folder))
 

@@ -1,9 +1,11 @@
 """What options say as texts."""
 
 import pytest
+from typer.testing import CliRunner
 
 from drachma import allocator, errors
 from drachma.cli import options
+from drachma.cli.root import app
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,8 @@ def test_policies(text: str, want: allocator.Preference) -> None:
 def test_what_is_no_policy(text: str) -> None:
     with pytest.raises(errors.InvalidValueError, match=f"--policy '{text}': expected first-fit, pack, "):
         options.policy(text)
+
+
+def test_node_groups_are_for_scaling() -> None:
+    result = CliRunner().invoke(app, ["up", "--node-groups", "groups.yaml"])
+    assert "--node-groups: goes with --autoscale only" in str(result.exception)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import socket
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -29,11 +30,23 @@ class Addresses:
         """``hosts`` are the addresses of nodes by their names; at any other address it is ``otherwise``, if anybody."""
         self.socket: Final = opened
         self._otherwise = otherwise
-        self._hosts = hosts
+        self._hosts = dict(hosts)
         self._names = {host: name for name, host in hosts.items()}
 
     def of(self, node: str) -> NodeAddress:
         return NodeAddress(self._hosts[node], int(self.socket.getsockname()[1]))
+
+    def add(self, node: str) -> NodeAddress:
+        """The address of a simulated node more: the first that nobody has."""
+        numbers = itertools.count(_FIRST)
+        host = next(address for number in numbers if (address := _text(number)) not in self._names)
+        self._hosts[node] = host
+        self._names[host] = node
+        return self.of(node)
+
+    def remove(self, node: str) -> None:
+        """A node is no longer reached."""
+        del self._names[self._hosts.pop(node)]
 
     def node_at(self, address: str) -> str | None:
         return self._names.get(address, self._otherwise)
@@ -69,4 +82,8 @@ def _own_address(towards: str) -> str:
 def of_simulated(names: Sequence[str]) -> Addresses:
     """Addresses of the loopback network, which nobody from outside reaches."""
     opened = socket.create_server((_ALL, 0), backlog=_BACKLOG)
-    return Addresses(opened, {name: str(ipaddress.IPv4Address(_FIRST + number)) for number, name in enumerate(names)})
+    return Addresses(opened, {name: _text(_FIRST + number) for number, name in enumerate(names)})
+
+
+def _text(number: int) -> str:
+    return str(ipaddress.IPv4Address(number))

@@ -52,7 +52,7 @@ class RecordFile:
         try:
             if self._path.exists() and self._path.stat().st_size:
                 self._put_aside()
-            file: BinaryIO = self._path.open("wb")
+            file = self._new_file()
         except OSError as error:
             raise errors.InvalidValueError(f"recording {self._path}: {error.strerror or error}") from None
         thread = threading.Thread(target=self._run, args=(file,), name=f"recording {self._path}", daemon=True)
@@ -82,7 +82,7 @@ class RecordFile:
                 if batch.is_beginning and self._is_full():
                     file.close()
                     self._put_aside()
-                    file = self._path.open("wb")
+                    file = self._new_file()
                     self._size = 0
                 self._write(batch, file)
                 if not self._batches.qsize():
@@ -101,6 +101,11 @@ class RecordFile:
             self._state_size = self._size
         elif self._is_full():
             self.wants_beginning = True
+
+    def _new_file(self) -> BinaryIO:
+        # What a cluster looks like is not for everybody to read.
+        self._path.touch(mode=0o600)
+        return self._path.open("wb")
 
     def _is_full(self) -> bool:
         return self._size - self._state_size >= self._most_bytes

@@ -16,7 +16,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import node as nodes
-from drachma.api import pod
+from drachma.api import pod, resourceslice
 from drachma.claims import conditions, podstate, wellknown
 from drachma.client import patches
 from drachma.runtime import Surroundings, events
@@ -91,7 +91,7 @@ class Autoscaler:
         now = self._clock.monotonic()
         state = ClusterState.of(each for cache in self._caches for each in cache)
         there = {str(each.metadata.name): each for each in state.all(nodes.Node)}
-        self._see_arrivals(there)
+        self._see_arrivals({name: each for name, each in there.items() if self._is_complete(each, state)})
         for late in self._ledger.expire(now):
             _log.warning("node %s of group %s has not come", late.name, late.group)
         await self._nominate(state, there)
@@ -118,6 +118,14 @@ class Autoscaler:
                 self._planned = {
                     uid: came if planned == expected.name else planned for uid, planned in self._planned.items()
                 }
+
+    def _is_complete(self, member: nodes.Node, state: ClusterState) -> bool:
+        """Whether all drivers that its group has have said what is on a node: before that, it is as if on its way."""
+        group = self._group_of(member)
+        wanted = set() if group is None else {each.spec.driver for each in group.slices}
+        name = str(member.metadata.name)
+        there = {each.spec.driver for each in state.all(resourceslice.ResourceSlice) if each.spec.node_name == name}
+        return wanted <= there
 
     def _is_new(self, group: nodegroup.NodeGroup, member: nodes.Node) -> bool:
         return group.has(member) and str(member.metadata.name) not in self._unneeded_since
@@ -243,10 +251,7 @@ class Autoscaler:
             ]
             for each in moving:
                 if each.metadata.deletion_timestamp is None:
-                    try:
-                        await self._client.evict(each)
-                    except errors.RefusedError as error:
-                        _log.info("pod %s stays on node %s for now: %s", simulation.title(each), name, error)
+                    await self._evict(each, name)
             if moving:
                 continue
             try:
@@ -255,6 +260,15 @@ class Autoscaler:
                 _log.warning("node %s of group %s cannot go: %s", name, group.name, error)
                 continue
             self._leaving.discard(name)
+
+    async def _evict(self, moving: pod.Pod, node: str) -> None:
+        try:
+            await self._client.evict(moving)
+        except errors.RefusedError as error:
+            _log.info("pod %s stays on node %s for now: %s", simulation.title(moving), node, error)
+            return
+        text = f"evicted from node {node}, which nobody else needs: there is room elsewhere"
+        self._recorder.record(moving, type=events.NORMAL, reason="ScaleDown", message=text)
 
     def _group_of(self, member: nodes.Node) -> nodegroup.NodeGroup | None:
         return next((group for group in self._groups.values() if group.has(member)), None)
