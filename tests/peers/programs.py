@@ -18,7 +18,6 @@ NAMES = ("driver", "runtime", "kubelet")
 
 _LONGEST_SECONDS = 2400.0
 _REPORT_SECONDS = 30.0
-_OFFLINE = ("dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout")
 
 
 class MissingError(Exception):
@@ -42,20 +41,22 @@ def build(name: str) -> pathlib.Path:
         return binary
     CACHE.mkdir(parents=True, exist_ok=True)
     unfinished = CACHE / f".{name}-{os.getpid()}"
-    problems = _run([go, "build", "-o", str(unfinished), f"./{name}"], title=name)
-    if any(sign in problems for sign in _OFFLINE):
+    problems = _run([go, "list", "-deps", f"./{name}"], title=f"fetching modules of {name}")
+    if problems:
         raise MissingError(f"{name}: its modules cannot be fetched: {problems.strip().splitlines()[-1]}")
-    if not unfinished.exists():
+    build = [go, "build", "-o", str(unfinished), f"./{name}"]
+    problems = _run(build, title=f"building {name} (once; the kubelet takes minutes)")
+    if problems:
         raise RuntimeError(f"{name} does not build: {problems}")
     unfinished.replace(binary)
     return binary
 
 
 def _run(command: list[str], *, title: str) -> str:
-    """Runs a command, and says now and then that it still runs; its errors."""
+    """Runs a command, and says now and then that it still runs; its errors where it fails."""
     begun = time.monotonic()
-    _report(f"building {title} (once; the kubelet takes minutes)")
-    with subprocess.Popen(command, cwd=SOURCE, stderr=subprocess.PIPE, text=True) as process:
+    _report(title)
+    with subprocess.Popen(command, cwd=SOURCE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while True:
             try:
                 _, problems = process.communicate(timeout=_REPORT_SECONDS)
@@ -64,10 +65,10 @@ def _run(command: list[str], *, title: str) -> str:
                 seconds = time.monotonic() - begun
                 if seconds > _LONGEST_SECONDS:
                     process.kill()
-                    raise RuntimeError(f"{title} was not built in {seconds:.0f} s") from None
-                _report(f"still building {title}, for {seconds:.0f} s")
+                    raise RuntimeError(f"{title}: not done in {seconds:.0f} s") from None
+                _report(f"{title}: for {seconds:.0f} s")
     _report(f"{title}: {time.monotonic() - begun:.0f} s")
-    return "" if process.returncode == 0 else problems
+    return "" if process.returncode == 0 else problems or f"exit code {process.returncode}"
 
 
 def _report(text: str) -> None:
