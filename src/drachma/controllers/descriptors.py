@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from drachma import errors
 from drachma.api import gates as features
+from drachma.client import transactions
 from drachma.controllers import (
     bootstraptokens,
     certificates,
@@ -63,6 +64,14 @@ class Descriptor(NamedTuple):
         return name if name.startswith(_SYSTEM) else f"{_ACCOUNTS}{name}"
 
 
+def _namespace_controller(surroundings: Surroundings) -> namespace.NamespaceController:
+    """Who is in the process of the one API server need not wait until it has settled."""
+    is_alone = transactions.offered(surroundings.client) is not None
+    if is_alone:
+        return namespace.NamespaceController(surroundings, settling_seconds=0)
+    return namespace.NamespaceController(surroundings)
+
+
 ALL: Final = (
     Descriptor("certificatesigningrequest-approving-controller", certificates.RequestApproval, account=_CERTIFICATES),
     Descriptor("certificatesigningrequest-cleaner-controller", certificates.RequestCleaning, account=_CERTIFICATES),
@@ -80,7 +89,7 @@ ALL: Final = (
     Descriptor("disruption-controller", disruption.DisruptionController),
     Descriptor("garbage-collector-controller", garbagecollector.GarbageCollector, account="generic-garbage-collector"),
     Descriptor("job-controller", job.JobController),
-    Descriptor("namespace-controller", namespace.NamespaceController),
+    Descriptor("namespace-controller", _namespace_controller),
     Descriptor("node-lifecycle-controller", nodelifecycle.NodeLifecycle, account="node-controller"),
     Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector, account="pod-garbage-collector"),
     Descriptor("replicaset-controller", replicaset.ReplicaSetController),

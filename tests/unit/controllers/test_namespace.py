@@ -87,9 +87,20 @@ async def test_pods_go_first_and_in_their_own_time(world: worlds.World) -> None:
         "True SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances"
     )
     await world.delete(running, grace_period_seconds=0)
-    await world.advance(16)
-    assert not await world.exists(made), "looked at again after half the time that pods have"
+    await world.settle()
+    assert not await world.exists(made), "looked at again as soon as the last pod is gone"
     assert await world.all_of(CONFIG_MAPS) == ()
+
+
+async def test_pods_that_go_early_do_not_hasten_what_has_to_settle(world: worlds.World) -> None:
+    made = await a_namespace(world)
+    waiting = await world.create(worlds.renamed(builders.a_pod().build(), namespace="team"))
+    await world.delete(made)
+    await world.delete(waiting)
+    await world.advance(4)
+    assert await world.exists(made), "other servers may still let objects in"
+    await world.advance(1)
+    assert not await world.exists(made)
 
 
 async def test_finalizers_hold_it_up_and_are_told(world: worlds.World) -> None:

@@ -5,7 +5,7 @@ import logging
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import namespace
+from drachma.api import namespace, pod
 from drachma.claims import wellknown
 from drachma.client.protocol import Document
 from drachma.controllers.namespace import conditions, contents
@@ -38,9 +38,12 @@ class NamespaceController:
             measured=surroundings.queues,
             retries=workqueue.Retries(maximum=_LONGEST_PAUSE),
         )
-        surroundings.informers.of(namespace.Namespace).add_handler(
-            informer.Handler(added=self._see, updated=lambda _, new: self._see(new))
-        )
+        namespaces = surroundings.informers.of(namespace.Namespace)
+        namespaces.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        self._namespaces: Final = namespaces.cache
+        pods = surroundings.informers.of(pod.Pod)
+        pods.add_handler(informer.Handler(deleted=self._see_pod_gone))
+        self._pods: Final = pods.cache
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
@@ -48,6 +51,15 @@ class NamespaceController:
     def _see(self, new: namespace.Namespace) -> None:
         if new.metadata.deletion_timestamp is not None:
             self._queue.add_after(new.metadata.name, self._settling)
+
+    def _see_pod_gone(self, gone: pod.Pod) -> None:
+        """The last pod of a namespace that waits for its pods is gone: there is nothing more to wait for."""
+        subject = self._namespaces.get(gone.metadata.namespace)
+        if subject is None or subject.metadata.deletion_timestamp is None:
+            return
+        deleted_for = self._clock.utc() - subject.metadata.deletion_timestamp
+        if deleted_for.total_seconds() >= self._settling and not self._pods.in_namespace(subject.metadata.name):
+            self._queue.hasten(subject.metadata.name)
 
     async def _reconcile(self, name: str) -> controller.After | None:
         try:
