@@ -133,6 +133,16 @@ def _job_hooks(configured: ActiveConfiguration) -> list[hooks.Hook]:
             return None
         return jobwebhooks.completed_job(review.document, _place(review), configured.jobs)
 
+    def completed_job_set(review: hooks.Review) -> dict[str, Any] | None:
+        if not is_queued(frameworks.JOB_SET):
+            return None
+        return jobwebhooks.completed_job(review.document, _place(review), configured.jobs)
+
+    def job_set_problems(review: hooks.Review) -> tuple[FieldError, ...]:
+        if not is_queued(frameworks.JOB_SET) or review.subresource:
+            return ()
+        return jobwebhooks.job_set_problems(review.document, review.old, _place(review))
+
     def job_problems(review: hooks.Review) -> tuple[FieldError, ...]:
         if not is_queued(frameworks.BATCH_JOB) or review.subresource:
             return ()
@@ -150,6 +160,12 @@ def _job_hooks(configured: ActiveConfiguration) -> list[hooks.Hook]:
 
     return [
         hooks.Hook("vjob.kb.io", frozenset({"batch/jobs"}), mutate=completed_job, validate=_verdict(job_problems)),
+        hooks.Hook(
+            "vjobset.kb.io",
+            frozenset({"jobset.x-k8s.io/jobsets"}),
+            mutate=completed_job_set,
+            validate=_verdict(job_set_problems),
+        ),
         hooks.Hook("vpod.kb.io", frozenset({"pods"}), mutate=completed_pod, validate=_verdict(pod_problems)),
     ]
 

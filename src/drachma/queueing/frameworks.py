@@ -17,12 +17,13 @@ class GroupVersionKind(NamedTuple):
 
 
 BATCH_JOB: Final = "batch/job"
+JOB_SET: Final = "jobset.x-k8s.io/jobset"
 POD: Final = "pod"
 
 KINDS: Final = {
     BATCH_JOB: GroupVersionKind("batch", "v1", "Job"),
     "deployment": GroupVersionKind("apps", "v1", "Deployment"),
-    "jobset.x-k8s.io/jobset": GroupVersionKind("jobset.x-k8s.io", "v1alpha2", "JobSet"),
+    JOB_SET: GroupVersionKind("jobset.x-k8s.io", "v1alpha2", "JobSet"),
     "kubeflow.org/jaxjob": GroupVersionKind("kubeflow.org", "v1", "JAXJob"),
     "kubeflow.org/mpijob": GroupVersionKind("kubeflow.org", "v2beta1", "MPIJob"),
     "kubeflow.org/paddlejob": GroupVersionKind("kubeflow.org", "v1", "PaddleJob"),

@@ -1,7 +1,7 @@
-"""What a Job and its workload become when they are looked at.
+"""What a job that is one document, and its workload, become when they are looked at.
 
-Called whenever a Job or its workload changes. The outcome says what both are afterwards; whoever calls it writes that
-down.
+Called whenever a Job or JobSet or its workload changes. The outcome says what both are afterwards; whoever calls it
+writes that down.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any
 
 import msgspec
 
-from drachma.queueing import jobowners, jobworkload, podsetinfo, workloadstate
+from drachma.queueing import jobowners, jobworkload, workloadstate
 from drachma.queueing.admitter import WARNING, Event
 from drachma.queueing.batchjob import BatchJob
+from drachma.queueing.frameworks import GroupVersionKind
+from drachma.queueing.jobdocument import JobDocument
 from drachma.queueing.jobsettings import JobSettings, Surroundings
 from drachma.queueing.jobstep import JobStep
 from drachma.queueing.jobworkload import QUEUE_LABEL, WorkloadRecord
@@ -25,7 +27,7 @@ Document = Mapping[str, Any]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a Job and of the workloads of its namespace."""
+    """What became of a job and of the workloads of its namespace."""
 
     job: Document | None
     workloads: Mapping[str, WorkloadRecord]
@@ -36,18 +38,32 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def reconcile(
-    name: str, job: BatchJob | None, around: Surroundings, now: datetime, *, settings: JobSettings
+    name: str,
+    job: JobDocument | None,
+    around: Surroundings,
+    now: datetime,
+    *,
+    settings: JobSettings,
+    kind: GroupVersionKind = BatchJob.kind,
 ) -> Outcome:
-    """One look at the Job of a name, which may be gone."""
-    return _BatchStep(name, job, around, now, settings).run()
+    """One look at the job of a kind and name, which may be gone."""
+    return _DocumentStep(name, job, around, now, settings, kind=kind).run()
 
 
-class _BatchStep(JobStep[BatchJob]):
+class _DocumentStep(JobStep[JobDocument]):
     def __init__(
-        self, name: str, job: BatchJob | None, around: Surroundings, now: datetime, settings: JobSettings
+        self,
+        name: str,
+        job: JobDocument | None,
+        around: Surroundings,
+        now: datetime,
+        settings: JobSettings,
+        *,
+        kind: GroupVersionKind,
     ) -> None:
         super().__init__(job, around, now, settings)
         self._name = name
+        self._kind = kind
 
     def run(self) -> Outcome:
         error = self._take()
@@ -60,12 +76,12 @@ class _BatchStep(JobStep[BatchJob]):
         )
 
     def _owned(self, name: str) -> list[WorkloadRecord]:
-        return self._of_owner(name, BatchJob.kind.kind, BatchJob.kind.api_version)
+        return self._of_owner(name, self._kind.kind, self._kind.api_version)
 
     def _left_behind(self) -> list[WorkloadRecord]:
         return self._owned(self._name)
 
-    def _is_queued(self, job: BatchJob) -> bool:
+    def _is_queued(self, job: JobDocument) -> bool:
         if not self._is_in_scope():
             return False
         management = self._settings.management
@@ -82,7 +98,7 @@ class _BatchStep(JobStep[BatchJob]):
             self._follow_ancestor(job, ancestor)
         return False
 
-    def _follow_ancestor(self, job: BatchJob, ancestor: Document) -> None:
+    def _follow_ancestor(self, job: JobDocument, ancestor: Document) -> None:
         """A Job of something that is admitted in its place runs only while that does."""
         if job.ending is not None or job.is_suspended:
             return
@@ -93,7 +109,7 @@ class _BatchStep(JobStep[BatchJob]):
             self._job = job.suspended()
             self._tell(job.key, "Suspended", "Kueue managed child job suspended")
 
-    def _candidates(self, job: BatchJob) -> tuple[WorkloadRecord | None, list[WorkloadRecord]]:
+    def _candidates(self, job: JobDocument) -> tuple[WorkloadRecord | None, list[WorkloadRecord]]:
         match: WorkloadRecord | None = None
         others: list[WorkloadRecord] = []
         for record in self._owned(job.name):
@@ -103,7 +119,7 @@ class _BatchStep(JobStep[BatchJob]):
                 others.append(record)
         return match, others
 
-    def _construct(self, job: BatchJob) -> WorkloadRecord:
+    def _construct(self, job: JobDocument) -> WorkloadRecord:
         return jobworkload.make(
             job,
             priorities=self._around.priorities,
@@ -112,16 +128,14 @@ class _BatchStep(JobStep[BatchJob]):
             annotation_keys=self._settings.annotation_keys,
         ).owned_by(job)
 
-    def _stop(self, job: BatchJob, record: WorkloadRecord | None, message: str, *, reason: str) -> None:
+    def _stop(self, job: JobDocument, record: WorkloadRecord | None, message: str, *, reason: str) -> None:
         infos = record.pod_set_infos if record is not None else ()
         if not job.is_suspended:
             self._tell(job.key, "Stopped", message)
-        self._job = job.stopped(infos[0] if infos else None)
+        self._job = job.stopped(infos)
 
-    def _run(self, job: BatchJob, infos: Sequence[PodSetInfo], message: str) -> None:
-        if len(infos) != 1:
-            raise podsetinfo.PodSetConflictError(f"invalid podset infos: expecting 1 podset, got {len(infos)}")
-        self._job = job.started(infos[0])
+    def _run(self, job: JobDocument, infos: Sequence[PodSetInfo], message: str) -> None:
+        self._job = job.started(infos)
         self._tell(job.key, "Started", message)
 
 

@@ -1,4 +1,4 @@
-"""What Kueue's webhooks do to Jobs and pods: held back when they are made, and refused where labels make no sense.
+"""What Kueue's webhooks do to jobs and pods: held back when they are made, and refused where labels make no sense.
 
 They look at documents and at what is passed in; whoever runs beside an API server asks them about every write.
 """
@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from drachma.queueing import jobowners, podgroup, rolehash, topologyrequest
 from drachma.queueing.batchjob import MIN_PARALLELISM, SYNC_COMPLETIONS, BatchJob
 from drachma.queueing.gates import Gate
+from drachma.queueing.jobset import JobSet
 from drachma.queueing.jobsettings import JobSettings
 from drachma.queueing.jobworkload import LIMIT_LABEL, PRIORITY_LABEL, QUEUE_LABEL
 from drachma.validation import fielderror
@@ -38,7 +39,7 @@ class Place(NamedTuple):
 
 
 def completed_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
-    """A new Job as it should be: in a queue, and held back; None if it is so already."""
+    """A new Job or JobSet as it should be: in a queue, and held back; None if it is so already."""
     after = dict(document)
     is_in_scope = settings.namespaces.matches(place.labels)
     if _ancestor(document, place, settings) is None:
@@ -124,6 +125,15 @@ def job_problems(document: Document, old: Document | None, place: Place) -> tupl
         found += _changes(document, before.document, place, is_suspended=(job.is_suspended, before.is_suspended))
         found += _partial_changes(job, before)
     return tuple(found)
+
+
+def job_set_problems(document: Document, old: Document | None, place: Place) -> tuple[FieldError, ...]:
+    """All that is wrong with a JobSet that is made, or changed from ``old``."""
+    found: list[FieldError] = []
+    if old is not None:
+        suspended = (JobSet(document).is_suspended, JobSet(old).is_suspended)
+        found += _changes(document, old, place, is_suspended=suspended)
+    return (*found, *_common(document))
 
 
 def pod_problems(

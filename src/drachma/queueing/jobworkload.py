@@ -10,9 +10,9 @@ import msgspec
 from drachma import errors
 from drachma.api import meta, pod
 from drachma.queueing import podsetinfo, workloadnames, workloadstate
-from drachma.queueing.batchjob import Ending
 from drachma.queueing.frameworks import GroupVersionKind
 from drachma.queueing.gates import Gate, Gates
+from drachma.queueing.jobdocument import Ending
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.podsetinfo import Flavors, PodSetInfo
 from drachma.queueing.preemption import JOB_UID_LABEL

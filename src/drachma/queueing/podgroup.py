@@ -13,8 +13,8 @@ import msgspec
 
 from drachma import errors
 from drachma.queueing import frameworks, podsetinfo, rolehash, topologyrequest
-from drachma.queueing.batchjob import Ending
 from drachma.queueing.gates import Gate, Gates
+from drachma.queueing.jobdocument import Ending
 from drachma.queueing.podsetinfo import PodSetInfo
 from drachma.values import quotation
 

@@ -6,7 +6,7 @@ what this package does not know of them has to be kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -81,6 +81,12 @@ class PodSetInfo(msgspec.Struct, frozen=True):
             "schedulingGates": list(self.scheduling_gates),
         }
         return _filled({**template, "metadata": _filled(metadata), "spec": _filled(spec)})
+
+
+def check_count(infos: Sequence[PodSetInfo], count: int) -> None:
+    """A PodSetConflictError unless there are infos for so many pod sets."""
+    if len(infos) != count:
+        raise PodSetConflictError(f"invalid podset infos: expecting {count} podset, got {len(infos)}")
 
 
 def of_template(template: Document, *, name: str = "", count: int = 0) -> PodSetInfo:

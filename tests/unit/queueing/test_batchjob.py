@@ -66,8 +66,8 @@ def test_reclaimable_pods(spec: dict[str, Any], status: dict[str, Any], reclaima
 def test_a_partly_admitted_job_runs_with_what_it_got_and_gets_its_size_back() -> None:
     job = _job({"parallelism": 5, "completions": 5, "suspend": True}, annotations=_PARTIAL)
 
-    started = job.started(PodSetInfo(name="main", count=3))
-    stopped = started.stopped(PodSetInfo(name="main", count=5))
+    started = job.started((PodSetInfo(name="main", count=3),))
+    stopped = started.stopped((PodSetInfo(name="main", count=5),))
 
     assert (started.document["spec"]["parallelism"], started.document["spec"]["completions"]) == (3, 3)
     assert (stopped.document["spec"]["parallelism"], stopped.document["spec"]["completions"]) == (5, 5)
@@ -77,8 +77,8 @@ def test_stopping_restores_the_template_but_for_labels_of_the_job_controller() -
     template = {"metadata": {"labels": {"own": "a", "job-name": "job"}}, "spec": {"nodeSelector": {"own": "b"}}}
     job = _job({"suspend": True}, template=template, status={"startTime": "2026-01-01T00:00:00Z", "active": 1})
 
-    started = job.started(PodSetInfo(labels={"added": "c"}, node_selector={"zone": "d"}))
-    stopped = started.stopped(PodSetInfo(labels={"own": "a"}, node_selector={"own": "b"}))
+    started = job.started((PodSetInfo(labels={"added": "c"}, node_selector={"zone": "d"}),))
+    stopped = started.stopped((PodSetInfo(labels={"own": "a"}, node_selector={"own": "b"}),))
 
     assert started.document["spec"]["template"]["spec"]["nodeSelector"] == {"own": "b", "zone": "d"}
     assert stopped.document["spec"]["template"] == template
@@ -88,16 +88,16 @@ def test_stopping_restores_the_template_but_for_labels_of_the_job_controller() -
 
 def test_a_template_without_metadata_has_none_after_stopping() -> None:
     template = {"spec": {"containers": [{"name": "c"}]}}
-    started = _job({"suspend": True}, template=template).started(PodSetInfo(labels={"added": "a"}))
+    started = _job({"suspend": True}, template=template).started((PodSetInfo(labels={"added": "a"}),))
 
-    assert started.stopped(PodSetInfo()).document["spec"]["template"] == template
+    assert started.stopped((PodSetInfo(),)).document["spec"]["template"] == template
 
 
 def test_a_job_is_not_started_against_its_own_node_selector() -> None:
     job = _job({"suspend": True}, template={"spec": {"nodeSelector": {"zone": "a"}}})
 
     with pytest.raises(PodSetConflictError, match="conflict for nodeSelector: conflict for key=zone"):
-        job.started(PodSetInfo(node_selector={"zone": "b"}))
+        job.started((PodSetInfo(node_selector={"zone": "b"}),))
 
 
 def test_the_last_of_equal_environment_variables_is_kept() -> None:

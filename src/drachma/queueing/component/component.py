@@ -1,9 +1,10 @@
-"""All of queueing as one component: admission, and the controllers of workloads, queues, Jobs and pods."""
+"""All of queueing as one component: admission, and the controllers of workloads, queues, Jobs, JobSets and pods."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from drachma.queueing.component import jobcontroller
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
@@ -53,7 +54,8 @@ class QueueingComponent:
                 surroundings, caches, configured, admission=admission, recorder=recorder, measures=measures
             ),
             QueueController(surroundings, caches, configured, admission=admission, measures=measures),
-            JobController(surroundings, caches, configured, recorder=recorder),
+            JobController(surroundings, caches, configured, recorder=recorder, kind=jobcontroller.JOBS),
+            JobController(surroundings, caches, configured, recorder=recorder, kind=jobcontroller.JOB_SETS),
             PodController(surroundings, caches, configured, recorder=recorder),
             admission,
         )

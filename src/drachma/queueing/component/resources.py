@@ -2,6 +2,8 @@
 
 from typing import Final, TypeVar
 
+from msgspec import structs
+
 from drachma.api import job, meta
 from drachma.client import target
 from drachma.queueing.kinds import admissioncheck, clusterqueue, localqueue, priorityclass, resourceflavor, workload
@@ -43,3 +45,7 @@ RUNTIME_CLASSES: Final = target.Target(
     model=RuntimeClass,
 )
 JOBS: Final = target.of(job.Job)
+JOB_SETS: Final = structs.replace(
+    target.metadata_of("jobset.x-k8s.io", "v1alpha2", plural="jobsets", kind="JobSet", namespaced=True),
+    is_optional=True,
+)
