@@ -30,7 +30,10 @@ def _entries(claims: Any) -> Any:
 
 
 def _entry(entry: Any) -> Any:
-    source = entry.get(_SOURCE) if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or _SOURCE not in entry:
+        return entry
+    # A patch may say that it is to go, which it has.
+    source = {} if entry[_SOURCE] is None else entry[_SOURCE]
     if not isinstance(source, dict):
         return entry
     rest = {key: value for key, value in entry.items() if key != _SOURCE}

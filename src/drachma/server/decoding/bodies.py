@@ -84,7 +84,7 @@ def read(
     if document.get("apiVersion") in also:
         document["apiVersion"] = wanted.api_version
     _check_type(document, wanted, data)
-    if b"resourceClaims" in data and _is_lifted(wanted):
+    if has_sources(data, wanted.surface, wanted.resource):
         document = podsources.lifted(document)
     if is_checked:
         unknown = unknownfields.unknown_fields(document, wanted.schema)
@@ -93,9 +93,10 @@ def read(
     return Given(document, ())
 
 
-def _is_lifted(wanted: Target) -> bool:
-    """Whether pods may be written as they were at the time of v1alpha2: where it is served, and by upstream's kinds."""
-    return not wanted.resource.traits.is_custom and wanted.surface.of_kind(*_FIRST_ALPHA) is not None
+def has_sources(data: bytes, surface: apisurface.ApiSurface, resource: resources.Resource) -> bool:
+    """Whether a body may have pods of the time of v1alpha2: where that is served, and in upstream's kinds."""
+    is_possible = b"resourceClaims" in data and b"source" in data and not resource.traits.is_custom
+    return is_possible and surface.of_kind(*_FIRST_ALPHA) is not None
 
 
 def enforce(given: Given, *, wanted: Target, validation: options.FieldValidation) -> Sequence[str]:

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from drachma import errors
+from drachma.claims import podsources
 from drachma.client import transactions
 from drachma.server import documents, mediatypes, status
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
-from drachma.server.decoding import bodies, yamlsyntax
+from drachma.server.decoding import bodies, jsonsyntax, yamlsyntax
 from drachma.server.ownership import apply, fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
 from drachma.server.pipeline import claimnames, claimstate, finalizers, update
@@ -39,10 +40,12 @@ def plan(services: Services, call: Call) -> Plan:
     write = services.write(call)
     is_apply = patch_type == mediatypes.APPLY_PATCH
     change: update.Change
+    lifts = bodies.has_sources(call.body.data, call.surface, call.target.resource)
     if is_apply:
-        change = _Application(_configuration(call.body.data), write, wanted=wanted)
+        configuration = _configuration(call.body.data)
+        change = _Application(podsources.lifted(configuration) if lifts else configuration, write, wanted=wanted)
     else:
-        change = _Patch(call.body.data, patch_type, write, wanted=wanted)
+        change = _Patch(call.body.data, patch_type, write, wanted=wanted, lifts=lifts)
     return update.changing(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
 
 
@@ -59,13 +62,17 @@ def _plan_names(services: Services, call: Call, names: transactions.ClaimNames) 
 class _Patch:
     """A JSON, merge or strategic merge patch, as a change of whatever is stored."""
 
-    def __init__(self, body: bytes, patch_type: str, write: Write, *, wanted: options.WriteOptions) -> None:
+    def __init__(
+        self, body: bytes, patch_type: str, write: Write, *, wanted: options.WriteOptions, lifts: bool = False
+    ) -> None:
+        """``lifts``: the body may have pods as they were at the time of v1alpha2."""
         self._strategy = write.served.strategy
         self._write = write
         self._wanted = wanted
         self._patch_type = patch_type
         self._is_strategic = patch_type == mediatypes.STRATEGIC_MERGE_PATCH
-        self._body = body
+        self._body = _lifted(body) if lifts and patch_type != mediatypes.JSON_PATCH else body
+        self._lifts = lifts
         self._api_version = write.api_version
         self._schema = write.resource.schema(write.version)
 
@@ -80,7 +87,8 @@ class _Patch:
             schema=self._schema,
             field_validation=self._wanted.field_validation,
         )
-        document = patched.document
+        # Operations may put together what they put in.
+        document = podsources.lifted(patched.document) if self._lifts else patched.document
         if not isinstance(document, dict):
             found = decodeerrors.describe(document)
             version, kind = self._write.version, self._write.resource.kind
@@ -153,6 +161,16 @@ class _Application:
             raise apply.unconvertible(self._configuration, problem) from None
         subject.is_owned = True
         return subject
+
+
+def _lifted(patch: bytes) -> bytes:
+    """A patch in which pods are as they are now; what cannot be read is left to whoever refuses it."""
+    try:
+        content = jsonsyntax.read(patch)
+    except errors.DecodeError:
+        return patch
+    lifted = podsources.lifted(content)
+    return patch if lifted is content else msgspec.json.encode(lifted)
 
 
 def _configuration(body: bytes) -> dict[str, Any]:
