@@ -87,7 +87,11 @@ def explain(
     if asked.spec.node_name:
         return PodExplanation(pod=title, node=asked.spec.node_name, devices=_devices(cluster, asked))
     cluster = cluster.fork()
-    cluster.schedule(itertools.takewhile(lambda each: each.metadata.uid != asked.metadata.uid, cluster.pending))
+    fellows = cluster.fellows(asked)
+    together = {simulation.title(each) for each in fellows}
+    cluster.schedule(itertools.takewhile(lambda each: simulation.title(each) not in together, cluster.pending))
+    if len(fellows) > 1:
+        return _with_fellows(cluster, asked, fellows, groups)
     trial = cluster.fork()
     complete = trial.with_claims(asked)
     if isinstance(complete, simulation.Waiting):
@@ -98,6 +102,27 @@ def explain(
     helpful, useless = _groups(cluster, asked, groups)
     said = PodExplanation(pod=title, message=decided.reason, helpful_groups=helpful, useless_groups=useless)
     return said if decided.unfit is None else _unfit(said, trial, decided.unfit)
+
+
+def _with_fellows(
+    cluster: simulation.Simulation,
+    asked: pod.Pod,
+    fellows: Sequence[pod.Pod],
+    groups: Sequence[nodegroup.NodeGroup],
+) -> PodExplanation:
+    """What becomes of a pod of a gang; what rules out nodes is told where it is the one that has none."""
+    title = simulation.title(asked)
+    trial = cluster.fork()
+    schedule = trial.schedule(fellows)
+    for placement in schedule.placements:
+        if simulation.title(placement.pod) == title:
+            return PodExplanation(pod=title, node=placement.node, feasible=1, devices=_devices(trial, placement.pod))
+    waits = next(each for each in schedule.waiting if simulation.title(each.pod) == title)
+    helpful, useless = _groups(cluster, asked, groups)
+    said = PodExplanation(pod=title, message=waits.reason, helpful_groups=helpful, useless_groups=useless)
+    if waits.unfit is None or simulation.title(waits.unfit.info.pod) != title:
+        return said
+    return _unfit(said, trial, waits.unfit)
 
 
 def to_document(explained: PodExplanation) -> dict[str, Any]:
@@ -188,9 +213,10 @@ def _groups(
     for group in groups:
         trial = cluster.fork()
         trial.add(group.make(group.new_names(1, taken)[0]))
-        outcome = trial.place(asked)
-        if isinstance(outcome, simulation.Placement):
-            helpful.append(group.name)
+        schedule = trial.schedule(trial.fellows(asked))
+        reasons = [each.reason for each in schedule.waiting if simulation.title(each.pod) == simulation.title(asked)]
+        if reasons:
+            useless[group.name] = reasons[0]
         else:
-            useless[group.name] = outcome.reason
+            helpful.append(group.name)
     return tuple(helpful), useless

@@ -299,6 +299,13 @@ class Simulation:
             together.setdefault(gangs.key_of(each) or number, []).append(each)
         yield from together.values()
 
+    def fellows(self, member: pod.Pod) -> list[pod.Pod]:
+        """The pending pods that a pod is placed with, itself among them: it alone where its gang takes nobody else."""
+        gang = self.snapshot.gangs.of(member) if self._settings.has_gangs else None
+        if not isinstance(gang, gangs.Gang) or self.snapshot.missing(gang) <= 1:
+            return [member]
+        return [each for each in self.pending if each.metadata.uid in gang.members]
+
     def _place_gang(self, pods: list[pod.Pod]) -> Iterator[Placement | Waiting]:
         """Place pods of one gang together, or none of them; each by itself where no others are needed."""
         gang = self.snapshot.gangs.of(pods[0])

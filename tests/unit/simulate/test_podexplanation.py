@@ -1,6 +1,8 @@
 """Why a pod goes nowhere."""
 
 from drachma import testing
+from drachma.api import gates
+from drachma.scheduler import Settings
 from drachma.simulate import ClusterState, Simulation, podexplanation
 from drachma.simulate.podexplanation import Device, NodesRuledOut
 from tests.unit.simulate import objects
@@ -55,3 +57,24 @@ def test_nothing_is_changed_by_asking() -> None:
     podexplanation.explain(made, asked)
     assert [each.metadata.name for each in made.pending] == ["a"]
     assert not list(made.snapshot.claims)
+
+
+def test_a_pod_goes_where_its_gang_goes_or_nowhere() -> None:
+    gang = [objects.gang_pod(name, "g", 3) for name in ("a", "b", "c")]
+    enabled = Settings(gates=gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True}))
+    common = [objects.CLASS, objects.template("one"), *objects.gpu_node("n1", 2)]
+    groups = [objects.gpu_group("big", 2), objects.cpu_group("none")]
+    made = [
+        podexplanation.explain(Simulation(ClusterState.of([*common, *gang]), chosen=enabled), asked, groups=groups)
+        for asked in (gang[0], gang[2])
+    ]
+    reason = "gang default/g, pod default/c: 0/1 nodes are available: 1 cannot allocate all claims."
+    assert [each.message.partition("; ")[2] for each in made] == [reason, reason]
+    assert [(each.helpful_groups, list(each.useless_groups)) for each in made] == [(("big",), ["none"])] * 2
+    assert [bool(each.ruled_out) for each in made] == [False, True]
+
+    placed = podexplanation.explain(
+        Simulation(ClusterState.of([*common, *gang, *objects.gpu_node("n2", 1)]), chosen=enabled), gang[2]
+    )
+    assert placed.node
+    assert len(placed.devices) == 1

@@ -33,7 +33,7 @@ class GangScheduling:
             case gangs.Undefined(problem=problem):
                 return verdict.Rejection(NAME, (problem,))
             case gangs.Gang():
-                if len(gang.members) >= gang.size:
+                if len(gang.members) + gang.done >= gang.size:
                     return None
                 return verdict.Rejection(NAME, ("waiting for minCount pods from a gang to appear in scheduling queue",))
 

@@ -59,6 +59,8 @@ class Gang(NamedTuple):
     """How many pods have to have a node at once."""
     members: Mapping[str, cache.Key]
     """Its pods by uid, waiting or on nodes."""
+    done: int = 0
+    """How many more have had their node, and have succeeded there: nobody waits for them."""
 
 
 class Undefined(NamedTuple):
@@ -70,6 +72,7 @@ class Undefined(NamedTuple):
 class _Member(NamedTuple):
     key: cache.Key
     size: int
+    has_succeeded: bool = False
 
 
 _SIZES: Final = {Source.KUEUE: KUEUE_SIZE, Source.LABEL: SIZE}
@@ -102,17 +105,18 @@ class Gangs:
         self._groups.pop(cache.key_of(gone), None)
 
     def put_pod(self, new: pod.Pod) -> None:
-        """Take in a pod, with a node or without; one that has ended, or will not start, is no member."""
+        """Take in a pod, with a node or without; one that has failed, or will not start, is no member."""
         key = key_of(new)
         if key is None:
             return
-        is_leaving = new.metadata.deletion_timestamp is not None and not new.spec.node_name
-        if is_leaving or podstate.has_ended(new):
+        has_succeeded = new.status.phase == "Succeeded"
+        if podstate.is_done(new) and not has_succeeded:
             self.remove_pod(new)
             return
         if key not in self._members:
             self._members[key] = {}
-        self._members.mutable(key)[new.metadata.uid] = _Member(cache.key_of(new), _size(new.metadata, key.source))
+        member = _Member(cache.key_of(new), _size(new.metadata, key.source), has_succeeded)
+        self._members.mutable(key)[new.metadata.uid] = member
 
     def remove_pod(self, gone: pod.Pod) -> None:
         """Forget a pod."""
@@ -151,7 +155,8 @@ class Gangs:
                 )
             # Where members do not agree, all wait for the most that anybody asks for.
             size = max([_size(member.metadata, key.source), *(each.size for each in members.values())])
-        return Gang(key, size, {uid: each.key for uid, each in members.items()})
+        living = {uid: each.key for uid, each in members.items() if not each.has_succeeded}
+        return Gang(key, size, living, len(members) - len(living))
 
     def group(self, key: GangKey) -> podgroup.PodGroup | None:
         """The object that says what a gang is, where there is one."""

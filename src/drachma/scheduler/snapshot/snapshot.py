@@ -174,7 +174,7 @@ class Snapshot:
 
     def missing(self, gang: gangs.Gang) -> int:
         """How many pods of a gang have to get a node yet; those that are about to be bound have one."""
-        return gang.size - sum(self.nodes.node_of(uid) is not None for uid in gang.members)
+        return gang.size - gang.done - sum(self.nodes.node_of(uid) is not None for uid in gang.members)
 
     def unbind(self, assigned: assignment.Assignment) -> bool:
         """Undo :meth:`bind`; False if the pod turned out to be bound, or is gone. What was written of claims stays."""

@@ -72,11 +72,24 @@ def test_a_group_that_is_no_gang() -> None:
     assert known.of(a_pod("q").build()) is None
 
 
-def test_who_has_ended_or_gone_is_no_member() -> None:
+def test_who_has_failed_or_gone_is_no_member() -> None:
     known = gangs.Gangs()
     for name in ("a", "b", "c"):
         known.put_pod(labelled(name, "3"))
     fork = known.fork()
-    known.put_pod(a_pod("b").uid("b").label(gangs.LABEL, "g").annotation(gangs.SIZE, "3").phase("Failed").build())
+    known.put_pod(ended("b", "Failed"))
     known.remove_pod(labelled("c", "3"))
     assert [set(each.of(labelled("a", "3")).members) for each in (known, fork)] == [{"a"}, {"a", "b", "c"}]  # type: ignore[union-attr]
+
+
+def test_nobody_waits_for_who_has_succeeded() -> None:
+    known = gangs.Gangs()
+    known.put_pod(labelled("a", "3"))
+    known.put_pod(ended("b", "Succeeded"))
+    gang = known.of(labelled("a", "3"))
+    assert isinstance(gang, gangs.Gang)
+    assert (set(gang.members), gang.done, gang.size) == ({"a"}, 1, 3)
+
+
+def ended(name: str, phase: str) -> pod.Pod:
+    return a_pod(name).uid(name).label(gangs.LABEL, "g").annotation(gangs.SIZE, "3").phase(phase).build()
