@@ -345,7 +345,17 @@ class Scheduler:
         )
         began = self._clock.monotonic()
         if len(entries) < needed:
-            self._gang_waits(entries, messages.few(gang, needed - len(entries)))
+            text = messages.few(gang, needed - len(entries))
+            for each in entries:
+                # Most often claims of the others are being made at this very moment: that is not worth an event.
+                self._return(
+                    each,
+                    reason=messages.UNSCHEDULABLE,
+                    text=text,
+                    rejectors=_GANG,
+                    nominated=None,
+                    with_event=False,
+                )
             return
         decided = gangsearch.search(
             self._cycle,
@@ -374,8 +384,8 @@ class Scheduler:
                 for each in entries:
                     self._failed(each, message, began=began)
 
-    def _gang_waits(self, entries: Iterable[queue.QueuedPod], text: str, unfit: Unfit | None = None) -> None:
-        rejectors = _GANG if unfit is None else _GANG | unfit.diagnosis.plugins
+    def _gang_waits(self, entries: Iterable[queue.QueuedPod], text: str, unfit: Unfit) -> None:
+        rejectors = _GANG | unfit.diagnosis.plugins
         for entry in entries:
             self._return(entry, reason=messages.UNSCHEDULABLE, text=text, rejectors=rejectors, nominated=None)
 
@@ -424,6 +434,7 @@ class Scheduler:
         text: str,
         rejectors: frozenset[str],
         nominated: str | None,
+        with_event: bool = True,
     ) -> None:
         """Put a pod back, and say why it was not scheduled; nothing of that if it is gone or bound by now."""
         current = self._current(entry)
@@ -431,7 +442,9 @@ class Scheduler:
             self.snapshot.nominations.remove(entry.info.uid)
             return
         self.queue.put_back(entry, rejectors=rejectors, current=current)
-        self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=messages.note(text))
+        if with_event:
+            note = messages.note(text)
+            self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=note)
         self._statuses.submit(podstatus.Message(current, reason, text, nominated))
 
     def _current(self, entry: queue.QueuedPod) -> pod.Pod | None:
