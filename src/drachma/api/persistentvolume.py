@@ -23,6 +23,7 @@ class PersistentVolumeSpec(Struct, frozen=True, kw_only=True):
     capacity: Mapping[str, quantity.Quantity] = ABSENT_MAP
     access_modes: tuple[str, ...] = ABSENT_TUPLE
     claim_ref: event.ObjectReference | None = None
+    persistent_volume_reclaim_policy: str = ABSENT_TEXT
     storage_class_name: str = ABSENT_TEXT
     volume_mode: str | None = None
     node_affinity: VolumeNodeAffinity | None = None

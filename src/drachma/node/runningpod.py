@@ -182,6 +182,13 @@ class KeyToPath(Struct, frozen=True, kw_only=True):
     mode: Int32 | None = None
 
 
+class ClaimVolume(Struct, frozen=True, kw_only=True):
+    """The volume that a claim has."""
+
+    claim_name: str = ""
+    read_only: bool = False
+
+
 class EmptyDirVolume(Struct, frozen=True, kw_only=True):
     """A directory that lives as long as the pod."""
 
@@ -263,6 +270,7 @@ class Volume(Struct, frozen=True, kw_only=True):
     secret: SecretVolume | None = None
     downward_api: DownwardVolume | None = msgspec.field(default=None, name="downwardAPI")
     projected: ProjectedVolume | None = None
+    persistent_volume_claim: ClaimVolume | None = None
 
 
 class RunningPodSpec(Struct, frozen=True, kw_only=True):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import pathlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from drachma import errors
-from drachma.api import configmap, meta, secret
+from drachma.api import configmap, meta, persistentvolume, persistentvolumeclaim, secret
 from drachma.api.struct import ABSENT_MAP
 from drachma.client import Client, target
 
@@ -90,6 +91,28 @@ class Sources:
         except (errors.RefusedError, errors.UnreachableError) as error:
             raise errors.NodeError(str(error)) from error
         return Keys(kind, self._namespace, name, data)
+
+    async def volume_path(self, claim: str) -> pathlib.Path:
+        """Where on this machine the volume is that a claim is bound to.
+
+        Raises:
+            errors.NodeError: it is not bound yet, or is of a kind that is not served here.
+        """
+        try:
+            bound = await self._client.get(
+                persistentvolumeclaim.PersistentVolumeClaim, claim, namespace=self._namespace
+            )
+            if not bound.spec.volume_name:
+                raise errors.NodeError(f'PVC "{claim}" is not bound')
+            volume = await self._client.get_document(persistentvolume.PersistentVolume, bound.spec.volume_name)
+        except (errors.RefusedError, errors.UnreachableError) as error:
+            raise errors.NodeError(str(error)) from error
+        for kind in ("local", "hostPath"):
+            if kind in volume["spec"]:
+                return pathlib.Path(volume["spec"][kind]["path"])
+        raise errors.NodeError(
+            f"persistent volume {bound.spec.volume_name}: volumes of this kind are not served by this agent"
+        )
 
     async def token(self, account: str, *, audience: str, seconds: int, pod: meta.ObjectMeta) -> tuple[str, str]:
         """A token of a service account that is good as long as a pod, and until when.

@@ -76,8 +76,8 @@ def scheduler(
 ) -> Run:
     """A scheduler, for the pods that name none unless settings say otherwise.
 
-    Without settings it is one of drachma's own control plane, in which nobody provides volumes. InvalidValueError where
-    its decisions are to be recorded and the file cannot be opened.
+    Without settings it is one of drachma's own control plane, in which nobody waits for volumes. InvalidValueError
+    where its decisions are to be recorded and the file cannot be opened.
     """
     chosen = settings or Settings(gates=surroundings.gates, has_volume_controllers=False)
     recorder = None

@@ -22,6 +22,7 @@ from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.process import accountcredentials, apiserver, components, hosting, mergedmetrics, nodeagents
 from drachma.runtime import Credentials, Surroundings, clock
+from drachma.scheduler import Settings
 from drachma.server import inprocess
 from drachma.server.access import authentication
 from drachma.server.wire import app
@@ -80,7 +81,9 @@ async def beside(
             credentials=Credentials(host.authority.decode(), mint, host.signing),
             clients=client_of,
         )
-        scheduler = functools.partial(components.scheduler, recording_to=recording_to)
+        # Here volumes are bound to claims, so that pods can wait for it.
+        chosen = Settings(gates=gates, has_volume_controllers=True)
+        scheduler = functools.partial(components.scheduler, settings=chosen, recording_to=recording_to)
         parts: tuple[components.Component, ...] = (components.controllers, scheduler, *more)
         if simulated is not None or pretends_nodes or scaling is not None:
             parts = (

@@ -14,7 +14,7 @@ import msgspec
 
 from drachma.api import codec
 from drachma.client import Selection
-from drachma.node import agent, hardware, simulatedcdi
+from drachma.node import agent, hardware, localprovisioner, simulatedcdi
 from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses, certificate, server
 from drachma.node.runtimes import podman, process, protocol, simulated
@@ -82,7 +82,8 @@ def simulated_machines(
     )
     parts: list[controller.Controller] = [built]
     if served is not None and places is not None:
-        parts.insert(0, _endpoint(surroundings, built, places, served))
+        storage = localprovisioner.LocalProvisioner(surroundings, served.root / "volumes")
+        parts = [_endpoint(surroundings, built, places, served), storage, built]
     if scaling is None:
         return lambda: controller.run_all(surroundings, parts)
     admin = surroundings.acting_as(_ADMIN)

@@ -19,6 +19,7 @@ _UPDATABLE: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
+_NAMED_BY_SET: Final = ("hostname", "subdomain")
 _COUNTS: Final = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "observedGeneration")
 
 
@@ -34,10 +35,22 @@ def check(spec: Mapping[str, Any]) -> Errors:
     if spec.get("serviceName"):
         at = SPEC.child("serviceName")
         yield from fielderror.problems(at, spec["serviceName"], names.dns1123_label(spec["serviceName"]))
-    yield from workload.check_pods(spec, kind="statefulset", title="StatefulSet", unreadable="")
+    yield from workload.check_pods(_as_made(spec), kind="statefulset", title="StatefulSet", unreadable="")
     for position, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         at = SPEC.child("volumeClaimTemplates").item(position).child("spec")
         yield from persistentvolumeclaim.check(claim.get("spec") or {}, at)
+
+
+def _as_made(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The spec with the pods that are made of it: their names are the set's to give, and so are volumes for claims."""
+    template = spec.get("template") or {}
+    pod = {field: value for field, value in (template.get("spec") or {}).items() if field not in _NAMED_BY_SET}
+    templates = [each.get("metadata", {}).get("name", "") for each in spec.get("volumeClaimTemplates") or ()]
+    if templates:
+        own = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(templates)]
+        others = [volume for volume in pod.get("volumes") or () if volume.get("name") not in templates]
+        pod["volumes"] = [*own, *others]
+    return {**spec, "template": {**template, "spec": pod}} if template else spec
 
 
 def check_update(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Errors:

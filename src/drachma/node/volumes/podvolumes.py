@@ -45,6 +45,8 @@ class PodVolumes:
         self._allocatable = allocatable
         self._clock = time
         self._tokens = payload.Tokens()
+        self._claimed: dict[str, pathlib.Path] = {}
+        """Where volumes of claims are on the machine, by their names in the pod."""
 
     async def make(self, of: RunningPod, sources: Sources) -> None:
         """Makes all volumes, or brings those up to date that change.
@@ -63,6 +65,9 @@ class PodVolumes:
     async def _make(self, of: RunningPod, volume: Volume, sources: Sources) -> None:
         if volume.host_path is not None:
             _check_host_path(volume.host_path)
+            return
+        if volume.persistent_volume_claim is not None:
+            self._claimed[volume.name] = await sources.volume_path(volume.persistent_volume_claim.claim_name)
             return
         folder = self._folder / volume.name
         if volume.empty_dir is not None:
@@ -89,7 +94,8 @@ class PodVolumes:
         volume = volumes.get(mount.name)
         if volume is None:
             raise errors.NodeError(f'volume mount {mount.mount_path}: there is no volume "{mount.name}"')
-        source = pathlib.Path(volume.host_path.path) if volume.host_path is not None else self._folder / mount.name
+        host, claim = volume.host_path, volume.persistent_volume_claim
+        source = self._claimed.get(mount.name, self._folder / mount.name) if host is None else pathlib.Path(host.path)
         below = mount.sub_path or expansion.expand(mount.sub_path_expr, variables)
         if below:
             if below.startswith("/") or ".." in below.split("/"):
@@ -97,7 +103,7 @@ class PodVolumes:
             source = source / below
             if not source.exists():
                 source.mkdir(parents=True)
-        is_writable = volume.host_path is not None or volume.empty_dir is not None
+        is_writable = not claim.read_only if claim is not None else host is not None or volume.empty_dir is not None
         return Mount(
             str(source),
             mount.mount_path,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from drachma.api import persistentvolume, persistentvolumeclaim, storageclass
+from drachma.claims import volumeclaims
 from drachma.runtime import cache
 from drachma.values import forkmap
 
@@ -73,14 +74,6 @@ class Volumes:
             volume = self.volumes[name]
             holder = self._promised.get(name)
             if (holder is None or holder == claim.metadata.uid) and (
-                volume.spec.claim_ref is None or is_bound_to(volume, claim)
+                volume.spec.claim_ref is None or volumeclaims.is_bound_to(volume, claim)
             ):
                 yield volume
-
-
-def is_bound_to(volume: Volume, claim: Claim) -> bool:
-    """Whether a volume says that it is a claim's; one without a uid is meant for any claim of the name."""
-    reference = volume.spec.claim_ref
-    if reference is None or (reference.namespace, reference.name) != (claim.metadata.namespace, claim.metadata.name):
-        return False
-    return not reference.uid or reference.uid == claim.metadata.uid

@@ -7,6 +7,7 @@ from typing import Final
 
 from drachma import errors
 from drachma.api import persistentvolume, persistentvolumeclaim, pod, storageclass
+from drachma.claims import volumeclaims
 from drachma.scheduler.framework import bindingwork, cyclestate, hints, nodeselectors, plugin, verdict
 from drachma.scheduler.framework.plugin import Filtered, PreFilterResult
 from drachma.scheduler.plugins.volumebinding import podvolumes, volumematching, volumework
@@ -122,7 +123,7 @@ def _candidates(claims: Sequence[Claim], alive: int, snapshot: Snapshot) -> dict
     by_node: dict[int, dict[str, list[Volume]]] = {}
     for claim in claims:
         for volume in snapshot.volumes.available_to(claim):
-            if volumematching.suits(volume, claim):
+            if volumeclaims.suits(volume, claim):
                 for slot in nodeclass.slots(_usable_on(volume, snapshot.nodes, among=alive)):
                     by_node.setdefault(slot, _nothing(claims))[claim.metadata.uid].append(volume)
     return by_node

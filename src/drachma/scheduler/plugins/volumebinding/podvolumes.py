@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from drachma.api import persistentvolumeclaim, pod, storageclass
+from drachma.claims import volumeclaims
 from drachma.runtime import cache
 from drachma.scheduler.snapshot import volumes as snapshotvolumes
 
 Claim = persistentvolumeclaim.PersistentVolumeClaim
-
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-"""The annotation of claims to which a controller has bound a volume for good."""
 
 
 class PodVolumes(NamedTuple):
@@ -61,7 +59,7 @@ def read(of: pod.Pod, known: snapshotvolumes.Volumes, *, are_bound_by_controller
 
 def is_fully_bound(claim: Claim) -> bool:
     """Whether a claim has a volume, and the volume the claim."""
-    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
+    return bool(claim.spec.volume_name) and volumeclaims.BIND_COMPLETED in claim.metadata.annotations
 
 
 def _problem(claim: Claim | None, name: str, of: pod.Pod, *, is_own: bool) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from drachma.api import persistentvolume, persistentvolumeclaim
+from drachma.claims import volumeclaims
 from drachma.client import patches
 from drachma.runtime import cache
 from drachma.scheduler.framework import bindingwork, verdict
@@ -19,7 +20,6 @@ from drachma.scheduler.snapshot import volumes as snapshotvolumes
 Claim = persistentvolumeclaim.PersistentVolumeClaim
 Volume = persistentvolume.PersistentVolume
 
-_BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 _POLL_SECONDS: Final = 1.0
 
 
@@ -49,7 +49,7 @@ class VolumeWork(bindingwork.BindingWork):
         for volume, claim in self._matched.volumes:
             await self._give(volume, claim)
         for claim in self._matched.provisioned:
-            if claim.metadata.annotations.get(volumematching.SELECTED_NODE) != self._node:
+            if claim.metadata.annotations.get(volumeclaims.SELECTED_NODE) != self._node:
                 await self._select_node(claim)
 
     async def _give(self, volume: Volume, claim: Claim) -> None:
@@ -69,14 +69,14 @@ class VolumeWork(bindingwork.BindingWork):
             }
         }
         if reference is None:
-            change["metadata"] = {"annotations": {_BOUND_BY_CONTROLLER: "yes"}}
+            change["metadata"] = {"annotations": {volumeclaims.BOUND_BY_CONTROLLER: "yes"}}
         patch = patches.merge(change, patches.unchanged(volume))
         self._known.put_volume(await self._handle.client.patch(Volume, volume.metadata.name, patch=patch))
         # Now it says itself whose it is.
         self._known.take_back(volume.metadata.name)
 
     async def _select_node(self, claim: Claim) -> None:
-        change = {"metadata": {"annotations": {volumematching.SELECTED_NODE: self._node}}}
+        change = {"metadata": {"annotations": {volumeclaims.SELECTED_NODE: self._node}}}
         written = await self._handle.client.patch(
             Claim,
             claim.metadata.name,
@@ -112,6 +112,6 @@ class VolumeWork(bindingwork.BindingWork):
     def _check(self, claim: Claim) -> None:
         """Raises AbortError where a controller gave up."""
         provisioned = {each.metadata.uid for each in self._matched.provisioned}
-        chosen = claim.metadata.annotations.get(volumematching.SELECTED_NODE)
+        chosen = claim.metadata.annotations.get(volumeclaims.SELECTED_NODE)
         if claim.metadata.uid in provisioned and chosen != self._node:
             raise verdict.AbortError(f'binding volumes: provisioning failed for PVC "{claim.metadata.name}"')

@@ -1,0 +1,75 @@
+"""Volume claims: which volume would do for a claim, and which of several it gets.
+
+The scheduler asks for claims that wait for a pod, the controller of volumes for all others; both get the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from drachma.api import labelselectors, persistentvolume, persistentvolumeclaim
+from drachma.values import labels
+
+Claim = persistentvolumeclaim.PersistentVolumeClaim
+Volume = persistentvolume.PersistentVolume
+
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+"""The annotation by which provisioners learn where a claim's volume is needed."""
+
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+"""The annotation of volumes and claims which nobody but a controller brought together."""
+
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+"""The annotation of claims to which a controller has bound a volume for good."""
+
+_STORAGE: Final = "storage"
+_FILESYSTEM: Final = "Filesystem"
+
+
+def is_bound_to(volume: Volume, claim: Claim) -> bool:
+    """Whether a volume says that it is a claim's; one without a uid is meant for any claim of the name."""
+    reference = volume.spec.claim_ref
+    if reference is None or (reference.namespace, reference.name) != (claim.metadata.namespace, claim.metadata.name):
+        return False
+    return not reference.uid or reference.uid == claim.metadata.uid
+
+
+def suits(volume: Volume, claim: Claim) -> bool:
+    """Whether a volume would do for a claim, wherever it is."""
+    requested = claim.spec.resources.requests.get(_STORAGE)
+    offered = volume.spec.capacity.get(_STORAGE)
+    if requested is not None and (offered is None or offered < requested):
+        return False
+    if (claim.spec.volume_mode or _FILESYSTEM) != (volume.spec.volume_mode or _FILESYSTEM):
+        return False
+    if (claim.spec.volume_attributes_class_name or "") != (volume.spec.volume_attributes_class_name or ""):
+        return False
+    if volume.metadata.deletion_timestamp is not None:
+        return False
+    if is_bound_to(volume, claim):
+        return True
+    selector = labels.EVERYTHING if claim.spec.selector is None else labelselectors.of(claim.spec.selector)
+    return (
+        volume.status.phase == persistentvolume.AVAILABLE
+        and selector.matches(volume.metadata.labels)
+        and volume.spec.storage_class_name == persistentvolumeclaim.class_of(claim)
+        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+    )
+
+
+def smallest(claim: Claim, volumes: Iterable[Volume]) -> Volume | None:
+    """Of volumes that suit a claim the one that is meant for it, or else the smallest, the first of several."""
+    best: Volume | None = None
+    for volume in volumes:
+        if is_bound_to(volume, claim):
+            return volume
+        if best is None or volume.spec.capacity[_STORAGE] < best.spec.capacity[_STORAGE]:
+            best = volume
+    return best
+
+
+def size(claim: Claim) -> int:
+    """How much storage a claim asks for, in nanobytes."""
+    requested = claim.spec.resources.requests.get(_STORAGE)
+    return 0 if requested is None else requested.nanos
