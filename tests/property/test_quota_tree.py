@@ -7,8 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drachma.api import meta
-from drachma.queueing import admissibility, quotatree
+from drachma.queueing import admissibility, amounts, quotatree, transitions, workloadstate
 from drachma.queueing.admitter import Admitter
+from drachma.queueing.cycle import Status
+from drachma.queueing.gates import DEFAULT
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
 from drachma.queueing.requests import FlavorResource
 from drachma.queueing.settings import Settings
@@ -198,3 +200,100 @@ def test_admission_keeps_to_the_quota_and_does_not_depend_on_the_order_of_object
             }
         )
     assert outcomes[0] == outcomes[1]
+
+
+class _Life:
+    """Workloads from their arrival to their end, in as many processes as there are: all that lasts is here."""
+
+    def __init__(self, shape: Shape, asked: list[tuple[int, int, int]], *, is_fair: bool) -> None:
+        self._shape = shape
+        self._is_fair = is_fair
+        tree, names = _tree(shape), [each["metadata"]["name"] for each in shape[0]]
+        self.stored: dict[str, workload.Workload] = {}
+        for number, (queue, amount, priority) in enumerate(asked):
+            name = names[queue % len(names)]
+            most = tree.queues[name].available(_KEY)
+            if most > 0:
+                made = _workload(number, name, amount=1 + amount % most, priority=priority)
+                self.stored[workloadstate.key(made)] = made
+        self.over: list[str] = []
+        self.admitter = self.restarted()
+
+    @property
+    def holders(self) -> dict[str, workload.Workload]:
+        """Those who have quota by what is stored."""
+        return {key: each for key, each in self.stored.items() if workloadstate.has_reservation(each)}
+
+    def restarted(self) -> Admitter:
+        """Admission in a new process, which knows what is stored."""
+        admitter = _admitter(self._shape, [], is_fair=self._is_fair, is_reversed=False)
+        for key, each in self.stored.items():
+            if key in self.holders:
+                admitter.hold(each)
+            else:
+                admitter.enqueue(each, _NOW)
+        return admitter
+
+    def advance(self, *, ending: int) -> None:
+        """A cycle, written down; then every so many who run are over, and those who were preempted wait again."""
+        report = self.admitter.run_cycle(_NOW)
+        before = self.holders
+        entries = {each.info.key: each for each in report.entries} if report is not None else {}
+        for key, after in (report.workloads if report is not None else {}).items():
+            if key in entries and entries[key].status is Status.ADMITTED:
+                assert key not in before, "nobody is admitted twice"
+                self.stored[key] = after
+            elif key not in entries:
+                self.admitter.release(key)
+                waiting = transitions.unreserve(
+                    transitions.requeued(after, "True", reason="Preempted", message=""),
+                    reason="Pending",
+                    message="",
+                    now=_NOW,
+                    gates=DEFAULT,
+                )
+                self.stored[key] = waiting
+                self.admitter.enqueue(waiting, _NOW)
+        is_stuck = self.holders.keys() == before.keys()
+        for place, key in enumerate(sorted(self.holders)):
+            if is_stuck or not place % ending:
+                self.over.append(key)
+                self.admitter.release(key)
+                del self.stored[key]
+        for name in self.admitter.queues:
+            self.admitter.retry(name, _NOW)
+
+    def check(self) -> None:
+        """What is counted is what those have who hold quota, and it is within the rules."""
+        nodes = self.admitter.snapshot.tree.queues
+        assert self.admitter.snapshot.holders.keys() == self.holders.keys()
+        used = dict.fromkeys(nodes, 0)
+        for each in self.holders.values():
+            admission = each.status.admission
+            assert admission is not None
+            used[admission.cluster_queue] += amounts.of_list(admission.pod_set_assignments[0].resource_usage)["memory"]
+        assert {name: node.usage.get(_KEY, 0) for name, node in nodes.items()} == used
+        assert all(_holds(node) for node in nodes.values())
+
+
+@settings(_unhurried, max_examples=40)
+@given(
+    shape=_trees(),
+    asked=_WORKLOADS,
+    is_fair=st.booleans(),
+    ending=st.integers(1, 4),
+    restarts=st.sets(st.integers(0, 8)),
+)
+def test_everybody_has_their_turn_once_however_often_admission_is_restarted(
+    shape: Shape, asked: list[tuple[int, int, int]], is_fair: bool, ending: int, restarts: set[int]
+) -> None:
+    life = _Life(shape, asked, is_fair=is_fair)
+    everybody = sorted(life.stored)
+    for number in range(4 * len(everybody) + 4):
+        if not life.stored:
+            break
+        if number in restarts:
+            life.admitter = life.restarted()
+        life.advance(ending=ending)
+        life.check()
+    assert sorted(life.over) == everybody

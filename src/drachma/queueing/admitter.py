@@ -312,7 +312,12 @@ class Admitter:
 def _counts_alike(of: workload.Workload, before: workload.Workload) -> bool:
     """Whether a workload that was admitted counts for what it did before."""
     new, old = of.status, before.status
-    return new.admission == old.admission and new.reclaimable_pods == old.reclaimable_pods and of.spec == before.spec
+    return (
+        new.admission == old.admission
+        and new.reclaimable_pods == old.reclaimable_pods
+        and of.spec == before.spec
+        and of.metadata.annotations == before.metadata.annotations
+    )
 
 
 def _admission_events(entry: Entry, after: workload.Workload, now: datetime) -> list[Event]:
