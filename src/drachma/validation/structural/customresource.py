@@ -115,7 +115,7 @@ class Structure:
                 items = [self._derive(item, self._read_part, part.item) for item in each]
                 parts[name], rest[name] = [item.document for item in items], []
                 dropped += [f"{name}[{place}].{path}" for place, item in enumerate(items) for path in item.dropped]
-        document, paths = self._settled(rest, schema)
+        document, paths = Read(rest, ()) if _is_settled(rest, schema) else self._settled(rest, schema)
         document.update(parts)
         return Read(value if correlation.same(document, value) else document, [*paths, *dropped])
 
@@ -298,6 +298,17 @@ def _is_indivisible(schema: Schema) -> bool:
         or schema.is_embedded_resource
         or schema.enum
     )
+
+
+def _is_settled(value: Document, schema: Schema) -> bool:
+    """Whether it is easy to see that there is nothing to be dropped from a value, and nothing to be filled in."""
+    return schema.properties.keys() >= value.keys() >= schema.derive(_names_with_defaults) and not any(
+        each is None or (each and (each.__class__ is dict or each.__class__ is list)) for each in value.values()
+    )
+
+
+def _names_with_defaults(schema: Schema) -> frozenset[str]:
+    return frozenset(name for name, part in schema.properties.items() if part.has_default)
 
 
 def _without_items(schema: Schema) -> Schema:
