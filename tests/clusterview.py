@@ -2,6 +2,8 @@
 
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from drachma import errors
 from drachma.api import manifest, meta, pod, resourceclaim
 from drachma.claims import conditions, wellknown
@@ -36,6 +38,7 @@ class ClusterView:
         by_type = {(each.api_version(each.versions[0]), each.kind): each for each in served}
         for document in [each.content for text in manifests for each in manifest.read(text)]:
             kind = by_type.get((document["apiVersion"], document["kind"])) or by_kind[document["kind"]]
+            kind = structs.replace(kind, versions=(document["apiVersion"].rpartition("/")[2],))
             metadata = {"namespace": "default", **document["metadata"]} if kind.namespaced else document["metadata"]
             made = await self.client.create_document(kind, {**document, "metadata": metadata})
             if "status" in document:
