@@ -30,6 +30,7 @@ COMMANDS: Final[dict[str, str]] = {
     "get": "Show devices, claims, pools, nodes, pods, queues or workloads: who has what, what is free, who waits.",
     "migrate": "Migrate resource.k8s.io/v1alpha2 and v1alpha3 to v1.",
     "node": "Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.",
+    "nodegroups": "Learn node groups from nodes that are there, and find what is wrong with them.",
     "plan": "Say which node groups to grow by how many nodes, so that pending pods run; and what stays pending.",
     "play": "Start a control plane, apply manifests to it, and show where the pods go and which devices they get.",
     "queueing": "Admit jobs by queues and quota, devices included, as Kueue does.",

@@ -2,7 +2,7 @@
 
 A manifest says ``apiVersion: drachma.dev/v1``, ``kind: NodeGroup``, and in its spec ``min``, ``max``, ``price``,
 ``labels`` and ``template.objects``: one Node, and the ResourceSlices that drivers would publish on it. What must differ
-between nodes is made different for every node: its name, its hostname label, the names of its slices and pools.
+between nodes is made different for every node (:mod:`drachma.simulate.nodetemplate`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import codec, meta, resourceslice
 from drachma.api import node as nodes
+from drachma.simulate import nodetemplate
 from drachma.values import names
 
 API_VERSION: Final = "drachma.dev/v1"
@@ -24,8 +25,6 @@ KIND: Final = "NodeGroup"
 
 LABEL: Final = "drachma.dev/node-group"
 """On a node: the group that it belongs to."""
-
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 _UNBOUNDED: Final = 1000
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -65,36 +64,15 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
 
     def make(self, name: str) -> tuple[meta.Object, ...]:
         """A node of the group under this name, and its slices."""
-        return (self._node(name), *(self._slice(each, name) for each in self.slices))
+        node, slices = nodetemplate.renamed(self.node, self.slices, name)
+        labels = {**node.metadata.labels, **self.labels, LABEL: self.name}
+        metadata = structs.replace(node.metadata, labels=labels)
+        return structs.replace(node, metadata=metadata), *slices
 
     def new_names(self, count: int, taken: Container[str]) -> list[str]:
         """Names for more nodes that nobody has."""
         free = (name for number in itertools.count(1) if (name := f"{self.name}-new-{number}") not in taken)
         return list(itertools.islice(free, count))
-
-    def _node(self, name: str) -> nodes.Node:
-        labels = {**self.node.metadata.labels, **self.labels, HOSTNAME: name, LABEL: self.name}
-        metadata = structs.replace(self.node.metadata, name=name, uid="", labels=labels)
-        return structs.replace(self.node, metadata=metadata)
-
-    def _slice(self, of: resourceslice.ResourceSlice, name: str) -> resourceslice.ResourceSlice:
-        template = str(self.node.metadata.name)
-        spec = of.spec
-        devices = tuple(
-            structs.replace(each, node_name=name) if each.node_name == template else each for each in spec.devices
-        )
-        if spec.node_name:
-            spec = structs.replace(spec, node_name=name)
-        pool = structs.replace(spec.pool, name=_renamed(str(spec.pool.name), template, name))
-        metadata = structs.replace(of.metadata, name=_renamed(str(of.metadata.name), template, name), uid="")
-        return structs.replace(of, metadata=metadata, spec=structs.replace(spec, pool=pool, devices=devices))
-
-
-def _renamed(text: str, template: str, name: str) -> str:
-    """A name of something on the template's node, for another node: its own name where it holds the template's."""
-    if text == template:
-        return name
-    return text.replace(template, name) if template and template in text else f"{text}-{name}"
 
 
 def is_node_group(document: Any) -> bool:

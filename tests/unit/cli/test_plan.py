@@ -153,3 +153,30 @@ def test_what_cannot_be_read(tmp_path: pathlib.Path, given: list[Any], problem: 
     result = run(tmp_path, "plan", given=given)
     assert result.exit_code == 2
     assert problem in result.stderr
+
+
+# Node groups
+
+
+def test_a_group_is_learned_from_a_node_and_nothing_is_wrong_with_it(tmp_path: pathlib.Path) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": GPU}, "spec": {}}
+    cluster.write_text(yaml.safe_dump_all([node("n1"), slices("n1", 2), device_class]), encoding="utf-8")
+    result = CliRunner().invoke(app, ["nodegroups", "learn", "n1", "--name", "boxes", "-f", str(cluster)])
+    assert result.exit_code == 0, result.output
+    learned = tmp_path / "groups.yaml"
+    learned.write_text(result.stdout, encoding="utf-8")
+    assert yaml.safe_load(result.stdout)["spec"]["template"]["objects"][1]["spec"]["pool"]["name"] == "boxes"
+    checked = CliRunner().invoke(app, ["nodegroups", "lint", str(learned), "-f", str(cluster)])
+    assert (checked.exit_code, checked.stdout) == (0, "no findings\n")
+
+
+def test_findings_are_shown(tmp_path: pathlib.Path) -> None:
+    published = slices("box", 1)
+    published["spec"]["pool"]["resourceSliceCount"] = 0
+    groups = tmp_path / "groups.yaml"
+    groups.write_text(yaml.safe_dump(group("boxes", node("box"), published)), encoding="utf-8")
+    result = CliRunner().invoke(app, ["nodegroups", "lint", str(groups), "-f", "-"], input=yaml.safe_dump(node("n1")))
+    assert result.exit_code == 1
+    assert "spec.pool.resourceSliceCount: 0: the pool never is complete" in result.stdout
+    assert result.stdout.endswith("1 finding\n")

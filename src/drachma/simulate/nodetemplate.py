@@ -1,0 +1,95 @@
+"""Nodes made after another one: what must differ between two nodes of a sort is made different.
+
+That is the node's name wherever it is said, and what drivers draw for each device they find: values of attributes that
+hold a UUID. Equal values stay equal within a node, and two nodes never share one, so that rules about attributes that
+devices must have in common mean on new nodes what they mean on those there are.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from msgspec import structs
+
+from drachma.api import node as nodes
+from drachma.api import resourceslice
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DRAWN: Final = uuid.UUID("5b0b4a52-2f7e-4d38-9c0d-6b6e36fe9b0e")
+
+Slices = tuple[resourceslice.ResourceSlice, ...]
+
+
+def renamed(
+    template: nodes.Node, slices: Iterable[resourceslice.ResourceSlice], name: str
+) -> tuple[nodes.Node, Slices]:
+    """The node and its slices under another name, as if no server had seen them yet."""
+    before = str(template.metadata.name)
+    return _node(template, before, name), tuple(_slice(each, before, name) for each in slices)
+
+
+def has_uuid(text: str) -> bool:
+    """Whether a value is one of those that are made different."""
+    return _UUID.search(text) is not None
+
+
+def _node(template: nodes.Node, before: str, name: str) -> nodes.Node:
+    labels = {key: name if value == before else value for key, value in template.metadata.labels.items()}
+    metadata = structs.replace(template.metadata, name=name, uid="", labels={**labels, HOSTNAME: name})
+    return structs.replace(template, metadata=metadata)
+
+
+def _slice(of: resourceslice.ResourceSlice, before: str, name: str) -> resourceslice.ResourceSlice:
+    def value(text: str) -> str:
+        if text == before:
+            return name
+        return _UUID.sub(lambda match: str(uuid.uuid5(_DRAWN, f"{name}/{match[0]}")), text)
+
+    spec = of.spec
+    devices = tuple(
+        structs.replace(
+            each,
+            node_name=name if each.node_name == before else each.node_name,
+            attributes=_attributes(each.attributes, value),
+        )
+        for each in spec.devices
+    )
+    metadata = structs.replace(of.metadata, name=_made_unique(str(of.metadata.name), before, name), uid="")
+    return structs.replace(
+        of,
+        metadata=metadata,
+        spec=structs.replace(
+            spec,
+            node_name=name if spec.node_name else spec.node_name,
+            pool=structs.replace(spec.pool, name=_made_unique(str(spec.pool.name), before, name)),
+            devices=devices,
+        ),
+    )
+
+
+def _attributes(
+    given: Mapping[str, resourceslice.DeviceAttribute], value: Callable[[str], str]
+) -> Mapping[str, resourceslice.DeviceAttribute]:
+    changed = {key: _attribute(each, value) for key, each in given.items()}
+    return given if changed == given else changed
+
+
+def _attribute(given: resourceslice.DeviceAttribute, value: Callable[[str], str]) -> resourceslice.DeviceAttribute:
+    if given.string_value is not None:
+        return structs.replace(given, string_value=value(given.string_value))
+    if given.string_values:
+        return structs.replace(given, string_values=tuple(map(value, given.string_values)))
+    return given
+
+
+def _made_unique(text: str, before: str, name: str) -> str:
+    """A name of something on a node, for another node: with the node's name, in place of the other's where it is."""
+    if not before:
+        return f"{text}-{name}"
+    replaced = re.sub(rf"(?<![a-z0-9]){re.escape(before)}(?![a-z0-9])", name, text)
+    return replaced if replaced != text or before == name else f"{text}-{name}"
