@@ -9,14 +9,14 @@ import os
 import pathlib
 import signal
 import socket
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 import uvloop
 
 from drachma import errors
-from drachma.client import http
+from drachma.client import Client, http
 from drachma.driver import jsonlog, statuspage
 from drachma.driver.driver import Driver
 from drachma.driver.instance import ControllerInstance, NodeInstance, Place
@@ -41,26 +41,82 @@ class _Instance(Protocol):
     async def run(self) -> None: ...
 
 
-_Make: TypeAlias = Callable[[Surroundings], _Instance]
+_Serve: TypeAlias = Callable[[Client], Awaitable[None]]
 
 
 def run_on_node(driver: type[Driver], place: Place, options: Options) -> None:
     """Serves a node until SIGTERM."""
-    _run(driver, lambda around: NodeInstance(driver(), around, place=place), options, election=None)
+    _run(driver, options, lambda client: serve_node(driver, client, options, place=place))
 
 
 def run_controller(driver: type[Driver], options: Options, *, election: lease.LeaseName) -> None:
-    """Publishes what belongs to no node until SIGTERM, as long as this process holds the lease."""
-    _run(driver, lambda around: ControllerInstance(driver(), around), options, election=election)
+    """Publishes what belongs to no node until SIGTERM, while this process holds the lease."""
+    _run(driver, options, lambda client: serve_controller(driver, client, options, election=election))
 
 
-def _run(driver: type[Driver], make: _Make, options: Options, *, election: lease.LeaseName | None) -> None:
+async def serve_node(driver: type[Driver], client: Client, options: Options, *, place: Place) -> None:
+    """The same with a client of the caller's, until cancelled.
+
+    Raises:
+        errors.DriverError: a socket, a directory or the port cannot be had.
+    """
+    around = Surroundings(client)
+    await _serve(NodeInstance(driver(), around, place=place), around, options)
+
+
+async def serve_controller(
+    driver: type[Driver], client: Client, options: Options, *, election: lease.LeaseName
+) -> None:
+    """The same with a client of the caller's, until cancelled.
+
+    Raises:
+        errors.DriverError: the lease was lost, or the port cannot be had.
+    """
+    around = Surroundings(client)
+    await _serve(_Candidate(ControllerInstance(driver(), around), around, election), around, options)
+
+
+class _Candidate:
+    """One of several processes that would do the same: it works while it holds the lease.
+
+    Who waits for its turn is ready. Otherwise an update would never end, which stops the old process when a new one is
+    ready, which it would be once the old one has stopped.
+    """
+
+    def __init__(self, instance: _Instance, around: Surroundings, election: lease.LeaseName) -> None:
+        self._instance: Final = instance
+        identity = f"{socket.gethostname()}_{os.getpid()}"
+        self._leadership: Final = lease.Leadership(around.client, election, identity=identity, time=around.clock)
+
+    @property
+    def is_ready(self) -> bool:
+        return not self._leadership.is_leader or self._instance.is_ready
+
+    async def run(self) -> None:
+        try:
+            await self._leadership.lead(self._instance.run)
+        except lease.LeadershipLostError as lost:
+            raise errors.DriverError(str(lost)) from lost
+
+
+async def _serve(instance: _Instance, around: Surroundings, options: Options) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        if options.http_port is not None:
+            port = await stack.enter_async_context(
+                statuspage.serving(options.http_port, is_ready=lambda: instance.is_ready, registry=around.registry)
+            )
+            _log.info("serves /healthz, /readyz and /metrics on port %d", port)
+        await stack.enter_async_context(around.informers)
+        await instance.run()
+
+
+def _run(driver: type[Driver], options: Options, serve: _Serve) -> None:
     jsonlog.set_up(level=options.log_level, is_json=options.logs_json)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(driver, make, options, election=election))
+        runner.run(_until_stopped(driver, options, serve))
 
 
-async def _serve(driver: type[Driver], make: _Make, options: Options, *, election: lease.LeaseName | None) -> None:
+async def _until_stopped(driver: type[Driver], options: Options, serve: _Serve) -> None:
     task = asyncio.current_task()
     assert task is not None, "runs as a task"
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -68,29 +124,6 @@ async def _serve(driver: type[Driver], make: _Make, options: Options, *, electio
     reached = http.find_access(options.kubeconfig)
     # Asked to stop: that is no failure.
     with contextlib.suppress(asyncio.CancelledError):
-        async with contextlib.AsyncExitStack() as stack:
-            client = await stack.enter_async_context(
-                http.HttpClient(reached, time=clock.SystemClock(), manager=driver.name)
-            )
-            around = Surroundings(client)
-            instance = make(around)
-            if options.http_port is not None:
-                port = await stack.enter_async_context(
-                    statuspage.serving(options.http_port, is_ready=lambda: instance.is_ready, registry=around.registry)
-                )
-                _log.info("driver %s: serves /readyz and /metrics on port %d", driver.name, port)
-            await stack.enter_async_context(around.informers)
+        async with http.HttpClient(reached, time=clock.SystemClock(), manager=driver.name) as client:
             _log.info("driver %s: starts, on %s", driver.name, reached.server)
-            await _lead(instance, around, election)
-
-
-async def _lead(instance: _Instance, around: Surroundings, election: lease.LeaseName | None) -> None:
-    if election is None:
-        await instance.run()
-        return
-    identity = f"{socket.gethostname()}_{os.getpid()}"
-    leadership = lease.Leadership(around.client, election, identity=identity, time=around.clock)
-    try:
-        await leadership.lead(instance.run)
-    except lease.LeadershipLostError as lost:
-        raise errors.DriverError(str(lost)) from lost
+            await serve(client)

@@ -1,6 +1,6 @@
 """Pools as drivers describe them: devices in order of preference, however many there are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 import msgspec
@@ -35,6 +35,21 @@ class Pool(msgspec.Struct, frozen=True):
             else:
                 devices += _built((each,))
         return msgspec.structs.replace(self, devices=tuple(devices), counter_sets=tuple(counter_sets))
+
+    def on_nodes(self, nodes: Mapping[str, str] | nodeselector.NodeSelector) -> Self:
+        """A pool of a network that nodes with all these labels can use, or those that are selected."""
+        if isinstance(nodes, nodeselector.NodeSelector):
+            return msgspec.structs.replace(self, node_selector=nodes)
+        labels = tuple(
+            nodeselector.NodeSelectorRequirement(key=key, operator="In", values=(value,))
+            for key, value in nodes.items()
+        )
+        term = nodeselector.NodeSelectorTerm(match_expressions=labels)
+        return msgspec.structs.replace(self, node_selector=nodeselector.NodeSelector(node_selector_terms=(term,)))
+
+    def on_all_nodes(self) -> Self:
+        """A pool of a network that all nodes can use."""
+        return msgspec.structs.replace(self, all_nodes=True)
 
 
 def pool(name: str, devices: Iterable[DeviceBuilder | Partitions] = ()) -> Pool:
