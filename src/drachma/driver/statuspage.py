@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 
@@ -42,10 +43,18 @@ async def serving(
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
     try:
-        try:
-            await web.TCPSite(runner, port=port).start()
-        except OSError as error:
-            raise errors.DriverError(f"port {port}: {error.strerror or error}") from error
-        yield runner.addresses[0][1]
+        opened = _listen(port)
+        await web.SockSite(runner, opened).start()
+        yield opened.getsockname()[1]
     finally:
         await runner.cleanup()
+
+
+def _listen(port: int) -> socket.socket:
+    """One socket for all addresses of both families: two of them would each get a free port of its own."""
+    try:
+        if socket.has_dualstack_ipv6():
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        return socket.create_server(("", port))
+    except OSError as error:
+        raise errors.DriverError(f"port {port}: {error.strerror or error}") from error
