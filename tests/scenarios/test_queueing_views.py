@@ -1,8 +1,13 @@
-"""What a control plane with queueing shows of itself: explanations, and who waits where."""
+"""What a control plane with queueing shows of itself: explanations, who waits where, shares, its configuration."""
 
+import json
 from datetime import UTC, datetime
+from typing import Any
 
+from drachma.api import configmap, event
+from drachma.client import patches
 from drachma.queueing import explanation
+from drachma.queueing.component import resources
 from drachma.simulate import livecluster
 from drachma.simulate.queueingstate import QueueingState
 from tests.scenarios import queues
@@ -51,3 +56,52 @@ async def test_who_waits_is_shown_from_the_component_that_runs() -> None:
         cluster.launch_queueing()
         await cluster.settle()
         assert waiting() == ["second", "third"]
+
+
+_MAP = "kueue-controller-manager-config"
+_FAIR = {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}
+
+
+def _data(**content: Any) -> dict[str, Any]:
+    document = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", **content}
+    return {"data": {"controller_manager_config.yaml": json.dumps(document)}}
+
+
+async def test_shares_are_told_while_a_config_map_has_queues_share_fairly_and_a_wrong_one_changes_nothing() -> None:
+    async def configure(**content: Any) -> None:
+        patch = patches.merge(_data(**content))
+        await cluster.client.patch(configmap.ConfigMap, _MAP, namespace="kueue-system", patch=patch)
+        await cluster.settle()
+
+    async def shares() -> list[Any]:
+        await cluster.advance(1)
+        cohort = await cluster.client.get_document(resources.COHORTS, "team")
+        queue = await cluster.client.get_document(resources.CLUSTER_QUEUES, "team")
+        return [(each.get("status") or {}).get("fairSharing") for each in (queue, cohort)]
+
+    async def told() -> list[tuple[str, str]]:
+        events = await cluster.all_of(event.Event)
+        return sorted((each.type, each.reason) for each in events if each.involved_object.kind == "ConfigMap")
+
+    async with queues.queues() as cluster:
+        cohort = queues.made("Cohort", "team", {"parentName": "all"})
+        await cluster.client.create_document(resources.COHORTS, cohort)
+        await cluster.create_queue("team", cohort="team", cpu=1)
+        await cluster.create_queue("other", cohort="all", cpu=4)
+        await cluster.create_job("borrows", pods=3, seconds=600)
+        metadata = {"name": _MAP, "namespace": "kueue-system"}
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **_data()}
+        await cluster.client.create_document(configmap.ConfigMap, made)
+        assert await shares() == [None, None]
+        assert await told() == []
+
+        await configure(fairSharing=_FAIR)
+        assert await shares() == [{"weightedShare": 400}] * 2
+        assert await told() == [("Normal", "ConfigurationChanged")]
+
+        await configure(fairSharing={"preemptionStrategies": ["Nonsense"]})
+        assert await shares() == [{"weightedShare": 400}] * 2
+        assert await told() == [("Normal", "ConfigurationChanged"), ("Warning", "InvalidConfiguration")]
+
+        await configure()
+        assert await shares() == [None, None]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from drachma.api import meta
 from drachma.client import patches, target
-from drachma.queueing import conditions, queuestatus, workloadstate
+from drachma.queueing import conditions, dominantshare, queuestatus, workloadstate
 from drachma.queueing.component import documentchange, resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
@@ -15,6 +15,7 @@ from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, 
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor
 from drachma.queueing.queuestatus import FlavorUsage, QueueUsage, Readiness
+from drachma.queueing.quotatree import Node
 from drachma.queueing.workloadreconcile import IN_USE
 from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.informer import Handler
@@ -23,10 +24,11 @@ _PATIENCE_SECONDS: Final = 1.0
 """Many workloads change at once, and a queue tells of all of them in one status; Kueue holds them for as long."""
 
 _FLAVOR: Final = "flavor:"
+_COHORT: Final = "cohort:"
 
 
 class QueueController:
-    """Keys are names of cluster queues, ``namespace/name`` of local queues, and flavors with a prefix."""
+    """Keys are names of cluster queues, ``namespace/name`` of local queues, flavors and cohorts with a prefix."""
 
     name: Final = "queue"
 
@@ -62,6 +64,13 @@ class QueueController:
                 updated=lambda old, new: self._soon(key_of(new)) if _is_news(old, new) else None,
             )
         )
+        caches.cohorts.add_handler(
+            Handler(
+                added=lambda new: self._soon(f"{_COHORT}{new.metadata.name}"),
+                updated=lambda old, new: self._soon(f"{_COHORT}{new.metadata.name}") if _is_news(old, new) else None,
+            )
+        )
+        configured.subscribe(self._on_configuration)
         caches.flavors.add_handler(Handler(added=self._on_flavor, updated=lambda _, new: self._on_flavor(new)))
 
     async def run(self) -> None:
@@ -79,9 +88,18 @@ class QueueController:
     def _on_flavor(self, of: resourceflavor.ResourceFlavor) -> None:
         self._soon(f"{_FLAVOR}{of.metadata.name}")
 
+    def _on_configuration(self) -> None:
+        """Shares are told, or not any more."""
+        for cohort in self._caches.cohorts.cache:
+            self._soon(f"{_COHORT}{cohort.metadata.name}")
+        for queue in self._caches.cluster_queues.cache:
+            self._soon(queue.metadata.name)
+
     async def _reconcile(self, key: str) -> None:
         if key.startswith(_FLAVOR):
             await self._flavor(key.removeprefix(_FLAVOR))
+        elif key.startswith(_COHORT):
+            await self._cohort(key.removeprefix(_COHORT))
         elif "/" in key:
             await self._local_queue(key)
         else:
@@ -108,6 +126,10 @@ class QueueController:
                 of.spec, state.node, state.workloads.values(), binary=self._configured.settings.binary
             )
             status |= _usage(usage, with_borrowed=True)
+        status["fairSharing"] = self._share(None if state is None else state.node)
+        if state is not None and self._configured.settings.fair_sharing:
+            for cohort in state.node.ancestors:
+                self._soon(f"{_COHORT}{cohort.name}")
         status["conditions"] = self._conditions(of, of.status.conditions, readiness)
         await self._write(resources.CLUSTER_QUEUES, of, status)
 
@@ -128,6 +150,20 @@ class QueueController:
             now=wholeseconds.now(self._clock),
         )
         return conditions.put(before, made).conditions
+
+    # Cohorts
+
+    async def _cohort(self, name: str) -> None:
+        of = self._caches.cohorts.cache.get(name)
+        if of is not None:
+            share = self._share(self._admission.admitter.snapshot.tree.cohorts.get(name))
+            await self._write(resources.COHORTS, of, {"fairSharing": share})
+
+    def _share(self, node: Node | None) -> dict[str, int] | None:
+        """How much more than its own a queue or cohort uses; None where nobody shares fairly."""
+        if node is None or not self._configured.settings.fair_sharing:
+            return None
+        return {"weightedShare": dominantshare.share(node).rounded}
 
     # Local queues
 
@@ -187,7 +223,7 @@ class QueueController:
     async def _write(self, kind: target.Of[Any], of: meta.Object, status: Mapping[str, Any]) -> None:
         known = await self._client.get_document(kind, of.metadata.name, namespace=of.metadata.namespace)
         before = known.get("status") or {}
-        wanted = {**before, **patches.plain(status)}
+        wanted = {name: value for name, value in {**before, **patches.plain(status)}.items() if value is not None}
         change = documentchange.difference(before, wanted)
         if change:
             meant = patches.Preconditions(known["metadata"]["uid"], known["metadata"]["resourceVersion"])
@@ -200,7 +236,7 @@ class QueueController:
             )
 
 
-def _is_news(old: clusterqueue.ClusterQueue | localqueue.LocalQueue, new: Any) -> bool:
+def _is_news(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:
     """Whether more changed than the status."""
     return bool(old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp)
 

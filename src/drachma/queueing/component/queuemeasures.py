@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 import prometheus_client
 from prometheus_client import core, registry
 
-from drachma.queueing import conditions, workloadstate
+from drachma.queueing import conditions, dominantshare, workloadstate
 from drachma.queueing.admitter import Admitter, CycleReport, Event
 from drachma.queueing.kinds import workload
 from drachma.queueing.queuestatus import Readiness
@@ -119,10 +120,18 @@ class Levels(registry.Collector):
             core.GaugeMetricFamily(
                 "kueue_cluster_queue_status", "Whether queues admit.", labels=("cluster_queue", "status")
             ),
+            core.GaugeMetricFamily(
+                "kueue_cluster_queue_weighted_share",
+                "How much more than their own queues use, where they share fairly; NaN: of weight zero, and more.",
+                labels=("cluster_queue", "cohort"),
+            ),
+            core.GaugeMetricFamily(
+                "kueue_cohort_weighted_share", "How much more than their own cohorts use.", labels=("cohort",)
+            ),
         )
 
     def collect(self) -> list[core.Metric]:
-        pending, reserving, admitted, states = families = self._families()
+        pending, reserving, admitted, states, shares, cohort_shares = families = self._families()
         if self.admitter is None:
             return list(families)
         for name, queue in self.admitter.queues.items():
@@ -132,6 +141,14 @@ class Levels(registry.Collector):
             holders = state.workloads.values()
             reserving.add_metric((name,), len(holders))
             admitted.add_metric((name,), sum(workloadstate.is_admitted(each.workload) for each in holders))
+        if self.admitter.settings.fair_sharing:
+            tree = self.admitter.snapshot.tree
+            for name, node in tree.queues.items():
+                weighted = dominantshare.share(node).weighted
+                cohort = node.parent.name if node.parent is not None else ""
+                shares.add_metric((name, cohort), math.nan if math.isinf(weighted) else weighted)
+            for name, node in tree.cohorts.items():
+                cohort_shares.add_metric((name,), dominantshare.share(node).weighted)
         for name, each in self.readiness.items():
             state_of = "active" if each.is_active else "terminating" if each.reason == "Terminating" else "pending"
             for status in ("pending", "active", "terminating"):
