@@ -101,12 +101,19 @@ class Simulation:
         self._templates = forkmap.ForkMap[cache.Key, resourceclaimtemplate.ResourceClaimTemplate]()
         self._pending = forkmap.ForkMap[cache.Key, pod.Pod]()
         self._earlier: list[_Earlier] = []
+        self._preferred = ""
         self.add(state.objects)
 
     @functools.cached_property
     def _cycle(self) -> cycle.Cycle:
         # Drawing from a seed is dear: most forks are asked nothing that depends on chance, or nothing at all.
-        return cycle.Cycle(self._profile, chance=random.Random(self._seed), monotonic=self._monotonic)
+        return cycle.Cycle(
+            self._profile, chance=random.Random(self._seed), monotonic=self._monotonic, favoured=self._favoured
+        )
+
+    def _favoured(self, nodes: int) -> int:
+        info = self.snapshot.nodes.find(self._preferred) if self._preferred else None
+        return nodes if info is None else nodes & info.bit or nodes
 
     def fork(self, *, seed: int | None = None) -> Simulation:
         """The same cluster, to be changed apart; with another seed, other nodes of equally good ones may be chosen."""
@@ -119,6 +126,7 @@ class Simulation:
         other._templates = self._templates.fork()
         other._pending = self._pending.fork()
         other._earlier = []
+        other._preferred = ""
         return other
 
     def start(self) -> None:
@@ -227,6 +235,7 @@ class Simulation:
             case pod.Pod():
                 self.snapshot.remove_pod(gone.metadata.uid)
                 self.snapshot.nominations.remove(gone.metadata.uid)
+                self.snapshot.gangs.remove_pod(gone)
                 self._pending.pop(cache.key_of(gone), None)
             case _:
                 self._remove_surroundings(gone)
@@ -239,6 +248,8 @@ class Simulation:
                 self.snapshot.workloads.remove_service(gone)
             case replicaset.ReplicaSet() | statefulset.StatefulSet():
                 self.snapshot.workloads.remove_owner(gone)
+            case podgroup.PodGroup():
+                self.snapshot.gangs.remove_group(gone)
             case poddisruptionbudget.PodDisruptionBudget():
                 self.snapshot.budgets.remove(gone)
             case storageclass.StorageClass():
@@ -349,12 +360,17 @@ class Simulation:
         before = self._profile.pre_enqueue(complete, self.snapshot)
         return complete if before is None else Waiting(complete, ", ".join(before.reasons))
 
-    def place(self, wanting: pod.Pod) -> Placement | Waiting:
-        """Place one pod, whatever gang it is of; what it takes is taken then."""
+    def place(self, wanting: pod.Pod, *, preferred: str = "") -> Placement | Waiting:
+        """Place one pod, whatever gang it is of; what it takes is taken then.
+
+        Of nodes that are equally good, ``preferred`` is taken where it is among them.
+        """
         complete = self.with_claims(wanting)
         if isinstance(complete, Waiting):
             return complete
+        self._preferred = preferred
         decided = self.decide(complete)
+        self._preferred = ""
         return decided if isinstance(decided, Waiting) else self._carry_out(decided)
 
     def _carry_out(self, placed: Placed) -> Placement:
