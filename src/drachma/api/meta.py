@@ -23,6 +23,12 @@ def time_text(moment: datetime) -> str:
 MicroTime = str
 """A time that must be written with exactly six fractional digits, so it is kept as its text."""
 
+
+def micro_time_text(moment: datetime) -> MicroTime:
+    """A time in UTC as leases and audit events write it, to the microsecond."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 Opaque = Any
 """JSON that drachma carries and never looks into; nothing in it is an unknown field."""
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from drachma.accounting import aggregate
-from drachma.api import pod
+from drachma.api import meta, pod
 from drachma.claims import conditions
 from drachma.node.runtimes.protocol import Exit
 
@@ -150,7 +150,7 @@ def refusal(of: pod.Pod, *, reason: str, message: str, now: dt.datetime) -> dict
         "observedGeneration": int(of.metadata.generation),
         "reason": reason,
         "message": f"Pod was rejected: {message}",
-        "startTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "startTime": meta.time_text(now),
     }
 
 
@@ -186,7 +186,7 @@ def _condition(of: pod.Pod, kind: str, value: str, *, now: dt.datetime) -> dict[
     since = conditions.since(conditions.find(of.status.conditions, kind), value, now=now)
     return {
         "status": value,
-        "lastTransitionTime": (since or now).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": meta.time_text(since or now),
         "observedGeneration": int(of.metadata.generation),
     }
 
@@ -215,7 +215,7 @@ def _state(state: State) -> dict[str, Any]:
         case Waiting(reason, message):
             return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
         case Running(since=since):
-            return {"running": {"startedAt": _time(since)}}
+            return {"running": {"startedAt": meta.time_text(since)}}
         case Terminated(name, ended, since, until):
             return {
                 "terminated": {
@@ -223,11 +223,7 @@ def _state(state: State) -> dict[str, Any]:
                     "exitCode": ended.code,
                     "reason": ended.reason or ("Completed" if ended.code == 0 else "Error"),
                     **({"message": ended.message} if ended.message else {}),
-                    "startedAt": _time(since),
-                    "finishedAt": _time(until),
+                    "startedAt": meta.time_text(since),
+                    "finishedAt": meta.time_text(until),
                 }
             }
-
-
-def _time(moment: dt.datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 from drachma import errors
 from drachma.accounting import aggregate
-from drachma.api import pod
+from drachma.api import meta, pod
 from drachma.claims import podstate
 from drachma.node import containerstate, containerworker
 from drachma.node.admission import Verdict
@@ -271,7 +271,7 @@ class PodWorker:
         )
         content.update(self._node.addresses)
         if self._pod.status.start_time is None:
-            content["startTime"] = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            content["startTime"] = meta.time_text(self._now())
         await self._until_done(lambda: self._node.write_status(self._pod, content), reason="FailedStatus")
 
     async def _until_done(self, act: Callable[[], Awaitable[None]], *, reason: str) -> None:

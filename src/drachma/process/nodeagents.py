@@ -14,7 +14,7 @@ import msgspec
 
 from drachma.api import codec
 from drachma.client import Selection
-from drachma.node import agent, hardware, localprovisioner, simulatedcdi
+from drachma.node import agent, hardware, localprovisioner, nodeagent, simulatedcdi
 from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses, certificate, server
 from drachma.node.runtimes import podman, process, protocol, simulated
@@ -77,7 +77,7 @@ def simulated_machines(
         _runtime(surroundings, (*machines.all_slices, *(() if scaling is None else scaling.slices)), served),
         directories=None if plugin_directory is None else lambda name: Directories.below(plugin_directory / name),
         addresses=places,
-        files=None if served is None else agent.PodFiles(served.root / "pods", _environment(served.apiserver)),
+        files=None if served is None else nodeagent.PodFiles(served.root / "pods", _environment(served.apiserver)),
         pretends_nodes=pretends_nodes,
     )
     parts: list[controller.Controller] = [built]
@@ -122,7 +122,7 @@ def machine(
         selection=Selection(fields=f"spec.nodeName={described.name}"),
         directories=lambda _: directories,
         addresses=places,
-        files=agent.PodFiles(served.root / "pods", _environment(served.apiserver)),
+        files=nodeagent.PodFiles(served.root / "pods", _environment(served.apiserver)),
     )
     return lambda: controller.run_all(surroundings, [_endpoint(surroundings, built, places, served), built])
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from drachma import errors
-from drachma.api import lease
+from drachma.api import lease, meta
 from drachma.client import patches, protocol
 from drachma.runtime import clock
 
@@ -159,4 +159,4 @@ class Leadership:
         }
 
     def _now(self) -> str:
-        return self._clock.utc().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return meta.micro_time_text(self._clock.utc())

@@ -15,7 +15,7 @@ import random
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import lease
+from drachma.api import lease, meta
 from drachma.client import patches, protocol
 from drachma.runtime import clock, resourceversion
 from drachma.scheduler.peering import announcements, membership
@@ -140,7 +140,7 @@ class PeerLease:
             "spec": {
                 "holderIdentity": self.name,
                 "leaseDurationSeconds": _VALID_SECONDS,
-                "renewTime": self._clock.utc().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                "renewTime": meta.micro_time_text(self._clock.utc()),
             },
         }
 

@@ -170,7 +170,7 @@ def _uri(call: Call) -> str:
 
 
 def _time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return meta.micro_time_text(moment)
 
 
 def _status(end: Answer | status.StatusError | int) -> Event:
