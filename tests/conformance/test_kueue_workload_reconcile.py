@@ -18,6 +18,7 @@ from drachma.queueing import (
     requests,
     workloadreconcile,
     workloadstate,
+    workloadstep,
 )
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, workload
 from drachma.queueing.settings import Settings
@@ -53,7 +54,7 @@ def test_kueue_workload_reconcile(case: vectors.Line) -> None:
     assert _queued(before, outcome, around, settings) == kueueforms.compact(answer["pendingInQueue"])
 
 
-def _around(recorded: dict[str, Any]) -> workloadreconcile.Neighbourhood:
+def _around(recorded: dict[str, Any]) -> workloadstep.Neighbourhood:
     queue = local = None
     if "clusterQueue" in recorded and not recorded["deleteClusterQueue"]:
         queue = decoding.decode(recorded["clusterQueue"], clusterqueue.ClusterQueue)
@@ -66,7 +67,7 @@ def _around(recorded: dict[str, Any]) -> workloadreconcile.Neighbourhood:
     objects = deviceobjects.DeviceObjects.of(kueueforms.read_objects(documents))
     objects = structs.replace(objects, slices_error=recorded.get("listError", ""))
     retention = recorded.get("workloadRetention", {}).get("afterFinished")
-    return workloadreconcile.Neighbourhood(
+    return workloadstep.Neighbourhood(
         local_queue=local,
         cluster_queue=queue,
         is_queue_active=queue is not None and conditions.is_true(queue.status.conditions, queuestatus.ACTIVE),
@@ -78,11 +79,11 @@ def _around(recorded: dict[str, Any]) -> workloadreconcile.Neighbourhood:
     )
 
 
-def _patience(settings: dict[str, Any] | None) -> workloadreconcile.Patience | None:
+def _patience(settings: dict[str, Any] | None) -> workloadstep.Patience | None:
     if settings is None:
         return None
     recovery = settings.get("recoveryTimeout")
-    return workloadreconcile.Patience(
+    return workloadstep.Patience(
         workloadstate.ReadyTimeouts(_span(settings.get("timeout", "")), None if recovery is None else _span(recovery)),
         settings.get("requeuingBackoffLimitCount"),
         settings.get("requeuingBackoffBaseSeconds", 0),
@@ -125,8 +126,8 @@ def _duration(message: str) -> str:
 
 def _queued(
     before: workload.Workload,
-    outcome: workloadreconcile.Outcome,
-    around: workloadreconcile.Neighbourhood,
+    outcome: workloadstep.Outcome,
+    around: workloadstep.Neighbourhood,
     settings: Settings,
 ) -> Any:
     """What waits afterwards: those who waited before, and whose devices have been counted since."""

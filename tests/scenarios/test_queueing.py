@@ -13,6 +13,7 @@ from drachma.queueing import (
     jobsettings,
     workloadreconcile,
     workloadstate,
+    workloadstep,
 )
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.batchjob import BatchJob
@@ -120,7 +121,7 @@ class _Cluster:
 
     def _look_at_workloads(self) -> None:
         mapping = DeviceClassMapping(name="gpus", device_class_names=(_GPU_CLASS,))
-        around = workloadreconcile.Neighbourhood(
+        around = workloadstep.Neighbourhood(
             local_queue=self._local,
             cluster_queue=self._queue,
             is_queue_active=True,

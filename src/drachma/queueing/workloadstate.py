@@ -206,3 +206,8 @@ def request_lists(of: Iterable[PodSetRequests], *, binary: Container[str] = ()) 
 def with_conditions(of: workload.Workload, now: Iterable[meta.Condition]) -> workload.Workload:
     """The workload with other conditions."""
     return structs.replace(of, status=structs.replace(of.status, conditions=tuple(now)))
+
+
+def with_status(of: workload.Workload, **changes: object) -> workload.Workload:
+    """With fields of its status set."""
+    return structs.replace(of, status=structs.replace(of.status, **changes))

@@ -12,7 +12,15 @@ from typing import Any, Final, TypeVar
 
 from drachma.api import configmap, deviceclass, limitrange, meta, namespace, resourceclaimtemplate, resourceslice
 from drachma.client import target
-from drachma.queueing import admissibility, explanation, podadjustment, queuestatus, workloadreconcile, workloadstate
+from drachma.queueing import (
+    admissibility,
+    explanation,
+    podadjustment,
+    queuestatus,
+    workloadreconcile,
+    workloadstate,
+    workloadstep,
+)
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.component import ActiveConfiguration, configurationmap, resources
 from drachma.queueing.component.caches import key_of
@@ -116,7 +124,7 @@ class QueueingState:
         local = self._local_queues.get(f"{of.metadata.namespace}/{of.spec.queue_name}")
         queue = self._queues.get(local.spec.cluster_queue) if local is not None else None
         readiness = self._readiness(queue) if queue is not None else None
-        around = workloadreconcile.Neighbourhood(
+        around = workloadstep.Neighbourhood(
             local_queue=local,
             cluster_queue=queue,
             is_queue_active=readiness is not None and readiness.is_active,

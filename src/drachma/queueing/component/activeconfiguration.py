@@ -15,7 +15,7 @@ from drachma.queueing import (
     configurationform,
     durations,
     queueingpolicy,
-    workloadreconcile,
+    workloadstep,
 )
 from drachma.queueing.configuration import Configuration, RequeuingStrategy, Resources
 from drachma.queueing.devicemappings import DeviceMappings
@@ -49,7 +49,7 @@ class ActiveConfiguration:
             transformations=resources.transformations,
             gates=self.gates,
         )
-        self.patience: workloadreconcile.Patience | None = _patience(of, self.gates)
+        self.patience: workloadstep.Patience | None = _patience(of, self.gates)
         retention = of.object_retention_policies.workloads if of.object_retention_policies is not None else None
         self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
         integrations = of.integrations or configuration.Integrations()
@@ -103,14 +103,14 @@ def _policy(document: Mapping[str, Any]) -> QueueingPolicy:
     )
 
 
-def _patience(of: Configuration, gates: Gates) -> workloadreconcile.Patience | None:
+def _patience(of: Configuration, gates: Gates) -> workloadstep.Patience | None:
     ready = of.wait_for_pods_ready
     if ready is None or gates.on(Gate.DISABLE_WAIT_FOR_PODS_READY):
         return None
     strategy = ready.requeuing_strategy or RequeuingStrategy()
     start = _span(ready.timeout)
     assert start is not None, "a configuration with its defaults has a timeout"
-    return workloadreconcile.Patience(
+    return workloadstep.Patience(
         timeouts=ReadyTimeouts(start=start, recovery=_span(ready.recovery_timeout)),
         limit=strategy.backoff_limit_count,
         base_seconds=strategy.backoff_base_seconds or 0,

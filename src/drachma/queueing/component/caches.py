@@ -15,7 +15,7 @@ from drachma.api import (
     resourceclaimtemplate,
     resourceslice,
 )
-from drachma.queueing import admissibility, deviceaccount, podadjustment, queuestatus, settlement, workloadreconcile
+from drachma.queueing import admissibility, deviceaccount, podadjustment, queuestatus, settlement, workloadstep
 from drachma.queueing.component import resources
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.devicemeasure import Measure
@@ -179,11 +179,11 @@ class Caches:
         uses = (settlement.use(each, claims, devices, measure=measure) for each in pods)
         return tuple(each for each in uses if each is not None)
 
-    def neighbourhood(self, of: workload.Workload, *, parked_reason: str | None) -> workloadreconcile.Neighbourhood:
+    def neighbourhood(self, of: workload.Workload, *, parked_reason: str | None) -> workloadstep.Neighbourhood:
         """What a workload has around it."""
         local = self.local_queue_of(of)
         queue = self.cluster_queue_of(local) if local is not None else None
-        return workloadreconcile.Neighbourhood(
+        return workloadstep.Neighbourhood(
             local_queue=local,
             cluster_queue=queue,
             is_queue_active=queue is not None and self.readiness(queue).is_active,
