@@ -22,6 +22,12 @@ _RELAXED = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slo
 
 
 _NO_LIMITS = allocator.Limits()
+_POLICIES: list[allocator.Preference] = [
+    allocator.Policy.PACK,
+    allocator.Policy.SPREAD,
+    allocator.Policy.WHOLE_PARTITIONS,
+    allocator.OneDomain(f"{allocator_worlds.DRIVERS[0]}/b"),
+]
 
 
 def _id(text: str) -> allocator.DeviceID:
@@ -247,8 +253,8 @@ def test_a_catalog_changed_step_by_step_is_as_good_as_a_new_one(world: World, ot
 
 
 @_RELAXED
-@given(allocator_worlds.worlds(failing=False), st.sampled_from([allocator.Policy.PACK, allocator.Policy.SPREAD]))
-def test_a_policy_never_changes_whether_claims_fit(world: World, policy: allocator.Policy) -> None:
+@given(allocator_worlds.worlds(failing=False), st.sampled_from(_POLICIES))
+def test_a_policy_never_changes_whether_claims_fit(world: World, policy: allocator.Preference) -> None:
     fits = _answer(world)
     # Where "All" breaks a constraint, the way there decides whether that is an error or no solution.
     assume(not isinstance(fits, str))

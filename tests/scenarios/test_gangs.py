@@ -8,7 +8,10 @@ import pytest
 from drachma import errors
 from drachma.api import gates, meta, pod, podgroup, resourceclaim
 from drachma.client import Client, patches
+from drachma.scheduler import Settings
 from drachma.scheduler.snapshot import gangs
+from drachma.simulate import NodeGroup, Simulation, livecluster
+from drachma.simulate.growth import Plan, Planner
 from drachma.testing import PodBuilder, claim, claim_template, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
@@ -254,3 +257,36 @@ async def test_no_gang_is_ever_half_bound_at_rest(seed: int) -> None:
             names = await bound(world)
             for gang, size in sizes.items():
                 assert sum(name.startswith(f"{gang}-") for name in names) in (0, size)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_a_plan_for_gangs_comes_true(seed: int) -> None:
+    """What a plan promises is whole gangs, and a scheduler binds them once the nodes are there; none with one less."""
+    chance = random.Random(seed)
+    sizes = {f"g{number}": chance.randint(2, 4) for number in range(chance.randint(1, 3))}
+    pods = [worker(f"{gang}-{each}", gang, size) for gang, size in sizes.items() for each in range(size)]
+    there = machine("n0", chance.randint(0, 3))
+    template, *slices = (each.build() for each in machine("template", chance.randint(1, 4)))
+    group = NodeGroup(name="gpus", node=template, slices=tuple(slices), max=chance.randint(1, 4))
+    plan: Plan | None = None
+    for fewer in (0, 1):
+        async with schedulers.cluster(scheduler=False) as world:
+            await world.create(*COMMON, *there, *pods)
+            if plan is None:
+                simulation = Simulation(await livecluster.read(world.client), chosen=Settings(gates=GATES))
+                plan = Planner(simulation, [group]).plan()
+                whole = {name.partition("/")[2].partition("-")[0] for name in plan.placed}
+                assert len(plan.placed) == sum(sizes[gang] for gang in whole)
+            count = plan.grow.get("gpus", 0) - fewer
+            if count < 0:
+                return
+            names = group.new_names(count, ())
+            await world.create(*(made for name in names for made in group.make(name)))
+            for name, node_name in plan.placed.items():
+                if node_name in names:
+                    patch = patches.merge({"status": {"nominatedNodeName": node_name}})
+                    short = name.partition("/")[2]
+                    await world.client.patch(pod.Pod, short, patch=patch, namespace="default", subresource="status")
+            await world.start(gates=GATES, seed=seed)
+            promised = {name.partition("/")[2] for name in plan.placed}
+            assert (promised <= await bound(world)) is not bool(fewer)

@@ -26,6 +26,7 @@ def up(
     bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
     feature_gates: options.FeatureGates = "",
     gangs: options.Gangs = False,
+    policy: options.Policy = "first-fit",
     token_auth_file: options.TokenAuthFile = None,
     client_ca_file: options.ClientCaFile = None,
     service_account_key_file: options.ServiceAccountKeyFile = None,
@@ -104,6 +105,7 @@ def up(
         hosted,
         functools.partial(
             embedded.beside,
+            policy=options.policy(policy),
             gates=hosted.gates,
             simulated=simulated,
             pretends_nodes=pretend_nodes,

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 import prometheus_client
 
+from drachma import allocator
 from drachma.api import gates as features
 from drachma.client import Client, local
 from drachma.node import hardware
@@ -57,6 +58,7 @@ async def beside(
     pretends_nodes: bool = False,
     plugin_directory: pathlib.Path | None = None,
     runtime: RuntimeName = RuntimeName.SIMULATED,
+    policy: allocator.Preference = allocator.Policy.FIRST_FIT,
     recording_to: components.RecordingTo | None = None,
     scaling: nodeagents.Scaling | None = None,
     more: tuple[components.Component, ...] = (),
@@ -82,7 +84,7 @@ async def beside(
             clients=client_of,
         )
         # Here volumes are bound to claims, so that pods can wait for it.
-        chosen = Settings(gates=gates, has_volume_controllers=True)
+        chosen = Settings(gates=gates, policy=policy, has_volume_controllers=True)
         scheduler = functools.partial(components.scheduler, settings=chosen, recording_to=recording_to)
         parts: tuple[components.Component, ...] = (components.controllers, scheduler, *more)
         if simulated is not None or pretends_nodes or scaling is not None:

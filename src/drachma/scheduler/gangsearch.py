@@ -154,7 +154,8 @@ class _Search:
             alike = [info for info in self._order if self._shapes[info.uid] == shape]
             if len(alike) <= spare or not all(_is_independent(info, self._snapshot) for info in alike):
                 continue
-            if isinstance(self._in_turn(alike, needed=len(alike) - spare), Short):
+            if len(alike) == len(self._order) or isinstance(self._in_turn(alike, needed=len(alike) - spare), Short):
+                # With nobody else in the gang, that is what was tried at first.
                 return True
         return False
 
