@@ -38,6 +38,7 @@ class Claim(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def uid(self) -> str:
+        """The uid of the claim: another claim of the same name has another one."""
         return self.reference.uid
 
     def __str__(self) -> str:

@@ -26,12 +26,15 @@ class ManualClock:
         self._numbers = itertools.count()
 
     def monotonic(self) -> float:
+        """Seconds since some beginning."""
         return self._now
 
     def utc(self) -> dt.datetime:
+        """The time of day."""
         return START + dt.timedelta(seconds=self._now - _BEGINNING)
 
     async def sleep(self, seconds: float) -> None:
+        """Waits until the clock was moved so far."""
         woken = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._now + seconds, next(self._numbers), woken))
         await woken

@@ -55,6 +55,7 @@ class ParameterController:
             watched.add_handler(self._handler(number))
 
     async def run(self) -> None:
+        """Keeps parameters as the vendor's objects say until cancelled."""
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
 
     def _handler(self, number: int) -> informer.Handler[vendorkind.VendorObject]:
