@@ -60,7 +60,7 @@ class Devices:
             share_ids=share_ids,
         )
         self.views = nodeviews.NodeViews(nodes.at, self.catalog, self.features)
-        self.claims = claimtracker.ClaimTracker(self.state, self._touched)
+        self.claims = claimtracker.ClaimTracker(self.state, functools.partial(_touch, nodes, self.views))
         self.class_revision = 0
         """Another one after every change of a class, in whatever fork: no answer about devices holds then."""
         self._revisions = itertools.count(1)
@@ -84,7 +84,7 @@ class Devices:
         other.state = self.state.fork()
         other.allocator = self.allocator.fork(other.catalog, classes=other.classes, allocated=other.state)
         other.views = nodeviews.NodeViews(nodes.at, other.catalog, other.features, parent=self.views)
-        other.claims = self.claims.fork(other.state, other._touched)
+        other.claims = self.claims.fork(other.state, functools.partial(_touch, nodes, other.views))
         other.class_revision = self.class_revision
         other._revisions = self._revisions
         other._mapping_slices = self._mapping_slices
@@ -179,25 +179,32 @@ class Devices:
             self.classes, self.names = self.classes.fork(), self.names.fork()
             self.allocator.classes = self.classes
 
-    def _touched(self, pools: set[identity.PoolID], places: set[str]) -> None:
-        """Note that devices were taken or given back, in pools that may not be published any more."""
-        stand_ins = {standins.pool_id(pool_id.driver, place) for pool_id in pools for place in places}
-        nodes = 0
-        if not pools.isdisjoint(stand_ins):
-            # They are taken in other pools of the node too.
-            nodes = nodechanges.EVERYTHING if standins.NO_NODE in places else self._bits(places)
-        self.views.touched(pools | stand_ins, nodes)
-
-    def _bits(self, names: set[str]) -> int:
-        infos = map(self._nodes.find, names)
-        return sum(info.bit for info in infos if info is not None)
-
     def _slice_changed(self, published: resourceslice.ResourceSlice) -> None:
         nodes = nodechanges.EVERYTHING
         if published.spec.node_name:
             info = self._nodes.find(published.spec.node_name)
             nodes = 0 if info is None else info.bit
         self.views.pool_changed(identity.PoolID(published.spec.driver, published.spec.pool.name), nodes)
+
+
+def _touch(
+    nodes: snapshotnodes.Nodes, views: nodeviews.NodeViews, pools: set[identity.PoolID], places: set[str]
+) -> None:
+    """Note that devices were taken or given back, in pools that may not be published any more.
+
+    It knows nothing of the devices that it is told by, so that forks go as soon as nobody has them.
+    """
+    stand_ins = {standins.pool_id(pool_id.driver, place) for pool_id in pools for place in places}
+    touched = 0
+    if not pools.isdisjoint(stand_ins):
+        # They are taken in other pools of the node too.
+        touched = nodechanges.EVERYTHING if standins.NO_NODE in places else _bits(nodes, places)
+    views.touched(pools | stand_ins, touched)
+
+
+def _bits(nodes: snapshotnodes.Nodes, names: set[str]) -> int:
+    infos = map(nodes.find, names)
+    return sum(info.bit for info in infos if info is not None)
 
 
 def _node_devices(
