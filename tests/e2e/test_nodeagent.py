@@ -1,14 +1,12 @@
 """kubectl with the agent of a node that is a process of its own, and whose containers are processes."""
 
 import os
-import pathlib
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from drachma.api import manifest
 from tests.e2e.conftest import Kubectl
 from tests.scenarios import processes
 
@@ -33,10 +31,9 @@ spec:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
-    """A control plane that knows a node by its token."""
+    """A control plane that lets nodes in by a bootstrap token."""
     folder = tmp_path_factory.mktemp("agent")
-    (folder / "tokens.csv").write_text('sesame,system:node:n1,u1,"system:nodes"\n')
-    options = ("--token-auth-file", str(folder / "tokens.csv"))
+    options = ("--bootstrap-kubeconfig-out", str(folder / "bootstrap.kubeconfig"))
     with processes.running(folder / "data", command_name="up", options=options) as started:
         yield started
 
@@ -67,11 +64,8 @@ class Agent:
 @pytest.fixture(scope="module")
 def agent(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     folder = tmp_path_factory.mktemp("node")
-    (document,) = manifest.read(pathlib.Path(server.kubeconfig).read_bytes())
-    content = document.content
-    content["users"][0]["user"] = {"token": "sesame"}
-    (folder / "kubeconfig").write_text(manifest.write_yaml([content]))
     options = ["--name", "n1", "--kubeconfig", str(folder / "kubeconfig"), "--listen", "127.0.0.1:0"]
+    options += ["--bootstrap-kubeconfig", str(server.folder.parent / "bootstrap.kubeconfig")]
     command = [sys.executable, "-c", "from drachma.cli import main; main()", "node", "--root", str(folder / "root")]
     started = Agent([*command, *options, "--runtime", "process"])
     try:

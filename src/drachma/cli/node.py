@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from drachma import errors
 from drachma.api import gates
 from drachma.cli import options
 from drachma.client import http
@@ -15,7 +16,7 @@ from drachma.node import localmachine
 from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.process import logs, nodeagents, standalone
+from drachma.process import logs, nodeagents, nodeidentity, standalone
 from drachma.server.wire import serving
 
 
@@ -26,6 +27,10 @@ def node(
     name: Annotated[str, typer.Option(help="The node's name; this machine's by default.")] = "",
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
+    bootstrap_kubeconfig: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="With its token a certificate is got where --kubeconfig names a file that is not there yet."),
+    ] = None,
     registry_dir: Annotated[
         pathlib.Path | None, typer.Option(help="Where drivers register; ROOT/plugins_registry.")
     ] = None,
@@ -35,6 +40,10 @@ def node(
     boot_id_file: Annotated[
         pathlib.Path, typer.Option(help="The file that says which boot of the machine this is.")
     ] = localmachine.BOOT_ID,
+    cdi_dir: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option(help="Where CDI files are, beside /etc/cdi and /var/run/cdi; may be repeated."),
+    ] = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
     listen: Annotated[
         str, typer.Option(help="host:port where the API server finds logs and commands; port 0 takes any.")
@@ -48,7 +57,8 @@ def node(
 ) -> None:
     """Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.
 
-    The kubeconfig's user is to be system:node:NAME of the group system:nodes, by certificate or token. Drivers are real
+    The kubeconfig's user is to be system:node:NAME of the group system:nodes, by certificate or token; with
+    --bootstrap-kubeconfig such a kubeconfig is made first, as a kubelet does it. Drivers are real
     ones, on unix sockets, as a kubelet has them. Containers are simulated, unless --runtime says otherwise.
     """
     logs.to_stderr("drachma.node", verbose=verbose)
@@ -56,6 +66,11 @@ def node(
     directories = Directories.below(root.absolute(), registry=registry_dir, plugins=plugins_dir)
     directories.make()
     machine = localmachine.describe(own, root=directories.root, boot_id_file=boot_id_file)
+    if bootstrap_kubeconfig is not None:
+        if kubeconfig is None:
+            raise errors.InvalidValueError("--bootstrap-kubeconfig: goes with --kubeconfig, the file that is made")
+        if not kubeconfig.exists():
+            nodeidentity.obtain(http.find_access(bootstrap_kubeconfig), own, file=kubeconfig)
     access = http.find_access(kubeconfig, context=context)
     host, port = serving.Address.parse(listen)
     towards = urllib.parse.urlsplit(access.server).hostname or ""
@@ -67,7 +82,11 @@ def node(
             directories=directories,
             places=addresses.of_machine(own, host, port, towards=towards),
             served=nodeagents.Served(
-                client_authority=authority, apiserver=access.server, root=directories.root, runtime=runtime
+                client_authority=authority,
+                apiserver=access.server,
+                root=directories.root,
+                runtime=runtime,
+                cdi=tuple(cdi_dir or ()),
             ),
         ),
         standalone.Options(

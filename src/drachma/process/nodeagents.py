@@ -38,6 +38,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """The URL at which pods reach the API server."""
     root: pathlib.Path
     runtime: RuntimeName = RuntimeName.SIMULATED
+    cdi: tuple[pathlib.Path, ...] = ()
+    """Where CDI files are beside the usual places."""
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +138,7 @@ def _runtime(
     folder = served.root / "cdi"
     simulatedcdi.write(slices, folder)
     kind = process.ProcessRuntime if served.runtime is RuntimeName.PROCESS else podman.PodmanRuntime
-    return kind(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, folder))
+    return kind(served.root, time=surroundings.clock, cdi=(*registry.DIRECTORIES, *served.cdi, folder))
 
 
 def _environment(url: str) -> dict[str, str]:
