@@ -4,7 +4,8 @@ Pods are placed one after the other on a fork of the snapshot, by the very cycle
 those before it with their claims allocated and reserved.
 
 1. *In turn.* Every pod gets the node that it would get by itself. Pods that are alike follow each other, and those with
-   rules about other pods come last. Where a pod finds no node, it and those like it are tried first next time.
+   rules about other pods come last, and once more as long as that helps: they may wait for each other. Where a pod
+   finds no node, it and those like it are tried first next time.
 2. *Alone.* Pods that are alike, and that nothing but room keeps apart, fill nodes to the same number whatever the
    order. Where not enough of them find a node without the rest of the gang, no search would help: it does not fit.
 3. *Going back.* Otherwise the last choice is taken back and another node tried for it, and so on. Which of several pods
@@ -79,6 +80,8 @@ class _Search:
         self._shapes: Final = {info.uid: _shape(info, snapshot) for info in members}
         self._order = self._arranged(members)
         self._best: Short | None = None
+        self._sequence: dict[str, int] = {}
+        """By uid, in which order pods found their nodes in the best turn so far; those without one come last."""
 
     def run(self) -> Together | Short | Aborted:
         try:
@@ -90,16 +93,20 @@ class _Search:
             return self._best._replace(has_given_up=True)
 
     def _run(self) -> Together | Short:
-        tried: set[tuple[Hashable, ...]] = set()
-        while (order := tuple(self._shapes[info.uid] for info in self._order)) not in tried:
-            tried.add(order)
-            outcome = self._in_turn(self._order)
-            if isinstance(outcome, Together):
-                return outcome
-            if self._best is None or outcome.placed > self._best.placed:
-                self._best = outcome
-            self._order = self._with_first(outcome.unfit.info)
-        assert self._best is not None, "an order is tried at least once"
+        first: set[Hashable] = set()
+        while True:
+            placements, left = self._in_turn(self._order)
+            if len(placements) >= self._needed:
+                return Together(tuple(placements), tuple(left))
+            if self._best is None or len(placements) > self._best.placed:
+                self._best = Short(left[0], len(placements))
+                infos = (*(each.info for each in placements), *(each.info for each in left))
+                self._sequence = {info.uid: number for number, info in enumerate(infos)}
+            shape = self._shapes[left[0].info.uid]
+            if shape in first or shape == self._shapes[self._order[0].uid]:
+                break
+            first.add(shape)
+            self._order = sorted(self._order, key=lambda info: self._shapes[info.uid] != shape)
         if self._is_hopeless():
             return self._best
         return self._going_back() or self._best
@@ -116,27 +123,26 @@ class _Search:
             key=lambda info: (podaffinity.is_stated(info.pod), -info.priority, first_of[self._shapes[info.uid]]),
         )
 
-    def _with_first(self, favourite: podinfo.PodInfo) -> Infos:
-        shape = self._shapes[favourite.uid]
-        return sorted(self._order, key=lambda info: self._shapes[info.uid] != shape)
-
     # One pod after the other
 
-    def _in_turn(self, members: Infos, *, needed: int | None = None) -> Together | Short:
-        needed = self._needed if needed is None else needed
+    def _in_turn(self, members: Infos) -> tuple[list[Placed], list[Unfit]]:
+        """Those that find a node, in the order in which they do, and the others."""
         fork = self._snapshot.fork()
         placements: list[Placed] = []
         left: list[Unfit] = []
-        for info in members:
-            outcome = self._decide(info, fork)
-            if isinstance(outcome, Placed):
-                fork.commit(outcome.assignment)
-                placements.append(outcome)
-            else:
-                left.append(outcome)
-        if len(placements) >= needed:
-            return Together(tuple(placements), tuple(left))
-        return Short(left[0], len(placements))
+        waiting = list(members)
+        while waiting:
+            before, left = len(placements), []
+            for info in waiting:
+                outcome = self._decide(info, fork)
+                if isinstance(outcome, Placed):
+                    fork.commit(outcome.assignment)
+                    placements.append(outcome)
+                else:
+                    left.append(outcome)
+            has_rules = any(podaffinity.is_stated(unfit.info.pod) for unfit in left)
+            waiting = [unfit.info for unfit in left] if has_rules and len(placements) > before else []
+        return placements, left
 
     def _decide(self, info: podinfo.PodInfo, fork: Snapshot, besides: int = 0) -> Placed | Unfit:
         if not self._steps:
@@ -154,16 +160,22 @@ class _Search:
             alike = [info for info in self._order if self._shapes[info.uid] == shape]
             if len(alike) <= spare or not all(_is_independent(info, self._snapshot) for info in alike):
                 continue
-            if len(alike) == len(self._order) or isinstance(self._in_turn(alike, needed=len(alike) - spare), Short):
-                # With nobody else in the gang, that is what was tried at first.
+            # With nobody else in the gang, that is what was tried at first.
+            if len(alike) == len(self._order) or len(self._in_turn(alike)[1]) > spare:
                 return True
         return False
 
     # Going back
 
+    def _late(self, info: podinfo.PodInfo) -> tuple[bool, int]:
+        """Those with rules about other pods last, in the order in which most of them found a node."""
+        has_rules = podaffinity.is_stated(info.pod)
+        return has_rules, self._sequence[info.uid] if has_rules else 0
+
     def _going_back(self) -> Together | None:
         """The first way that works; None where there is none."""
-        order, fork = self._order, self._snapshot.fork()
+        order = sorted(self._order, key=self._late)
+        fork = self._snapshot.fork()
         levels: list[_Level] = [_Level()]
         failed: set[Hashable] = set()
         while levels:

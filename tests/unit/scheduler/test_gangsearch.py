@@ -1,8 +1,9 @@
 """The search for nodes for a gang: what it tries, what it can tell without trying, and when it gives up."""
 
+from drachma.api import meta, pod
 from drachma.scheduler import gangsearch
 from drachma.scheduler.snapshot import podinfo
-from drachma.testing import node
+from drachma.testing import PodBuilder, node
 from drachma.testing import pod as a_pod
 from tests.unit.scheduler.worlds import World
 
@@ -52,3 +53,25 @@ def test_a_claim_that_is_missing_is_a_reason_like_others() -> None:
     outcome = found(world_of("1"), [member("a", "1"), podinfo.PodInfo(broken)])
     assert isinstance(outcome, gangsearch.Short)
     assert (outcome.placed, outcome.unfit.info.uid) == (1, "b")
+
+
+def test_pods_that_want_to_be_near_each_other() -> None:
+    """The first wants to be beside the second, and that beside the third, which has one node to go to."""
+    world = World()
+    for number, cpu in enumerate(["3", "2"]):
+        made = node(f"n{number}", labels={"host": f"n{number}"}, allocatable={"cpu": cpu, "memory": "8Gi", "pods": "9"})
+        world.put_node(made)
+    chain = [beside("a", "b", "1"), beside("b", "c", "1"), podinfo.PodInfo(named("c", "1").build())]
+    outcome = found(world, chain)
+    assert isinstance(outcome, gangsearch.Together)
+    assert {placed.node for placed in outcome.placements} == {"n0"}
+
+
+def named(name: str, cpu: str) -> PodBuilder:
+    return a_pod(name).uid(name).label("name", name).container("c", requests={"cpu": cpu})
+
+
+def beside(name: str, other: str, cpu: str) -> podinfo.PodInfo:
+    term = pod.PodAffinityTerm(label_selector=meta.LabelSelector(match_labels={"name": other}), topology_key="host")
+    near = pod.PodAffinity(required_during_scheduling_ignored_during_execution=(term,))
+    return podinfo.PodInfo(named(name, cpu).spec(affinity=pod.Affinity(pod_affinity=near)).build())
