@@ -65,11 +65,14 @@ class Queues(controlplane.ControlPlane):
         pods: int = 1,
         cpu: str = "1",
         template: str = "",
+        claim: str = "",
         labels: Mapping[str, str] | None = None,
         seconds: int = 0,
     ) -> None:
         """A Job, and all that follows from it; its pods run for so many seconds, or for ever."""
-        await self.put_job(name, queue=queue, pods=pods, cpu=cpu, template=template, labels=labels, seconds=seconds)
+        await self.put_job(
+            name, queue=queue, pods=pods, cpu=cpu, template=template, claim=claim, labels=labels, seconds=seconds
+        )
         await self.settle()
 
     async def put_job(
@@ -80,15 +83,17 @@ class Queues(controlplane.ControlPlane):
         pods: int = 1,
         cpu: str = "1",
         template: str = "",
+        claim: str = "",
         labels: Mapping[str, str] | None = None,
         seconds: int = 0,
     ) -> None:
         """The same, and on at once."""
         container: dict[str, Any] = {"name": "c", "image": "train", "resources": {"requests": {"cpu": cpu}}}
         spec: dict[str, Any] = {"containers": [container], "restartPolicy": "Never"}
-        if template:
+        if template or claim:
             container["resources"]["claims"] = [{"name": "g"}]
-            spec["resourceClaims"] = [{"name": "g", "resourceClaimTemplateName": template}]
+            source = {"resourceClaimTemplateName": template} if template else {"resourceClaimName": claim}
+            spec["resourceClaims"] = [{"name": "g", **source}]
         marks = {"simulation.drachma.dev/run-seconds": str(seconds)} if seconds else {}
         job_spec = {
             "parallelism": pods,

@@ -151,3 +151,37 @@ async def test_what_no_node_can_place_waits_and_others_go_before_it() -> None:
         assert await cluster.is_suspended("one")
         await cluster.advance(120)
         assert await _usage(cluster, "one") == {"gpus": "5"}
+
+
+_SHARED = f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: shared}}
+spec: {{devices: {{requests: [{{name: gpu, exactly: {{deviceClassName: {queues.GPU_CLASS}, count: 2}}}}]}}}}
+"""
+
+
+async def test_a_claim_by_name_is_charged_once_and_passed_on() -> None:
+    async with queues.queues(configuration=_MAPPED, policy={"namedClaims": "Shared"}) as cluster:
+        await cluster.create_queue(cpu=100, gpus=3)
+        await cluster.create_job("first", pods=2, claim="shared", seconds=60)
+        _, reason, message = await cluster.workload_condition("first", "QuotaReserved")
+        assert reason == "Misconfigured"
+        assert 'resourceclaims.resource.k8s.io "shared" not found' in message
+
+        await cluster.apply(_SHARED)
+        assert await _usage(cluster, "first") == {"gpus": "2"}
+        await cluster.create_job("second", pods=2, claim="shared", seconds=600)
+        assert await _usage(cluster, "second") == {}
+        assert await cluster.phases() == {"Running": 4}
+        assert (await _queue_usage(cluster))["gpus"] == "2"
+
+        await cluster.advance(120)
+        assert (await cluster.workload_condition("first", "Finished"))[0] == "True"
+        assert (await _queue_usage(cluster))["gpus"] == "2"
+        await cluster.create_job("third", pods=2, template="one-gpu")
+        assert await cluster.is_suspended("third")
+
+        await cluster.advance(900)
+        assert (await cluster.workload_condition("second", "Finished"))[0] == "True"
+        assert not await cluster.is_suspended("third")

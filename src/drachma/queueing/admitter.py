@@ -7,7 +7,7 @@ and tells it back; until then it counts as done.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -16,6 +16,7 @@ import msgspec
 from drachma.api import labelselectors
 from drachma.queueing import (
     admissibility,
+    claimsharing,
     deviceaccount,
     feasibility,
     podadjustment,
@@ -125,6 +126,8 @@ class Admitter:
             for each in holders
             if each.status.admission is not None
         )
+        for name in self.snapshot.queues:
+            self._pass_on(name)
         self.snapshot.retire_inactive()
         self._selectors = {each.metadata.name: labelselectors.of(each.spec.namespace_selector) for each in queues}
         before = self._pending
@@ -135,8 +138,29 @@ class Admitter:
         if of.status.admission is None:
             place = self._places.get(of.metadata.namespace) or admissibility.Place()
             of = podadjustment.adjust(of, limits=place.limits, runtime_classes=self._runtime_classes)
+            if devices is not None and devices.named:
+                devices = claimsharing.due(devices, self._paid(of, cluster_queue, devices))
         total = requests.total(of, counting=self._counting, devices=devices)
+        if claimsharing.shares(of) and of.status.admission is not None:
+            total += claimsharing.inherited(of, self._holders(cluster_queue))
         return WorkloadInfo(of, total, cluster_queue, settings=self._settings)
+
+    def _holders(self, cluster_queue: str) -> Iterator[workload.Workload]:
+        queue = self.snapshot.queues.get(cluster_queue)
+        return (each.workload for each in (queue.workloads.values() if queue is not None else ()))
+
+    def _paid(self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests) -> claimsharing.Shares:
+        """The claims that a workload names and others of its queue pay for."""
+        return claimsharing.covered(devices, of.metadata.namespace, self._holders(cluster_queue))
+
+    def _pass_on(self, cluster_queue: str) -> None:
+        """Who pays for shared claims of a queue may be somebody else now."""
+        for info in tuple(self.snapshot.queues[cluster_queue].workloads.values()):
+            if claimsharing.shares(info.workload):
+                after = self.info(info.workload, cluster_queue)
+                if after.usage != info.usage:
+                    self.snapshot.remove(info)
+                    self.snapshot.add(after)
 
     def hold(self, of: workload.Workload) -> None:
         """A workload has quota reserved, or still has."""
@@ -155,6 +179,8 @@ class Admitter:
         else:
             info = self.info(of, admission.cluster_queue)
         self.snapshot.add(info)
+        if claimsharing.shares(of):
+            self._pass_on(admission.cluster_queue)
 
     def release(self, key: str) -> None:
         """A workload has no quota any more. That of inactive queues counts until all is set anew."""
@@ -162,6 +188,8 @@ class Admitter:
         if info is not None and info.cluster_queue in self.snapshot.queues:
             self.snapshot.remove(info)
             self.snapshot.queues[info.cluster_queue].generation += 1
+            if claimsharing.shares(info.workload):
+                self._pass_on(info.cluster_queue)
 
     def enqueue(self, of: workload.Workload, now: datetime, *, devices: DeviceRequests | None = None) -> None:
         """A workload waits; one without a queue waits nowhere."""
@@ -218,11 +246,20 @@ class Admitter:
                 continue
             info = pending.pop()
             if info is not None:
-                heads.append(Head(info, pending.is_preemptor(info)))
+                heads.append(Head(self._current(info), pending.is_preemptor(info)))
         if not heads:
             return None
         self._number += 1
         return self._settle(self._cycle(now).run(heads), now)
+
+    def _current(self, info: WorkloadInfo) -> WorkloadInfo:
+        """What waits, with the claims that it has to pay for now."""
+        devices = self._devices.get(info.key)
+        if devices is None or not devices.named:
+            return info
+        current = self.info(info.workload, info.cluster_queue, devices)
+        current.attempt = info.attempt
+        return current
 
     def consider(self, info: WorkloadInfo, now: datetime) -> Entry:
         """What would become of a workload if it alone were looked at now. Nothing changes by that.
@@ -259,10 +296,11 @@ class Admitter:
             if entry.status is Status.ADMITTED:
                 queue = self.snapshot.queues[entry.info.cluster_queue]
                 after = admitted(entry, queue, settings=self._settings, now=now)
-                after = deviceaccount.opened(after, self._devices.get(key))
+                after = self._with_account(after, entry.info.cluster_queue, self._devices.pop(key, None))
                 changed[key] = after
                 self.snapshot.add(self.info(after, entry.info.cluster_queue))
-                self._devices.pop(key, None)
+                if claimsharing.shares(after):
+                    self.retry(entry.info.cluster_queue, now)
                 events += _admission_events(entry, after, now)
                 continue
             for target in entry.targets if entry.requeue_reason == "PendingPreemption" else ():
@@ -282,6 +320,12 @@ class Admitter:
             )
             self._pending[info.cluster_queue].requeue(info, entry.requeue_reason, now, quota_reason=entry.quota_reason)
         return CycleReport(tuple(entries), changed, tuple(events))
+
+    def _with_account(
+        self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests | None
+    ) -> workload.Workload:
+        paid = self._paid(of, cluster_queue, devices) if devices is not None and devices.named else {}
+        return deviceaccount.opened(of, claimsharing.due(devices, paid), paid=paid)
 
     def _preempt(
         self, entry: Entry, target: preemption.Target, now: datetime, events: list[Event]

@@ -8,6 +8,7 @@ it.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -37,6 +38,22 @@ class Bound(NamedTuple):
     node: pod.ResourceList
 
 
+class Includes(enum.Enum):
+    """Which requests of a claim count."""
+
+    OPEN = "open"
+    """Those whose devices only the scheduler decides about."""
+    ALL = "all"
+
+
+class Asker(NamedTuple):
+    """Whose claim it is, for messages: where the claim is, where it is referred to, and by which pod set."""
+
+    at: Path
+    reference: Path
+    pod_set: str
+
+
 class _Way(NamedTuple):
     """One way to satisfy a request."""
 
@@ -59,7 +76,13 @@ def per_pod(of: workload.Workload, objects: DeviceObjects, measure: Measure) -> 
             context = f"failed to get claim spec for ResourceClaimTemplate {name}"
             devices = template_spec(name, of.metadata.namespace, objects, at=at, context=context)
             containers = len(footprint.users(pod.Pod(spec=spec), reference.name))
-            bound = _Claim(objects, measure, at, pod_set.name).bound(devices, containers=containers)
+            bound = of_claim(
+                devices,
+                Asker(at, at.child("resourceClaimTemplateName"), pod_set.name),
+                objects=objects,
+                measure=measure,
+                containers=containers,
+            )
             quota = resourcelists.merge(quota, bound.quota, resourcelists.total)
             node = resourcelists.merge(node, bound.node, resourcelists.total)
         charge = resourcelists.merge(quota, beyond_pod(spec, node), resourcelists.total)
@@ -68,29 +91,38 @@ def per_pod(of: workload.Workload, objects: DeviceObjects, measure: Measure) -> 
     return charges
 
 
-class _Claim:
-    """One claim of a pod set's template."""
+def of_claim(
+    spec: resourceclaim.ResourceClaimSpec,
+    asker: Asker,
+    *,
+    objects: DeviceObjects,
+    measure: Measure,
+    containers: int,
+    includes: Includes = Includes.OPEN,
+) -> Bound:
+    """The most that a claim takes which so many containers use; of quota only for requests that count."""
+    claim = _Claim(objects, measure, asker)
+    quota: Amounts = {}
+    node: Amounts = {}
+    for position, request in enumerate(spec.devices.requests):
+        at = asker.at.child("devices", "requests").item(position)
+        ways = _ways(request, at)
+        if ways and (includes is Includes.ALL or _is_open(request, measure)):
+            quota = resourcelists.merge(quota, claim.quota(ways, at), resourcelists.total)
+        if measure.charges_nodes:
+            node = resourcelists.merge(node, claim.node(ways, containers), resourcelists.total)
+    return Bound(quota, node)
 
-    def __init__(self, objects: DeviceObjects, measure: Measure, at: Path, pod_set: str) -> None:
+
+class _Claim:
+    """One claim, request by request."""
+
+    def __init__(self, objects: DeviceObjects, measure: Measure, asker: Asker) -> None:
         self._objects = objects
         self._measure = measure
-        self._at = at
-        self._pod_set = pod_set
+        self._asker = asker
 
-    def bound(self, spec: resourceclaim.ResourceClaimSpec, *, containers: int) -> Bound:
-        """The most that a claim takes which so many containers use; what Kueue counts exactly is left out of quota."""
-        quota: Amounts = {}
-        node: Amounts = {}
-        for position, request in enumerate(spec.devices.requests):
-            at = self._at.child("devices", "requests").item(position)
-            ways = _ways(request, at)
-            if _is_open(request, self._measure):
-                quota = resourcelists.merge(quota, self._quota(ways, at), resourcelists.total)
-            if self._measure.charges_nodes:
-                node = resourcelists.merge(node, self._node(ways, containers), resourcelists.total)
-        return Bound(quota, node)
-
-    def _quota(self, ways: Sequence[_Way], at: Path) -> Amounts:
+    def quota(self, ways: Sequence[_Way], at: Path) -> Amounts:
         """The envelope of what each way is charged with; ways that no device is there for count for nothing."""
         envelope: Amounts = {}
         for way in ways:
@@ -105,8 +137,8 @@ class _Claim:
         name = way.request.device_class_name
         resource = self._measure.mappings.resources.get(name)
         if resource is None:
-            detail = f"DeviceClass {name} is not mapped in DRA configuration for podset {self._pod_set}"
-            raise Problem([fielderror.not_found(self._at.child("resourceClaimTemplateName"), detail)])
+            detail = f"DeviceClass {name} is not mapped in DRA configuration for podset {self._asker.pod_set}"
+            raise Problem([fielderror.not_found(self._asker.reference, detail)])
         is_all = way.request.allocation_mode == ALL
         if is_all and self._measure.policy.all_devices is not AllDevices.WORST_CASE:
             at = way.at.child("allocationMode")
@@ -115,7 +147,7 @@ class _Claim:
             return {resource: quantity.Quantity.from_int(way.request.count or 0)}
         return self._most(way, lambda each, taken: self._measure.quota(name, each, taken, at=way.at))
 
-    def _node(self, ways: Sequence[_Way], containers: int) -> Amounts:
+    def node(self, ways: Sequence[_Way], containers: int) -> Amounts:
         envelope: Amounts = {}
         for way in ways:
             most = self._most(way, lambda each, taken: self._measure.node(each, taken, containers=containers))

@@ -107,34 +107,31 @@ def per_pod(
             at = claim_path(index, position)
             context = f"failed to get claim spec for ResourceClaimTemplate {name} in podset {pod_set.name}"
             spec = template_spec(name, of.metadata.namespace, objects, at=at, context=context)
-            counts = _counts(spec, name, policy=policy, at=at)
+            of_classes = counts(spec, f"ResourceClaimTemplate {name}", policy=policy, at=at)
             shortages = _missing_devices(spec, objects, mappings, policy=policy, at=at)
             if shortages:
                 raise Problem([_of_template(problem, name) for problem in shortages])
-            for device_class in amounts.walk(counts):
+            for device_class in amounts.walk(of_classes):
                 resource = mappings.resources.get(device_class)
                 if resource is None:
                     detail = f"DeviceClass {device_class} is not mapped in DRA configuration for podset {pod_set.name}"
                     raise Problem([fielderror.not_found(at.child("resourceClaimTemplateName"), detail)])
                 if not mappings.is_by_source(device_class, gates):
-                    number = quantity.Quantity.from_int(counts[device_class])
+                    number = quantity.Quantity.from_int(of_classes[device_class])
                     charge = resourcelists.merge(charge, {resource: number}, resourcelists.total)
         if charge:
             charges[pod_set.name] = charge
     return charges
 
 
-def _counts(
-    spec: resourceclaim.ResourceClaimSpec, template: str, *, policy: QueueingPolicy, at: Path
-) -> dict[str, int]:
+def counts(spec: resourceclaim.ResourceClaimSpec, title: str, *, policy: QueueingPolicy, at: Path) -> dict[str, int]:
+    """The same for the claim of a pod, whose problems are located there."""
     try:
         return count(spec, policy)
     except Problem as problem:
         raise Problem(
             [
-                FieldError(
-                    error.type, f"{at}.{error.field}", error.value, f"ResourceClaimTemplate {template}: {error.detail}"
-                )
+                FieldError(error.type, f"{at}.{error.field}", error.value, f"{title}: {error.detail}")
                 for error in problem.problems
             ]
         ) from None

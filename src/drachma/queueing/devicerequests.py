@@ -10,13 +10,22 @@ from collections.abc import Mapping
 
 import msgspec
 
-from drachma.queueing import devicebounds, devicecharges, devicecounting, extendedresources, resourcelists
+from drachma.claims import podclaims
+from drachma.queueing import (
+    devicebounds,
+    devicecharges,
+    devicecounting,
+    extendedresources,
+    namedclaims,
+    resourcelists,
+)
 from drachma.queueing.devicemappings import DeviceMappings
 from drachma.queueing.devicemeasure import Measure
 from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.deviceselectors import Problem
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import workload
+from drachma.queueing.namedclaims import NamedCharge
 from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy, Templates
 from drachma.validation.fielderror import FieldError, Reason
 from drachma.values import fieldtext
@@ -31,6 +40,8 @@ class DeviceRequests(msgspec.Struct, frozen=True):
     """Of pod sets whose charges will be settled: the part that is for claims from templates."""
     templates: Mapping[str, str] = {}
     """The uids of the templates that were counted, by name, if claims must be made from these."""
+    named: Mapping[str, NamedCharge] = {}
+    """Claims that pods use by name, and what each is charged with, once."""
 
     @property
     def is_empty(self) -> bool:
@@ -61,8 +72,12 @@ def count(
     *,
     gates: Gates,
     policy: QueueingPolicy = AS_KUEUE,
+    claims: podclaims.Claims | None = None,
 ) -> DeviceRequests | Refusal:
-    """What a workload is charged with for devices, or why that cannot be said."""
+    """What a workload is charged with for devices, or why that cannot be said.
+
+    ``claims`` are those that pods may use by name; without them, such are not charged.
+    """
     stage = "claims"
     try:
         of_claims = devicecounting.per_pod(of, objects, mappings, gates=gates, policy=policy)
@@ -77,7 +92,9 @@ def count(
             stage = "capacity"
             of_claims = resourcelists.merge_pod_sets(of_claims, devicecharges.by_capacity(of, objects, mappings))
         stage = "bounds"
-        bounds = devicebounds.per_pod(of, objects, Measure(mappings, gates, policy)) if policy.bounds_requests else {}
+        measure = Measure(mappings, gates, policy)
+        bounds = devicebounds.per_pod(of, objects, measure) if policy.bounds_requests else {}
+        named = namedclaims.charges(of, claims, objects, measure=measure) if claims is not None else {}
     except Problem as problem:
         return Refusal(stage, problem.problems)
     of_claims = resourcelists.merge_pod_sets(of_claims, bounds)
@@ -87,6 +104,7 @@ def count(
         extended.replaced,
         of_claims if is_pinned else {name: of_claims[name] for name in bounds},
         _templates(of, objects) if is_pinned else {},
+        named,
     )
 
 
@@ -103,7 +121,7 @@ def _templates(of: workload.Workload, objects: DeviceObjects) -> dict[str, str]:
 
 
 def names_claims(of: workload.Workload) -> bool:
-    """Whether a pod set uses a claim by its name, which is never charged."""
+    """Whether a pod set uses a claim by its name."""
     return any(
         claim.resource_claim_name is not None
         for pod_set in of.spec.pod_sets

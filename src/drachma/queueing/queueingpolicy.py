@@ -44,6 +44,14 @@ class AdminAccess(enum.StrEnum):
     """They are not looked at."""
 
 
+class NamedClaims(enum.StrEnum):
+    """Claims that pods use by their name."""
+
+    REFUSED = "Refused"
+    SHARED = "Shared"
+    """Charged once in a cluster queue, however many use them."""
+
+
 class NodeAllocatable(enum.StrEnum):
     """The cpu, memory and huge pages that devices stand for or need (KEP-5517)."""
 
@@ -80,6 +88,7 @@ class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     first_available: FirstAvailable = FirstAvailable.REFUSED
     all_devices: AllDevices = AllDevices.REFUSED
     admin_access: AdminAccess = AdminAccess.CHECKED
+    named_claims: NamedClaims = NamedClaims.REFUSED
     node_allocatable: NodeAllocatable = NodeAllocatable.IGNORED
     feasibility: Feasibility = Feasibility.IGNORED
     templates: Templates = Templates.FLOATING

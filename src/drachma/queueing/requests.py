@@ -16,6 +16,7 @@ from drachma.queueing.gates import DEFAULT, Gate, Gates
 from drachma.queueing.kinds import workload
 
 _NO_FLAVORS: Mapping[str, str] = {}
+_NOTHING: amounts.Requests = {}
 _GIGA = 10**9
 
 
@@ -48,12 +49,18 @@ class PodSetRequests(msgspec.Struct, frozen=True):
     requests: amounts.Requests
     count: int
     flavors: Mapping[str, str] = _NO_FLAVORS
+    once: amounts.Requests = _NOTHING
+    """The part of it that does not depend on how many pods there are."""
 
     def scaled(self, count: int) -> PodSetRequests:
         """The same for another number of pods."""
         if self.count in (0, count):
             return self
-        return PodSetRequests(self.name, _scaled(self.requests, self.count, count), count, self.flavors)
+        scaled = _scaled(self.requests, self.count, count)
+        for name, amount in self.once.items():
+            part = amounts.minus(self.requests[name], amount)
+            scaled[name] = amounts.plus(_scaled({name: part}, self.count, count)[name], amount)
+        return PodSetRequests(self.name, scaled, count, self.flavors, self.once)
 
 
 def _scaled(requests: amounts.Requests, before: int, count: int) -> dict[str, int]:
@@ -74,17 +81,24 @@ def total(
     counts = counts_after_reclaim(of, counting.gates)
     if of.status.admission is not None:
         return tuple(_admitted(each, of, counts) for each in of.status.admission.pod_set_assignments)
-    return tuple(
-        PodSetRequests(
-            each.name,
-            {
-                name: amounts.clamp(max(amount, 0) * counts[each.name])
-                for name, amount in per_pod(each, counting=counting, devices=devices).items()
-            },
-            counts[each.name],
-        )
-        for each in of.spec.pod_sets
-    )
+    return tuple(_requested(each, counts[each.name], counting=counting, devices=devices) for each in of.spec.pod_sets)
+
+
+def _requested(
+    of: workload.PodSet, count: int, *, counting: Counting, devices: DeviceRequests | None
+) -> PodSetRequests:
+    requests = {
+        name: amounts.clamp(max(amount, 0) * count)
+        for name, amount in per_pod(of, counting=counting, devices=devices).items()
+    }
+    if devices is None or not devices.named or not counting.gates.on(Gate.DRA):
+        return PodSetRequests(of.name, requests, count)
+    once: dict[str, int] = {}
+    for named in devices.named.values():
+        for name, amount in amounts.of_list(named.charge).items() if named.pod_set == of.name else ():
+            once[name] = amounts.plus(once.get(name, 0), amount)
+            requests[name] = amounts.plus(requests.get(name, 0), amount)
+    return PodSetRequests(of.name, requests, count, once=once)
 
 
 def _admitted(of: workload.PodSetAssignment, owner: workload.Workload, counts: Mapping[str, int]) -> PodSetRequests:
@@ -97,9 +111,9 @@ def _admitted(of: workload.PodSetAssignment, owner: workload.Workload, counts: M
         agreed = account.pod_sets.get(of.name) if account is not None else None
         whole = requests
         requests = _scaled(requests, count, after)
-        for name, (_, beside) in agreed.resources().items() if agreed is not None else ():
+        for name, resource in agreed.resources().items() if agreed is not None else ():
             # Devices of pods that are over are given back by settlement, each with what it was.
-            requests[name] = whole.get(name, 0) - beside * (count - after)
+            requests[name] = whole.get(name, 0) - resource.beside * (count - after)
         count = after
     return PodSetRequests(of.name, requests, count, of.flavors)
 

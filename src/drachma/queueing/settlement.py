@@ -152,14 +152,14 @@ def _settle(
     usage = dict(assignment.resource_usage)
     resources = agreed.resources()
     for name in {name: None for charges in own for name in charges} | dict.fromkeys(resources):
-        of_devices, beside = resources.get(name, (0, 0))
-        fixed = beside * (assignment.count or 0)
+        resource = resources.get(name, deviceaccount.Agreed(0, 0, 0))
+        fixed = resource.beside * (assignment.count or 0) + resource.once
         written = usage.get(name)
         reserved = (amounts.requested(name, written) if written is not None else 0) - fixed
         allocated = sum(charges.get(name, 0) for charges in own)
         if allocated > reserved:
             return Overdrawn(assignment.name, name, allocated, reserved)
-        most = allocated + of_devices * (left - len(own))
+        most = allocated + resource.devices * (left - len(own))
         if most < reserved and written is not None:
             usage[name] = _like(written, fixed + most, name)
     return structs.replace(assignment, resource_usage=usage)

@@ -41,7 +41,8 @@ def problem(
     for pod_set, charges in counted.settled.items():
         agreed = account.pod_sets.get(pod_set, deviceaccount.PodSetAccount()).resources()
         for name, amount in charges.items():
-            now, before = amounts.requested(name, amount), agreed.get(name, (0, 0))[0]
+            now = amounts.requested(name, amount)
+            before = agreed[name].devices if name in agreed else 0
             if now > before:
                 had = amounts.as_quantity(name, before)
                 return f"{subject}: pod set {pod_set} needs {amount} of {name} per pod and has {had}"

@@ -259,7 +259,7 @@ def _settled_resources(of: workload.Workload, pod_set: str) -> frozenset[str]:
     """The resources of a pod set whose usage follows devices, not the number of pods; beyond Kueue."""
     account = deviceaccount.of(of)
     agreed = account.pod_sets.get(pod_set) if account is not None else None
-    return frozenset(agreed.devices) if agreed is not None else frozenset()
+    return frozenset(agreed.resources()) if agreed is not None else frozenset()
 
 
 def _settled(old: workload.Workload, new: workload.Admission | None) -> workload.Admission | None:

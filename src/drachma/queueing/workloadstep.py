@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from drachma.claims import podclaims
 from drachma.queueing import admissibility, conditions, settlement, transitions, workloadstate
 from drachma.queueing.admitter import NORMAL, Event
 from drachma.queueing.devicemappings import NO_MAPPINGS, DeviceMappings
@@ -43,6 +44,7 @@ class Neighbourhood(msgspec.Struct, frozen=True):
     """Whether the cluster queue admits workloads."""
     places: admissibility.Places = {}
     objects: DeviceObjects = DeviceObjects({}, {}, ())
+    claims: podclaims.Claims | None = None
     mappings: DeviceMappings = NO_MAPPINGS
     uses: tuple[settlement.PodUse, ...] = ()
     """What the devices of its pods count for, if it has quota that is to be settled."""

@@ -11,6 +11,7 @@ from drachma.queueing.admitter import NORMAL
 from drachma.queueing.feasibility import PLACEMENT_FAILED
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import workload
+from drachma.queueing.queueingpolicy import NamedClaims
 from drachma.queueing.workloadrules import ADMISSION_GATES
 from drachma.queueing.workloadstep import Outcome, WorkloadStep, is_stopped
 
@@ -64,10 +65,16 @@ class WaitingStep(WorkloadStep):
             or not devicerequests.are_needed(self._workload, around.objects, gates=self._gates)
         ):
             return None
-        if devicerequests.names_claims(self._workload):
+        is_shared = self._policy.named_claims is NamedClaims.SHARED
+        if not is_shared and devicerequests.names_claims(self._workload):
             return self._refused(self._misconfigured(_BY_NAME, "DRA resource claims not supported"))
         counted = devicerequests.count(
-            self._workload, around.objects, around.mappings, gates=self._gates, policy=self._policy
+            self._workload,
+            around.objects,
+            around.mappings,
+            gates=self._gates,
+            policy=self._policy,
+            claims=around.claims if is_shared else None,
         )
         if isinstance(counted, devicerequests.Refusal):
             error = counted.message if counted.is_retried else ""

@@ -17,6 +17,12 @@ def template(name: str, *requests: Document, uid: str = "") -> meta.Object:
     return _object("ResourceClaimTemplate", metadata, {"spec": spec})
 
 
+def claim(name: str, *requests: Document, uid: str = "claim") -> meta.Object:
+    """A claim."""
+    spec = {"devices": {"requests": [completed(each) for each in requests]}}
+    return _object("ResourceClaim", {"name": name, "namespace": "default", "uid": uid}, spec)
+
+
 def completed(request: Document) -> dict[str, Any]:
     """A request with the API server's defaults."""
 
@@ -67,6 +73,7 @@ def job(
     init_containers: Sequence[Document] = (),
     containers: Sequence[Document] | None = None,
     name: str = "job",
+    queue: str = "team",
 ) -> workload.Workload:
     """A workload of one pod set whose pods use templates, and claims by name."""
     claims = [{"name": each, "resourceClaimTemplateName": each} for each in templates]
@@ -80,7 +87,7 @@ def job(
     pod_set = {"name": "main", "count": count, "template": {"spec": spec}}
     metadata = {"name": name, "namespace": "default", "uid": name}
     return decoding.decode(
-        {"metadata": metadata, "spec": {"queueName": "team", "podSets": [pod_set]}}, workload.Workload
+        {"metadata": metadata, "spec": {"queueName": queue, "podSets": [pod_set]}}, workload.Workload
     )
 
 

@@ -7,7 +7,16 @@ import pytest
 from drachma.queueing import queueingpolicy
 from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 
-_FIELDS = ("firstAvailable", "allDevices", "adminAccess", "nodeAllocatable", "feasibility", "templates", "sidecars")
+_FIELDS = (
+    "firstAvailable",
+    "allDevices",
+    "adminAccess",
+    "namedClaims",
+    "nodeAllocatable",
+    "feasibility",
+    "templates",
+    "sidecars",
+)
 _HEAD = {"apiVersion": "config.drachma.dev/v1", "kind": "QueueingPolicy"}
 
 
@@ -22,6 +31,7 @@ def test_each_choice_is_taken() -> None:
             "firstAvailable": "Envelope",
             "allDevices": "WorstCase",
             "adminAccess": "Free",
+            "namedClaims": "Shared",
             "nodeAllocatable": "Charged",
             "feasibility": "Required",
             "templates": "Pinned",

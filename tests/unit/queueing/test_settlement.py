@@ -42,6 +42,7 @@ def _admitted(count: int, *, reclaimable: int = 0, **usage: int) -> workload.Wor
     return deviceaccount.opened(
         decoding.decode(document, workload.Workload),
         DeviceRequests(settled={"main": charges}, charges={"main": charges}),
+        paid={},
     )
 
 

@@ -31,6 +31,7 @@ BY_CLUSTER_QUEUE: Final = "queueing-cluster-queue"
 BY_OWNER: Final = "queueing-owner"
 BY_TEMPLATE: Final = "queueing-template"
 WITH_CLAIMS: Final = "queueing-claims"
+BY_CLAIM: Final = "queueing-claim"
 BY_WORKLOAD: Final = "queueing-workload"
 
 _ValueT = TypeVar("_ValueT")
@@ -99,6 +100,7 @@ class Caches:
         cache.add_index(BY_CLUSTER_QUEUE, _reserved_in)
         cache.add_index(BY_OWNER, _owners)
         cache.add_index(BY_TEMPLATE, _templates)
+        cache.add_index(BY_CLAIM, _named_claims)
         cache.add_index(WITH_CLAIMS, lambda each: ("yes",) if _has_claims(each) else ())
         self.pods.cache.add_index(BY_WORKLOAD, lambda each: (key,) if (key := workload_of(each)) else ())
 
@@ -189,6 +191,7 @@ class Caches:
             is_queue_active=queue is not None and self.readiness(queue).is_active,
             places=self.places,
             objects=self.devices,
+            claims=_Claims(self.claims),
             mappings=self._configured.mappings,
             uses=self.uses(of),
             patience=self._configured.patience,
@@ -239,6 +242,11 @@ def _claims(of: workload.Workload) -> Iterable[Any]:
 
 def _has_claims(of: workload.Workload) -> bool:
     return next(iter(_claims(of)), None) is not None
+
+
+def _named_claims(of: workload.Workload) -> Iterable[str]:
+    names = {claim.resource_claim_name for claim in _claims(of)}
+    return [f"{of.metadata.namespace}/{name}" for name in names if name]
 
 
 def _templates(of: workload.Workload) -> Iterable[str]:

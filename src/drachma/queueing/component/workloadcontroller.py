@@ -15,7 +15,7 @@ from drachma.queueing.admitter import Event
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission, workload_reference
-from drachma.queueing.component.caches import BY_TEMPLATE, WITH_CLAIMS, Caches, key_of, on_change, workload_of
+from drachma.queueing.component.caches import BY_CLAIM, BY_TEMPLATE, WITH_CLAIMS, Caches, key_of, on_change, workload_of
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.kinds import workload
 from drachma.runtime import Surroundings, controller, events, workqueue
@@ -103,6 +103,8 @@ class WorkloadController:
             self._look_at_account(key)
 
     def _on_claim(self, of: resourceclaim.ResourceClaim) -> None:
+        for each in self._caches.workloads.cache.by(BY_CLAIM, key_of(of)):
+            self._look_at_waiting(each)
         owner = ownership.owning_pod(of)
         if owner is not None and of.status.allocation is not None:
             user = self._caches.pods.cache.get(owner.name, namespace=of.metadata.namespace)
