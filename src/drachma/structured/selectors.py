@@ -30,11 +30,12 @@ _TYPE_TESTS: Final = {
     "bool": "type({0}) in [bool]",
     "int": "type({0}) in [int]",
     "string": "type({0}) in [string]",
-    "intslice": "type({0}) in [list]",
-    "stringslice": "type({0}) in [list]",
+    "intslice": "type({0}) in [list] && type({0}[0]) in [int]",
+    "stringslice": "type({0}) in [list] && type({0}[0]) in [string]",
     "version": 'type({0}) in [type(semver("0.0.0"))]',
 }
-"""How the type of a device's attribute is asked for. Equality of types has no bound on its cost; lists have one."""
+"""How the type of a device's attribute is asked for. Equality of types has no bound on its cost; lists have one. Those
+that devices have are never empty."""
 
 
 def for_driver(expression: str, driver: str) -> str:
