@@ -20,8 +20,11 @@ from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
 from drachma.claims import identity, standins
 from drachma.structured import claims, model, namedresources, requests, resolution, selectors, slices
+from drachma.values import generatedname
 
 _KUBECTL: Final = "kubectl.kubernetes.io/"
+_NAME_LENGTH: Final = 253
+_PREFIX_LENGTH: Final = 240
 
 
 class Asked(NamedTuple):
@@ -84,7 +87,8 @@ class _Migrator:
         ]
         self._pools = slices.pools_of(sources)
         self._types = _types(sources)
-        self._drivers = {name: self._drivers_of(class_) for name, class_ in self._lookup.classes.items()}
+        self._device_classes = {name: self._device_classes_of(class_) for name, class_ in self._lookup.classes.items()}
+        """The drivers of every device class that a class becomes."""
 
     def run(self) -> Migration:
         made: list[meta.Object] = []
@@ -116,7 +120,18 @@ class _Migrator:
         if isinstance(found, resolution.Waiting):
             self._note(label, f"{found.reason}: its filters are not known")
             found = parameters.ResourceClassParameters()
-        drivers = self._drivers[class_.metadata.name]
+        own, *others = self._device_classes[class_.metadata.name].items()
+        for name, drivers in others:
+            self._note(label, f"its filters are of one driver each: what claims ask of {drivers[0]} is of class {name}")
+        return [self._device_class(class_, name, drivers, found) for name, drivers in (own, *others)]
+
+    def _device_class(
+        self,
+        class_: resourceclass.ResourceClass,
+        name: str,
+        drivers: tuple[str, ...],
+        found: parameters.ResourceClassParameters,
+    ) -> meta.Object:
         config = []
         for driver in drivers:
             vendor = requests.vendor_of_class(found, driver)
@@ -124,7 +139,25 @@ class _Migrator:
                 opaque = devices.OpaqueDeviceConfiguration(driver=driver, parameters=vendor)
                 config.append(deviceclass.DeviceClassConfiguration(opaque=opaque))
         spec = deviceclass.DeviceClassSpec(selectors=(self._class_selector(drivers, found),), config=tuple(config))
-        return [deviceclass.DeviceClass(metadata=_metadata(class_.metadata), spec=spec)]
+        return deviceclass.DeviceClass(metadata=structs.replace(_metadata(class_.metadata), name=name), spec=spec)
+
+    def _device_classes_of(self, class_: resourceclass.ResourceClass) -> dict[str, tuple[str, ...]]:
+        """The device classes that a class becomes, its own first, each with its drivers.
+
+        It is one, unless there are filters and several drivers: a filter is asked of devices of its driver only, and a
+        selector of all that there are. Where the filter has no answer for one, nobody would get anything.
+        """
+        name, drivers = class_.metadata.name, self._drivers_of(class_)
+        found = resolution.class_parameters(class_, self._lookup)
+        has_filters = isinstance(found, parameters.ResourceClassParameters) and bool(found.filters)
+        if len(drivers) == 1 or not has_filters:
+            return {name: drivers}
+        names = [name, *(f"{name}.{driver}" for driver in drivers[1:])]
+        names = [
+            each if len(each) <= _NAME_LENGTH else generatedname.derived(f"{name[:_PREFIX_LENGTH]}-", each)
+            for each in names
+        ]
+        return {each: (driver,) for each, driver in zip(names, drivers, strict=True)}
 
     def _class_selector(
         self, drivers: tuple[str, ...], of_class: parameters.ResourceClassParameters
@@ -195,15 +228,16 @@ class _Migrator:
     def _wish(
         self, class_name: str, found: resolution.Resolution, needs: tuple[requests.Need, ...]
     ) -> resourceclaim.ResourceClaimSpec:
-        is_of_one_driver = len(self._drivers[class_name]) == 1
+        device_classes = self._device_classes[class_name]
         own = structs.replace(found, of_class=parameters.ResourceClassParameters())
         asked = []
         for need in needs:
-            expressions = [] if is_of_one_driver else [selectors.of_driver(need.driver)]
+            name, drivers = next(each for each in device_classes.items() if need.driver in each[1])
+            expressions = [] if len(drivers) == 1 else [selectors.of_driver(need.driver)]
             if need.selector.strip() != "true":
                 expressions.append(self._translated(need.selector, need.driver))
             whole = (selectors.conjunction(*expressions),) if expressions else ()
-            asked.append(claims.request_for(need, device_class=class_name, expressions=whole))
+            asked.append(claims.request_for(need, device_class=name, expressions=whole))
         return resourceclaim.ResourceClaimSpec(
             devices=resourceclaim.DeviceClaim(requests=tuple(asked), config=tuple(claims.configuration(own, needs)))
         )

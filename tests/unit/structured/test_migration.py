@@ -98,22 +98,35 @@ def test_parameters_are_folded_into_classes_and_claims() -> None:
     assert objects["ResourceSlice"]["spec"]["pool"]["name"] == "worker-1"
 
 
+NIC = "nics.example.com"
+
+
+def of_two_drivers(*others: Any) -> list[Any]:
+    """What a claim for resources of two drivers becomes."""
+    nic = {"driverName": NIC, "namedResourcesWithAttributes": {"selector": 'attributes.bool["rdma"]'}}
+    both = {**PARAMETERS, "requests": [*PARAMETERS["requests"], nic]}
+    done = migrationdocuments.migrate([*others, both, CLAIM], with_check=False)
+    return [each for each in done.documents if each["kind"] in ("DeviceClass", "ResourceClaim")]
+
+
 def test_a_class_of_several_drivers() -> None:
-    other = {"driverName": "nics.example.com", "namedResourcesWithAttributes": {"selector": 'attributes.bool["rdma"]'}}
-    both = {**PARAMETERS, "requests": [*PARAMETERS["requests"], other]}
-    objects, _ = migrated(CLASS_PARAMETERS, CLASS, both, CLAIM)
-    [selector] = objects["DeviceClass"]["spec"]["selectors"]
-    assert selector["cel"]["expression"].startswith(f'(device.driver == "{DRIVER}" && ')
-    assert selector["cel"]["expression"].endswith(' || (device.driver == "nics.example.com")')
-    expressions = [
-        each["exactly"]["selectors"][0]["cel"]["expression"]
-        for each in objects["ResourceClaim"]["spec"]["devices"]["requests"]
-    ]
-    assert [each.partition(" && ")[0] for each in expressions] == [
-        f'device.driver == "{DRIVER}"',
-        f'device.driver == "{DRIVER}"',
-        'device.driver == "nics.example.com"',
-    ]
+    unfiltered = {key: value for key, value in CLASS.items() if key != "parametersRef"}
+    class_, claim = of_two_drivers(unfiltered)
+    [selector] = class_["spec"]["selectors"]
+    assert selector["cel"]["expression"] == f'(device.driver == "{DRIVER}") || (device.driver == "{NIC}")'
+    wishes = [each["exactly"] for each in claim["spec"]["devices"]["requests"]]
+    assert {each["deviceClassName"] for each in wishes} == {"cards"}
+    beginnings = [each["selectors"][0]["cel"]["expression"].partition(" && ")[0] for each in wishes]
+    assert beginnings == [f'device.driver == "{each}"' for each in (DRIVER, DRIVER, NIC)]
+
+
+def test_a_filter_is_not_asked_of_resources_of_another_driver() -> None:
+    own, other, claim = of_two_drivers(CLASS_PARAMETERS, CLASS)
+    assert own["spec"]["selectors"][0]["cel"]["expression"].startswith(f'device.driver == "{DRIVER}" && ')
+    assert other["metadata"]["name"] == "cards.nics.example.com"
+    assert other["spec"]["selectors"] == [{"cel": {"expression": f'device.driver == "{NIC}"'}}]
+    names = [each["exactly"]["deviceClassName"] for each in claim["spec"]["devices"]["requests"]]
+    assert names == ["cards", "cards", "cards.nics.example.com"]
 
 
 def test_types_that_are_not_known_are_asked_for() -> None:
