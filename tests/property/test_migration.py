@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drachma.allocator import budget
 from drachma.api import codec
 from drachma.api.v1alpha2 import resourceslice
 from drachma.offline import migrationcheck, migrationdocuments
@@ -81,6 +83,7 @@ def atoms(draw: st.DrawFn) -> str:
                 f"({name} in attributes.int && attributes.int[{name}] >= {number})",
                 f"({name} in attributes.bool && attributes.bool[{name}])",
                 f"({name} in attributes.intslice && attributes.intslice[{name}].exists(x, x == {number}))",
+                f"({name} in attributes.stringslice && {text} in attributes.stringslice[{name}])",
                 "true",
             )
         )
@@ -144,7 +147,55 @@ def clusters(draw: st.DrawFn) -> list[dict[str, Any]]:
 def test_a_migrated_claim_gets_what_it_asked_for(documents: list[dict[str, Any]]) -> None:
     done = migrationdocuments.migrate(documents, with_check=True)
     [finding] = done.findings
-    assert finding.is_good, (str(finding), done.documents)
+    assert finding.judgement is migrationcheck.Judgement.RIGHT, (str(finding), done.documents)
+
+
+def crowded(*selectors: str) -> list[dict[str, Any]]:
+    """A node with three cards, and a claim with so many requests for one of them."""
+    named = [{"name": f"card-{cores}", "attributes": [{"name": "cores", "int": cores}]} for cores in (1, 2, 4)]
+    spec = {"nodeName": "a", "driverName": DRIVERS[0], "namedResourcesWithAttributes": named}
+    requests = [
+        {"driverName": DRIVERS[0], "namedResourcesWithAttributes": {"required": [{"selector": text}]}}
+        for text in selectors
+    ]
+    reference = {"apiGroup": "resource.k8s.io", "kind": "ResourceClaimParameters", "name": "p"}
+    return [
+        alpha("NodeResourceSlice", {"name": "s"}, spec=spec),
+        alpha("ResourceClass", {"name": "c"}, driverName=DRIVERS[0], structuredParameters=True),
+        alpha("ResourceClaimParameters", {"name": "p"}, requests=requests),
+        alpha("ResourceClaim", {"name": "claim"}, spec={"resourceClassName": "c", "parametersRef": reference}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("selectors", "steps", "want"),
+    [
+        pytest.param(
+            ["true", 'attributes["cores"] < 4', 'attributes["cores"] < 2'],
+            1000,
+            "checked: ResourceClaim claim: gets card-4, card-2, card-1 on a",
+            id="found",
+        ),
+        pytest.param(
+            ["true", 'attributes["cores"] < 4', 'attributes["cores"] < 2'],
+            1,
+            "not decided: ResourceClaim claim: card-4, card-2, card-1 on a would do, "
+            "but the search was given up on a: 1 steps were not enough",
+            id="given-up",
+        ),
+        pytest.param(
+            ['attributes["cores"] < 4', 'attributes["cores"] < 4', 'attributes["cores"] < 4'],
+            1,
+            "checked: ResourceClaim claim: gets nothing, as before",
+            id="given-up-where-there-is-nothing",
+        ),
+    ],
+)
+def test_what_takes_too_long_is_not_decided(selectors: list[str], steps: int, want: str) -> None:
+    objects = [codec.decode(each) for each in crowded(*selectors)]
+    sources = [each for each in objects if isinstance(each, resourceslice.NodeResourceSlice)]
+    [finding] = migrationcheck.check(migration.migrate(objects), sources, limits=budget.Limits(steps=steps))
+    assert f"{finding.judgement}: {finding}" == want
 
 
 def test_the_check_sees_what_is_wrong() -> None:
@@ -168,5 +219,5 @@ def test_the_check_sees_what_is_wrong() -> None:
     sources = [each for each in objects if isinstance(each, resourceslice.NodeResourceSlice)]
     assert [str(each) for each in migrationcheck.check(done, sources)] == ["ResourceClaim claim: gets small on a"]
     [finding] = migrationcheck.check(forgetful, sources)
-    assert not finding.is_good
+    assert finding.judgement is migrationcheck.Judgement.WRONG
     assert str(finding) == "ResourceClaim claim: gets small on a for request-0, which it did not ask for"

@@ -11,7 +11,7 @@ import typer
 from drachma.api import codec, manifest, scheme
 from drachma.cli import options
 from drachma.client import http
-from drachma.offline import manifestfiles, migrationdocuments
+from drachma.offline import manifestfiles, migrationcheck, migrationdocuments
 from drachma.runtime import clock
 
 
@@ -33,8 +33,8 @@ def migrate(
 
     Reads manifests, or without any the objects of v1alpha2 in a cluster. Classes, claims, templates and slices are
     written in v1, with their parameters folded in; pods lose ``source``; everything else is written as it is. What v1
-    cannot express is reported on standard error, and so is what each claim would get. Exit code 1: a claim would get
-    something else than before, or something cannot be read.
+    cannot express is reported on standard error, and so is what each claim would get, or that this takes too long to
+    find out. Exit code 1: a claim would get something else than before, or something cannot be read.
     """
     if file:
         documents = [source.content for source in manifestfiles.read_all(file)]
@@ -47,8 +47,8 @@ def migrate(
     for note in done.notes:
         typer.echo(f"drachma: not expressed: {note}", err=True)
     for finding in done.findings:
-        typer.echo(f"drachma: {'checked' if finding.is_good else 'WRONG'}: {finding}", err=True)
-    if not all(finding.is_good for finding in done.findings):
+        typer.echo(f"drachma: {finding.judgement}: {finding}", err=True)
+    if any(finding.judgement is migrationcheck.Judgement.WRONG for finding in done.findings):
         raise typer.Exit(1)
 
 

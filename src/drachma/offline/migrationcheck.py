@@ -2,39 +2,52 @@
 
 Every claim and template is allocated by itself, on the inventory as it was published. What it gets must be a resource
 that the selectors it had in v1alpha2 accept, and so must be what it does not get: where it gets nothing, nothing would
-have done.
+have done. Where the search for it takes too long, that is an answer of its own.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+import enum
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from drachma import allocator, cel, errors
+from drachma.allocator import budget
 from drachma.allocator import selectors as compilers
 from drachma.api import deviceclass, gates, meta, resourceclaim, resourceslice
 from drachma.structured import migration, model, namedresources, requests, resources, selectors
 
-_TRIALS: Final = 20_000
-"""How many ways to choose resources are tried before a claim that gets nothing counts as one that cannot be judged."""
+LIMITS: Final = budget.Limits()
+"""How long is searched for what a claim gets on a node."""
 
 Inventory = dict[tuple[str, str], dict[str, resources.Resource]]
 """Resources by driver and node, under their names."""
 
 
+class Judgement(enum.StrEnum):
+    """Whether a claim gets what it asked for, or rightly nothing."""
+
+    RIGHT = "checked"
+    WRONG = "WRONG"
+    OPEN = "not decided"
+    """It is not known what it would get: the search was given up."""
+
+
 class Finding(NamedTuple):
-    """What became of a claim; ``is_good`` says that it gets what it asked for, or rightly nothing."""
+    """What became of a claim."""
 
     label: str
     message: str
-    is_good: bool
+    judgement: Judgement = Judgement.RIGHT
 
     def __str__(self) -> str:
         return f"{self.label}: {self.message}"
 
 
-def check(done: migration.Migration, sources: Iterable[model.Slice]) -> Iterator[Finding]:
+def check(
+    done: migration.Migration, sources: Iterable[model.Slice], *, limits: budget.Limits = LIMITS
+) -> Iterator[Finding]:
     """What every claim and template of a migration would get."""
     published = list(sources)
     inventory = _inventory(published)
@@ -54,33 +67,39 @@ def check(done: migration.Migration, sources: Iterable[model.Slice]) -> Iterator
         )
         own = meta.ObjectMeta(name=f"claim-{number}", namespace=asked.namespace or "default", uid=str(number))
         claim = resourceclaim.ResourceClaim(metadata=own, spec=asked.spec)
-        yield _finding(asked, claim, tries, nodes=nodes, inventory=inventory, names=names)
+        search = functools.partial(tries.allocate, limits=limits)
+        yield _finding(asked, claim, search, nodes=nodes, inventory=inventory, names=names)
 
 
 def _finding(
     asked: migration.Asked,
     claim: resourceclaim.ResourceClaim,
-    tries: allocator.Allocator,
+    search: Callable[[allocator.Node, list[resourceclaim.ResourceClaim]], allocator.Outcome],
     *,
     nodes: list[str],
     inventory: Inventory,
     names: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> Finding:
-    problems = []
+    problems, unfinished = [], []
     for node in nodes:
         try:
-            outcome = tries.allocate(allocator.Node(node), [claim])
+            outcome = search(allocator.Node(node), [claim])
         except errors.AllocationError as error:
             problems.append(str(error))
             continue
         if isinstance(outcome, allocator.Allocated):
             return _judged(asked, outcome.results[0], node=node, inventory=inventory, names=names)
+        if isinstance(outcome, allocator.GaveUp):
+            unfinished.append(f"{node or 'any node'}: {outcome.reason}")
     before = _could_be_had(asked, nodes, inventory)
+    if before and unfinished:
+        message = f"{before} would do, but the search was given up on {unfinished[0]}"
+        return Finding(asked.label, message, Judgement.OPEN)
     if before:
-        return Finding(asked.label, f"gets nothing, but {before} would do", is_good=False)
+        return Finding(asked.label, f"gets nothing, but {before} would do", Judgement.WRONG)
     if problems:
-        return Finding(asked.label, f"gets nothing, as before: {problems[0]}", is_good=True)
-    return Finding(asked.label, "gets nothing, as before", is_good=True)
+        return Finding(asked.label, f"gets nothing, as before: {problems[0]}")
+    return Finding(asked.label, "gets nothing, as before")
 
 
 def _judged(
@@ -100,9 +119,9 @@ def _judged(
         given.append(name)
         if not _is_accepted(need, resource):
             message = f"gets {name} on {node or 'any node'} for {each.request}, which it did not ask for"
-            return Finding(asked.label, message, is_good=False)
+            return Finding(asked.label, message, Judgement.WRONG)
     listed = ", ".join(given) or "no device, and asked for none,"
-    return Finding(asked.label, f"gets {listed} on {node or 'any node'}", is_good=True)
+    return Finding(asked.label, f"gets {listed} on {node or 'any node'}")
 
 
 def _is_accepted(need: requests.Need, resource: resources.Resource) -> bool:
@@ -122,10 +141,33 @@ def _could_be_had(asked: migration.Asked, nodes: list[str], inventory: Inventory
             choices = [_suitable(need, node, inventory) for need in asked.needs.values()]
         except cel.EvaluationError:
             continue
-        for chosen in itertools.islice(itertools.product(*choices), _TRIALS):
-            if len(set(chosen)) == len(chosen):
-                return f"{', '.join(name for _, name in chosen)} on {node or 'any node'}"
+        chosen = _distinct(choices)
+        if chosen is not None:
+            return f"{', '.join(name for _, name in chosen)} on {node or 'any node'}"
     return ""
+
+
+def _distinct(choices: list[list[tuple[str, str]]]) -> list[tuple[str, str]] | None:
+    """One of each choice, all of them different; None where there is no way.
+
+    Who finds all that would do taken asks those who have it to take something else (augmenting paths).
+    """
+    holders: dict[tuple[str, str], int] = {}
+
+    def place(number: int, asked: set[tuple[str, str]]) -> bool:
+        for each in choices[number]:
+            if each in asked:
+                continue
+            asked.add(each)
+            if each not in holders or place(holders[each], asked):
+                holders[each] = number
+                return True
+        return False
+
+    if not all(place(number, set()) for number in range(len(choices))):
+        return None
+    chosen = {number: each for each, number in holders.items()}
+    return [chosen[number] for number in range(len(choices))]
 
 
 def _suitable(need: requests.Need, node: str, inventory: Inventory) -> list[tuple[str, str]]:
