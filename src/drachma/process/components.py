@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.controllers import descriptors
 from drachma.process import configurationfile, placement
-from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent
+from drachma.process.webhookendpoint import WebhookEndpoint
+from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent, Reviews
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
 from drachma.scheduler.recording import Recorder, RecordFile, recordfile
@@ -93,10 +94,11 @@ def queueing(
     configuration_file: pathlib.Path | None = None,
     *,
     view: PendingView | None = None,
+    endpoint: WebhookEndpoint | None = None,
 ) -> Run:
     """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap.
 
-    ``view``: where to show who waits.
+    ``view``: where to show who waits. ``endpoint``: where to answer API servers that ask about writes.
     """
     own = surroundings.acting_as(QUEUEING)
     built = QueueingComponent(
@@ -106,10 +108,22 @@ def queueing(
         placement=placement.SimulatedPlacement(own),
         view=view,
     )
-    if configuration_file is None:
-        return built.run
-    file = configuration_file
-    return lambda: controller.together(built.run(), configurationfile.follow(file, configured, time=surroundings.clock))
+
+    async def run() -> None:
+        parts = [built.run()]
+        if configuration_file is not None:
+            parts.append(configurationfile.follow(configuration_file, configured, time=surroundings.clock))
+        if endpoint is not None:
+            parts.append(_answer(endpoint, built.reviews, own))
+        await controller.together(*parts)
+
+    return run
+
+
+async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:
+    """Nobody is answered before all is known."""
+    await surroundings.informers.wait_synced()
+    await endpoint.serve(reviews)
 
 
 ALL: Final[tuple[Component, ...]] = (controllers, scheduler)

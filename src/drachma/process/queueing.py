@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import functools
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma.process import components, configurationfile
-from drachma.queueing import configuration, frameworks, jobwebhooks, queuewebhooks
+from drachma.queueing import configuration, frameworks, jobwebhooks, webhooks
 from drachma.queueing.component import ActiveConfiguration, PendingView
+from drachma.queueing.webhooks import Webhook
 from drachma.server.admission import hooks
 from drachma.server.kinds.kueue import queuekinds, visibilitykinds
 from drachma.server.pipeline import services
 from drachma.server.wire import app
 from drachma.store import record
-from drachma.validation.fielderror import FieldError
 from drachma.values import fieldtext
 
 _LOCAL_QUEUES: Final = f"{queuekinds.GROUP}/localqueues"
@@ -59,8 +59,6 @@ binding kueue-manager-rolebinding of kueue-manager-role to account:kueue-system/
 """
 """What the component may do, under Kueue's names, and what people may do in their namespaces."""
 
-_Problems = Callable[[hooks.Review], tuple[FieldError, ...]]
-
 
 class Chosen(NamedTuple):
     """Queueing as somebody wants it beside a server, or not: what the server has more, and what runs more."""
@@ -88,10 +86,9 @@ def chosen(configuration_file: pathlib.Path | None, *, is_on: bool) -> Chosen:
 
 def additions(configured: ActiveConfiguration, view: PendingView) -> app.Additions:
     """What an application serves and asks for queueing's sake; ``view`` is where its component shows who waits."""
-    functions = (*_queue_hooks(configured), *_job_hooks(configured))
     return app.Additions(
         kinds=(*queuekinds.kinds(), *visibilitykinds.kinds()),
-        functions=functions,
+        functions=tuple(_hook(each, configured) for each in webhooks.ALL),
         observers=_observers(view),
         namespaces=(configuration.DEFAULT_NAMESPACE,),
         roles=_ROLES,
@@ -106,76 +103,23 @@ def _observers(view: PendingView) -> services.Observers:
     return {of("clusterqueues"): cluster_queue, of("localqueues"): view.local_queue}
 
 
-def _queue_hooks(configured: ActiveConfiguration) -> list[hooks.Hook]:
+def _hook(of: Webhook, configured: ActiveConfiguration) -> hooks.Hook:
+    """A webhook as a function in the server's process."""
+
+    def around(review: hooks.Review) -> webhooks.Circumstances:
+        place = functools.partial(_place, review)
+        return webhooks.Circumstances(configured.gates, configured.jobs, place, subresource=review.subresource)
+
     def completed(review: hooks.Review) -> dict[str, Any] | None:
-        return queuewebhooks.completed(review.document, configured.gates)
+        return of.complete(review.document, around(review))
 
-    def problems(review: hooks.Review) -> tuple[FieldError, ...]:
-        return queuewebhooks.problems(review.document, review.old, configured.gates)
-
-    def hook(singular: str, *, mutates: bool = True) -> hooks.Hook:
-        return hooks.Hook(
-            f"v{singular}.kb.io",
-            frozenset({f"{queuekinds.GROUP}/{singular}s"}),
-            mutate=completed if mutates else None,
-            validate=_verdict(problems),
-        )
-
-    return [hook("clusterqueue"), hook("cohort", mutates=False), hook("resourceflavor"), hook("workload")]
-
-
-def _job_hooks(configured: ActiveConfiguration) -> list[hooks.Hook]:
-    def is_queued(framework: str) -> bool:
-        return framework in configured.jobs.management.frameworks
-
-    def completed_job(review: hooks.Review) -> dict[str, Any] | None:
-        if not is_queued(frameworks.BATCH_JOB):
-            return None
-        return jobwebhooks.completed_job(review.document, _place(review), configured.jobs)
-
-    def completed_job_set(review: hooks.Review) -> dict[str, Any] | None:
-        if not is_queued(frameworks.JOB_SET):
-            return None
-        return jobwebhooks.completed_job(review.document, _place(review), configured.jobs)
-
-    def job_set_problems(review: hooks.Review) -> tuple[FieldError, ...]:
-        if not is_queued(frameworks.JOB_SET) or review.subresource:
-            return ()
-        return jobwebhooks.job_set_problems(review.document, review.old, _place(review))
-
-    def job_problems(review: hooks.Review) -> tuple[FieldError, ...]:
-        if not is_queued(frameworks.BATCH_JOB) or review.subresource:
-            return ()
-        return jobwebhooks.job_problems(review.document, review.old, _place(review))
-
-    def completed_pod(review: hooks.Review) -> dict[str, Any] | None:
-        if not is_queued(frameworks.POD):
-            return None
-        return jobwebhooks.completed_pod(review.document, _place(review), configured.jobs)
-
-    def pod_problems(review: hooks.Review) -> tuple[FieldError, ...]:
-        if not is_queued(frameworks.POD) or review.subresource:
-            return ()
-        return jobwebhooks.pod_problems(review.document, review.old, _place(review), configured.jobs)
-
-    return [
-        hooks.Hook("vjob.kb.io", frozenset({"batch/jobs"}), mutate=completed_job, validate=_verdict(job_problems)),
-        hooks.Hook(
-            "vjobset.kb.io",
-            frozenset({"jobset.x-k8s.io/jobsets"}),
-            mutate=completed_job_set,
-            validate=_verdict(job_set_problems),
-        ),
-        hooks.Hook("vpod.kb.io", frozenset({"pods"}), mutate=completed_pod, validate=_verdict(pod_problems)),
-    ]
-
-
-def _verdict(problems: _Problems) -> Callable[[hooks.Review], hooks.Verdict]:
     def verdict(review: hooks.Review) -> hooks.Verdict:
-        found = problems(review)
-        return hooks.Verdict(fieldtext.together(map(str, found))) if found else hooks.Verdict()
+        problems = of.check(review.document, review.old, around(review))
+        return hooks.Verdict(fieldtext.together(map(str, problems))) if problems else hooks.Verdict()
 
-    return verdict
+    key = f"{of.kind.group}/{of.plural}".removeprefix("/")
+    mutate = completed if of.completed is not None else None
+    return hooks.Hook(f"v{of.singular}.kb.io", frozenset({key}), mutate=mutate, validate=verdict)
 
 
 def _place(review: hooks.Review) -> jobwebhooks.Place:

@@ -7,5 +7,6 @@ and queues, and are thin: what an object becomes is a question to the core.
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.component import QueueingComponent
 from drachma.queueing.component.pendingview import PendingView
+from drachma.queueing.component.reviews import Reviews
 
-__all__ = ["ActiveConfiguration", "PendingView", "QueueingComponent"]
+__all__ = ["ActiveConfiguration", "PendingView", "QueueingComponent", "Reviews"]

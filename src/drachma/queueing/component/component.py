@@ -9,11 +9,13 @@ from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.configurationmap import ConfigurationMap
+from drachma.queueing.component.jobcontext import JobContext
 from drachma.queueing.component.jobcontroller import JobController
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.podcontroller import PodController
 from drachma.queueing.component.queuecontroller import QueueController
 from drachma.queueing.component.queuemeasures import QueueMeasures
+from drachma.queueing.component.reviews import Reviews
 from drachma.queueing.component.workloadcontroller import WorkloadController
 from drachma.queueing.feasibility import Placement
 from drachma.runtime import Surroundings, controller
@@ -48,6 +50,8 @@ class QueueingComponent:
         admission = Admission(
             surroundings, caches, configured, recorder=recorder, measures=measures, placement=placement, view=view
         )
+        self.reviews: Final = Reviews(caches, configured, JobContext(surroundings.client, caches))
+        """Answers to API servers that ask about writes, once the component runs."""
         self._surroundings: Final = surroundings
         self._parts: Final[tuple[controller.Controller, ...]] = (
             WorkloadController(

@@ -58,7 +58,7 @@ class JobContext:
     async def around(self, namespace: str, of: Document | None, records: list[WorkloadRecord]) -> Surroundings:
         """All that a look at a job needs; the workloads of its owners are added to its own ``records``."""
         place = self._caches.places.get(namespace)
-        owners = await self._owners(of, namespace) if of is not None else {}
+        owners = await self.owners(of, namespace) if of is not None else {}
         for owner in owners.values():
             value = f"{owner['kind']}/{namespace}/{owner['metadata']['name']}"
             known = {each.key for each in records}
@@ -72,7 +72,7 @@ class JobContext:
             priorities=self._caches.priorities,
         )
 
-    async def _owners(self, of: Document, namespace: str) -> jobowners.Owners:
+    async def owners(self, of: Document, namespace: str) -> jobowners.Owners:
         """The owners of an object, as far up as they are followed."""
         owners: dict[tuple[str, str, str], Document] = {}
         while len(owners) <= jobowners.MOST:

@@ -1,0 +1,123 @@
+"""Kueue's webhooks over HTTPS: what an API server without queueing in its process is answered."""
+
+import asyncio
+import base64
+import json
+import pathlib
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import aiohttp
+import pytest
+
+from drachma.process import webhookendpoint
+from drachma.queueing.component import QueueingComponent
+from drachma.runtime import Surroundings
+from drachma.server.access import certificates
+from drachma.server.wire import serving
+from tests.scenarios import queues
+
+_QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
+
+
+class _Endpoint(NamedTuple):
+    """An endpoint that answers, and how to ask it."""
+
+    url: str
+    authority: pathlib.Path
+    session: aiohttp.ClientSession
+
+    async def post(self, path: str, body: bytes) -> tuple[int, Any]:
+        async with self.session.post(f"{self.url}/{path}", data=body) as answer:
+            text = await answer.text()
+            return answer.status, json.loads(text) if answer.status == 200 else text
+
+    async def ask(self, path: str, document: Mapping[str, Any], **request: Any) -> dict[str, Any]:
+        asked = {"uid": "u", "object": document, "namespace": "default", "operation": "CREATE", **request}
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
+        status, answer = await self.post(path, json.dumps(review).encode())
+        assert status == 200, answer
+        response: dict[str, Any] = answer["response"]
+        assert response["uid"] == "u"
+        return response
+
+
+@pytest.fixture
+async def endpoint(tmp_path: pathlib.Path) -> AsyncIterator[_Endpoint]:
+    files = certificates.ensure(tmp_path / "certificates", hosts=["127.0.0.1"], now=datetime.now(UTC))
+    async with queues.queues() as cluster:
+        surroundings = Surroundings(cluster.client)
+        component = QueueingComponent(surroundings)
+        made = webhookendpoint.WebhookEndpoint(serving.Address("127.0.0.1", 0), files)
+        connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=str(files.authority)))
+        async with surroundings.informers as informers, aiohttp.ClientSession(connector=connector) as session:
+            await informers.wait_synced()
+            task = asyncio.create_task(made.serve(component.reviews))
+            started = _Endpoint(made.address.url, files.authority, session)
+            await _listening(started)
+            yield started
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def _listening(endpoint: _Endpoint) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await endpoint.post("nowhere", b"")
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.01)
+            else:
+                return
+
+
+def _job(labels: Mapping[str, str]) -> dict[str, Any]:
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    metadata = {"name": "train", "namespace": "default", "labels": dict(labels)}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+
+
+async def test_objects_are_completed_and_refused(endpoint: _Endpoint) -> None:
+    held = await endpoint.ask("mutate-batch-v1-job", _job(_QUEUE))
+    assert held["allowed"] is True
+    (change,) = json.loads(base64.b64decode(held["patch"]))
+    assert (change["path"], change["value"]["suspend"]) == ("/spec", True)
+    assert await endpoint.ask("mutate-batch-v1-job", _job({})) == {"uid": "u", "allowed": True}
+
+    refused = await endpoint.ask("validate-batch-v1-job", _job({"kueue.x-k8s.io/queue-name": "not_a_name"}))
+    assert (refused["allowed"], refused["status"]["code"]) == (False, 403)
+    assert refused["status"]["message"].startswith("metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value")
+    moved = await endpoint.ask("validate-batch-v1-job", _job(_QUEUE), oldObject=_job({}), operation="UPDATE")
+    assert "field is immutable" in moved["status"]["message"]
+
+    flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
+    kept = await endpoint.ask("mutate-kueue-x-k8s-io-v1beta2-resourceflavor", flavor, namespace="")
+    (change,) = json.loads(base64.b64decode(kept["patch"]))
+    assert change["value"]["finalizers"] == ["kueue.x-k8s.io/resource-in-use"]
+
+    for body in (
+        b"{",
+        b'{"apiVersion": "admission.k8s.io/v1"}',
+        b'{"apiVersion": "admission.k8s.io/v1", "request": {}}',
+    ):
+        assert (await endpoint.post("mutate-batch-v1-job", body))[0] == 400
+
+
+def test_manifests_name_what_the_configuration_queues() -> None:
+    made = webhookendpoint.manifests("https://host:1", b"authority", frozenset({"pod"}))
+    paths = [each["clientConfig"]["url"] for of in made for each in of["webhooks"]]
+    kinds = ("clusterqueue", "resourceflavor", "workload")
+    assert paths == [
+        *(f"https://host:1/mutate-kueue-x-k8s-io-v1beta2-{each}" for each in kinds),
+        "https://host:1/mutate--v1-pod",
+        *(f"https://host:1/validate-kueue-x-k8s-io-v1beta2-{each}" for each in (kinds[0], "cohort", *kinds[1:])),
+        "https://host:1/validate--v1-pod",
+    ]
+    workload = next(each for each in made[1]["webhooks"] if each["name"] == "vworkload.kb.io")
+    assert workload["rules"][0]["resources"] == ["workloads", "workloads/status"]
+    assert made[1]["webhooks"][-1]["namespaceSelector"]["matchExpressions"][0]["values"] == [
+        "kube-system",
+        "kueue-system",
+    ]
