@@ -193,11 +193,12 @@ async def test_without_the_gate_pods_are_bound_one_by_one() -> None:
 
 
 class Refusing:
-    """A client that refuses to bind one pod, and that makes changes one after the other."""
+    """A client that makes changes one after the other, and refuses those to some claims and bindings."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: Client, *, claims: str = "", pods: str = "") -> None:
         self._client = client
-        self.name = name
+        self.claims = claims
+        self.pods = pods
 
     def __getattr__(self, name: str) -> Any:
         if name == "commit":
@@ -205,9 +206,14 @@ class Refusing:
         return getattr(self._client, name)
 
     async def patch(self, kind: Any, name: str, **options: Any) -> Any:
-        if kind is not pod.Pod and self.name and self.name in name:
+        if kind is not pod.Pod and self.claims and self.claims in name:
             raise errors.UnreachableError("no")
         return await self._client.patch(kind, name, **options)
+
+    async def bind(self, bound: pod.Pod, *, node: str) -> None:
+        if bound.metadata.name == self.pods:
+            raise errors.UnreachableError("no")
+        await self._client.bind(bound, node=node)
 
 
 async def test_what_was_written_for_a_gang_is_taken_back() -> None:
@@ -215,7 +221,7 @@ async def test_what_was_written_for_a_gang_is_taken_back() -> None:
     refusing: list[Refusing] = []
 
     def wrap(client: Client) -> Any:
-        refusing.append(Refusing(client, "w1-gpu"))
+        refusing.append(Refusing(client, claims="w1-gpu"))
         return refusing[0]
 
     async with schedulers.cluster(wrap=wrap, gates=GATES) as world:
@@ -226,9 +232,27 @@ async def test_what_was_written_for_a_gang_is_taken_back() -> None:
         claims = await world.client.list(resourceclaim.ResourceClaim)
         assert [each.status.reserved_for for each in claims.items] == [(), ()]
 
-        refusing[0].name = ""
+        refusing[0].claims = ""
         await world.advance(30)
         assert await bound(world) == {"w0", "w1"}
+
+
+async def test_a_pod_whose_binding_fails_when_others_are_bound_is_tried_again() -> None:
+    refusing: list[Refusing] = []
+
+    def wrap(client: Client) -> Any:
+        refusing.append(Refusing(client, pods="w1"))
+        return refusing[0]
+
+    async with schedulers.cluster(wrap=wrap, gates=GATES) as world:
+        await world.create(*COMMON, *machine("n1", 3), *(worker(f"w{number}", "g", 3) for number in range(3)))
+        assert await bound(world) == {"w0"}
+        claims = await world.client.list(resourceclaim.ResourceClaim)
+        assert sorted(len(each.status.reserved_for) for each in claims.items) == [0, 0, 1]
+
+        refusing[0].pods = ""
+        await world.advance(30)
+        assert await bound(world) == {"w0", "w1", "w2"}
 
 
 @pytest.mark.parametrize("seed", range(6))

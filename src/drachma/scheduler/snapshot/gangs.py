@@ -91,8 +91,8 @@ class Gangs:
             self._members = parent._members.fork()
 
     def fork(self) -> Gangs:
-        """The same, to be changed apart."""
-        return Gangs(self)
+        """The same, to be changed apart; where there are no gangs, that is no more than another beginning."""
+        return Gangs(self) if self._groups or self._members else Gangs()
 
     # What informers tell
 
