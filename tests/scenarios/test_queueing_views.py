@@ -14,10 +14,8 @@ from tests.scenarios import queues
 
 
 async def _explained(cluster: queues.Queues, job: str) -> explanation.WorkloadExplanation:
-    name = (await cluster.workload_of(job)).metadata.name
     state = QueueingState(await livecluster.read_queueing(cluster.client), datetime(2026, 1, 1, tzinfo=UTC))
-    answer = state.explain(f"default/{name}")
-    assert answer is not None
+    (answer,) = state.explain("default", job)
     return answer
 
 

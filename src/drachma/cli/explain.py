@@ -109,6 +109,7 @@ def workload(
 ) -> None:
     """Say why a workload waits: what is short by how much, who has it, whom it may preempt, what would make it fit.
 
+    NAME is that of the workload, or of the Job, JobSet or pod that it belongs to.
     The configuration is that of --queueing-config, or of the ConfigMap kueue-controller-manager-config in kueue-system.
     Exit code 1: it is not admitted, and would not be if it were its turn.
     """
@@ -117,9 +118,12 @@ def workload(
         configured = ActiveConfiguration()
         configurationfile.load(queueing_config, configured)
     objects = clusters.read_queueing(file, kubeconfig, context=context)
-    explained = QueueingState(objects, datetime.now(UTC), configured=configured).explain(f"{namespace}/{name}")
-    if explained is None:
-        raise errors.DecodeError(f"there is no workload {namespace}/{name}")
+    found = QueueingState(objects, datetime.now(UTC), configured=configured).explain(namespace, name)
+    if len(found) != 1:
+        names = ", ".join(each.workload for each in found)
+        problem = f"{name} has several workloads: {names}" if found else f"there is no workload {namespace}/{name}"
+        raise errors.DecodeError(problem)
+    (explained,) = found
     lines = workloads.render(explained).splitlines()
     clusters.write(workloads.to_document(explained), lines, output)
     if explained.outcome in (workloads.Outcome.DOES_NOT_FIT, workloads.Outcome.NOT_QUEUED):

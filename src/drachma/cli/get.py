@@ -93,12 +93,12 @@ def get(
     """
     if watch and output in (Output.JSON, Output.YAML):
         raise errors.InvalidValueError(f"--watch: goes with tables, not with -o {output}")
-    found = http.find_access(kubeconfig, context=context)
-    place = "" if all_namespaces else namespace if namespace is not None else found.namespace or "default"
     wanted = inventory.Filter(node_name, driver, pool, device_class, queue)
     for field, value in wanted._asdict().items():
         if value and field not in tables.TABLES[what].filters:
             raise errors.InvalidValueError(f"{_OPTIONS[field]} {value}: does not go with {what}")
+    found = http.find_access(kubeconfig, context=context)
+    place = "" if all_namespaces else namespace if namespace is not None else found.namespace or "default"
     view = _View(tables.TABLES[what], wanted, namespace=place, selector=selector)
     try:
         asyncio.run(_run(found, view, output, is_watch=watch))

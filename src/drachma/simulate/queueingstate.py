@@ -76,12 +76,21 @@ class QueueingState:
         self.workloads: Final = {key_of(each): each for each in self._all(workload.Workload)}
         self.admitter: Final = self._make_admitter()
 
-    def explain(self, key: str) -> WorkloadExplanation | None:
-        """What can be said about a workload; None where there is none of this ``namespace/name``."""
-        of = self.workloads.get(key)
-        if of is None:
-            return None
-        return explanation.explain(self.admitter, of, self._now, obstacle=self._obstacles.get(key))
+    def explain(self, place: str, name: str) -> list[WorkloadExplanation]:
+        """What can be said about the workload of a namespace and name, or else about those of an owner of that name."""
+        own = self.workloads.get(f"{place}/{name}")
+        found = [own] if own is not None else self._owned(place, name)
+        return [
+            explanation.explain(self.admitter, each, self._now, obstacle=self._obstacles.get(key_of(each)))
+            for each in found
+        ]
+
+    def _owned(self, place: str, name: str) -> list[workload.Workload]:
+        return [
+            each
+            for each in self.workloads.values()
+            if each.metadata.namespace == place and any(owner.name == name for owner in each.metadata.owner_references)
+        ]
 
     def _all(self, model: type[ObjectT]) -> list[ObjectT]:
         return [each for each in self._objects if isinstance(each, model)]

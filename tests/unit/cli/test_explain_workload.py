@@ -91,7 +91,7 @@ def test_what_is_short_and_what_would_help(folder: pathlib.Path) -> None:
     assert code == 1
     assert "number 1 of 1 in cluster queue team (/all/team), by local queue jobs" in text
     assert "flavor spot: gpus: needs 2, 1 can be had, 1 short" in text
-    assert "in use by cluster queue team: default/running 1" in text
+    assert "1 in use by cluster queue team: default/running 1" in text
     assert "1 more gpus of flavor spot as nominal quota of cluster queue team (3 then)" in text
     assert "the end of default/running" in text
 
@@ -103,6 +103,17 @@ def test_the_same_as_a_document(folder: pathlib.Path) -> None:
     assert document["outcome"] == "DoesNotFit"
     assert [each["missing"] for each in document["shortages"]] == ["1"]
     assert [each["endings"] for each in document["remedies"]] == [[], ["default/running"]]
+
+
+def test_a_workload_is_found_by_its_job(folder: pathlib.Path) -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u"}
+    objects = [{**each, "metadata": {**each["metadata"], "ownerReferences": [owner]}} for each in OBJECTS[-1:]]
+    (folder / "objects.yaml").write_text(yaml.safe_dump_all([*OBJECTS[:-1], *objects, CONFIG_MAP]))
+    assert explain("train", "-f", str(folder))[1].startswith("workload default/waiting: does not fit")
+    both = [{**each, "metadata": {**each["metadata"], "ownerReferences": [owner]}} for each in OBJECTS[-2:]]
+    (folder / "objects.yaml").write_text(yaml.safe_dump_all([*OBJECTS[:-2], *both, CONFIG_MAP]))
+    refused = CliRunner().invoke(app, ["explain", "workload", "train", "-f", str(folder)])
+    assert str(refused.exception) == "train has several workloads: default/running, default/waiting"
 
 
 def test_who_has_quota_is_well(folder: pathlib.Path) -> None:

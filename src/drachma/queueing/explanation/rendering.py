@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from drachma.queueing.explanation.preemptionverdict import Verdict
 from drachma.queueing.explanation.remedies import Increase, Remedy
-from drachma.queueing.explanation.shortage import Level, Shortage
+from drachma.queueing.explanation.shortage import Holding, Level, Shortage
 from drachma.queueing.explanation.workloadexplanation import Outcome, WorkloadExplanation
 from drachma.queueing.requests import FlavorResource
 
@@ -79,11 +79,13 @@ def _shortage(of: WorkloadExplanation, shortage: Shortage) -> Iterator[str]:
             f"    {_KINDS[reserve.kind]} {reserve.name} has {show(reserve.amount)} left, and does not lend it: "
             f"its lending limit is {show(reserve.lending_limit)}"
         )
-    by_queue: dict[str, list[str]] = {}
+    by_queue: dict[str, list[Holding]] = {}
     for each in shortage.holdings:
-        by_queue.setdefault(each.queue, []).append(f"{each.workload} {show(each.amount)}")
-    for queue, texts in by_queue.items():
-        yield f"    in use by cluster queue {queue}: {_listed(texts)}"
+        by_queue.setdefault(each.queue, []).append(each)
+    for queue, holdings in by_queue.items():
+        total = show(sum(each.amount for each in holdings))
+        names = _listed(f"{each.workload} {show(each.amount)}" for each in holdings)
+        yield f"    {total} in use by cluster queue {queue}: {names}"
 
 
 def _level(of: WorkloadExplanation, level: Level, key: FlavorResource) -> str:

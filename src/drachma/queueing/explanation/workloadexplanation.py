@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from drachma.queueing import conditions, pendingqueue, workloadstate
+from drachma.queueing import conditions, feasibility, pendingqueue, workloadstate
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.cycle import Status
 from drachma.queueing.explanation import preemptionverdict, remedies, shortage
@@ -114,6 +114,13 @@ def _objection(admitter: Admitter, of: workload.Workload, cluster_queue: str) ->
     return "it does not ask to be admitted"
 
 
+def _unplaced(info: WorkloadInfo) -> str:
+    """What the component said of nodes for a workload that there is quota for: nodes are not looked at here."""
+    condition = conditions.find(info.workload.status.conditions, conditions.QUOTA_RESERVED)
+    is_said = condition is not None and condition.reason == feasibility.PLACEMENT_FAILED
+    return f"there is quota, and {condition.message}" if condition is not None and is_said else ""
+
+
 def _explain(question: Question, pending: PendingQueue, info: WorkloadInfo) -> WorkloadExplanation:
     entry = question.entry()
     queue = question.queue
@@ -124,9 +131,10 @@ def _explain(question: Question, pending: PendingQueue, info: WorkloadInfo) -> W
     verdicts: tuple[Verdict, ...] = ()
     changes: tuple[Remedy, ...] = ()
     if entry.status is Status.ADMITTED:
-        outcome = Outcome.FITS
-        message = ""
-        if not pendingqueue.is_backoff_over(info.workload, question.now):
+        unplaced = _unplaced(info)
+        outcome = Outcome.DOES_NOT_FIT if unplaced else Outcome.FITS
+        message = unplaced
+        if not unplaced and not pendingqueue.is_backoff_over(info.workload, question.now):
             message = "its backoff is not over"
     else:
         outcome = Outcome.PREEMPTS if entry.targets else Outcome.DOES_NOT_FIT

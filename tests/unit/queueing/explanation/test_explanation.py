@@ -92,7 +92,7 @@ def test_a_queue_that_is_full() -> None:
         "  pod set main, flavor spot: cpu: needs 3, 2 can be had, 1 short",
         "    cluster queue team: uses 2 of 4",
         "    the limit is the quota of cluster queue team",
-        "    in use by cluster queue team: ns/old 2",
+        "    2 in use by cluster queue team: ns/old 2",
         "  would not be preempted:",
         "    ns/old in team: withinClusterQueue of team is Never",
         "  would help, each by itself:",
@@ -221,6 +221,16 @@ def test_the_place_in_the_queue() -> None:
         "  before it: ns/big (priority 7)",
         "  order is strict: nobody is admitted before those",
     ]
+
+
+def test_a_workload_that_has_quota_and_no_nodes() -> None:
+    said = {"type": "QuotaReserved", "status": "False", "reason": "PlacementFailed", "message": "no node is left"}
+    asked = decoding.decode(
+        {**decoding.document(a_workload("w", "team", 1)), "status": {"conditions": [said]}}, workload.Workload
+    )
+    answer = explained(admitter(a_queue("team", nominalQuota=4)), asked)
+    assert (answer.outcome, answer.message) == (Outcome.DOES_NOT_FIT, "there is quota, and no node is left")
+    assert answer.shortages == ()
 
 
 @pytest.mark.parametrize(
