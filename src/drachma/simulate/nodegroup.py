@@ -1,8 +1,8 @@
 """Node groups: nodes that can be had, as a template with a price and limits.
 
 A manifest says ``apiVersion: drachma.dev/v1``, ``kind: NodeGroup``, and in its spec ``min``, ``max``, ``price``,
-``labels`` and ``template.objects``: one Node, and the ResourceSlices that drivers would publish on it. What must differ
-between nodes is made different for every node (:mod:`drachma.simulate.nodetemplate`).
+``labels`` and ``template.objects``: one Node, and the slices that drivers would publish on it, in v1 or v1alpha2. What
+must differ between nodes is made different for every node (:mod:`drachma.simulate.nodetemplate`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import codec, meta, resourceslice
 from drachma.api import node as nodes
+from drachma.api.v1alpha2 import resourceslice as alpha
 from drachma.simulate import nodetemplate
+from drachma.structured import model
+from drachma.structured import slices as pools
 from drachma.values import names
 
 API_VERSION: Final = "drachma.dev/v1"
@@ -108,6 +111,7 @@ def read(document: Mapping[str, Any]) -> NodeGroup:
 def _objects(title: str, documents: list[dict[str, Any]]) -> tuple[nodes.Node, tuple[resourceslice.ResourceSlice, ...]]:
     machines: list[nodes.Node] = []
     slices: list[resourceslice.ResourceSlice] = []
+    old: list[model.Slice] = []
     for number, document in enumerate(documents):
         place = f"{title}: spec.template.objects[{number}]"
         try:
@@ -118,10 +122,14 @@ def _objects(title: str, documents: list[dict[str, Any]]) -> tuple[nodes.Node, t
             machines.append(decoded)
         elif isinstance(decoded, resourceslice.ResourceSlice):
             slices.append(decoded)
+        elif isinstance(decoded, alpha.NodeResourceSlice | alpha.ResourceSlice):
+            old.append(decoded)
         else:
             raise errors.DecodeError(
                 f"{place}: {codec.title(document)}: only a Node and its ResourceSlices belong here"
             )
     if len(machines) != 1:
         raise errors.DecodeError(f"{title}: spec.template.objects: expected one Node, found {len(machines)}")
+    for pool in pools.pools_of(old):
+        slices += pool.slices(1, name=pool.node)
     return machines[0], tuple(slices)
