@@ -32,6 +32,7 @@ def scheduler(
     profile: Annotated[
         pathlib.Path | None, typer.Option(help="Write a profile of the measurement (for pstats) into this file.")
     ] = None,
+    record: Annotated[pathlib.Path | None, typer.Option(help="Have the scheduler record its decisions here.")] = None,
 ) -> None:
     """Schedule pods with claims, on the durable store, and print the rate beside kube-scheduler's.
 
@@ -39,7 +40,7 @@ def scheduler(
     a pod until it is known to be bound; in bursts most of that is waiting for the pods before it.
     """
     chosen = [each.scaled(nodes=nodes, pods=pods) for each in workloads.find(workload)]
-    how = runner.Options(mode=mode, patience=patience, profile=profile)
+    how = runner.Options(mode=mode, patience=patience, profile=profile, record=record)
     results = []
     for each in chosen:
         try:

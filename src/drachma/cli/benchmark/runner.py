@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import cProfile
+import functools
 import os
 import pathlib
 import random
@@ -25,7 +26,7 @@ from drachma import errors
 from drachma.api import pod
 from drachma.cli.benchmark import meter, objects, preparation, workloads
 from drachma.client import Client, http
-from drachma.process import embedded, eventloop
+from drachma.process import components, embedded, eventloop
 from drachma.runtime import Informers, Surroundings, clock
 from drachma.store import sqlite
 
@@ -62,6 +63,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds without any pod bound after which the rest is taken not to fit."""
     profile: pathlib.Path | None = None
     """Where to write a profile of the measurement."""
+    record: pathlib.Path | None = None
+    """Where the scheduler records its decisions, if it does."""
 
 
 def run(workload: workloads.Workload, how: Options) -> Result:
@@ -75,7 +78,7 @@ def run(workload: workloads.Workload, how: Options) -> Result:
 
 async def _run(workload: workloads.Workload, folder: pathlib.Path, how: Options) -> Result:
     make = _embedded if how.mode == "embedded" else _over_https
-    async with make(folder, workload) as plane:
+    async with make(folder, workload, how.record) as plane:
         async with Informers(plane.client) as informers:
             pods = informers.of(pod.Pod)
             await informers.wait_synced()
@@ -200,17 +203,23 @@ def _processor_of(process: int) -> float:
 
 
 @contextlib.asynccontextmanager
-async def _embedded(folder: pathlib.Path, workload: workloads.Workload) -> AsyncIterator[Plane]:
+async def _embedded(
+    folder: pathlib.Path, workload: workloads.Workload, record: pathlib.Path | None
+) -> AsyncIterator[Plane]:
     chance = random.Random(_SEED)
     store = await sqlite.SqliteStore.open(folder)
     async with embedded.server(store, chance=chance) as server:
         await preparation.prepare(server.client, workload, chance=chance)
-        async with embedded.running(Surroundings(server.client, chance=chance)):
+        recording_to = None if record is None else components.RecordingTo(record)
+        scheduler = functools.partial(components.scheduler, recording_to=recording_to)
+        async with embedded.running(Surroundings(server.client, chance=chance), components.controllers, scheduler):
             yield Plane(client=server.client)
 
 
 @contextlib.asynccontextmanager
-async def _over_https(folder: pathlib.Path, workload: workloads.Workload) -> AsyncIterator[Plane]:
+async def _over_https(
+    folder: pathlib.Path, workload: workloads.Workload, record: pathlib.Path | None
+) -> AsyncIterator[Plane]:
     kubeconfig = folder / "kubeconfig"
     async with contextlib.AsyncExitStack() as stack:
         data = ("--data", str(folder / "data"), "--listen", "127.0.0.1:0", "--kubeconfig-out", str(kubeconfig))
@@ -220,7 +229,9 @@ async def _over_https(folder: pathlib.Path, workload: workloads.Workload) -> Asy
         )
         await preparation.prepare(client, workload, chance=random.Random(_SEED))
         access = ("--kubeconfig", str(kubeconfig))
-        others = [await stack.enter_async_context(_process(name, *access)) for name in ("controllers", "scheduler")]
+        recording = () if record is None else ("--record", str(record))
+        commands = (("controllers", *access), ("scheduler", *access, *recording))
+        others = [await stack.enter_async_context(_process(*each)) for each in commands]
         yield Plane(client=client, processes=(server, *others))
 
 
