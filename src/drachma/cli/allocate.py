@@ -22,6 +22,7 @@ def allocate(
     claim: Annotated[
         list[str] | None, typer.Option(help="Try this claim (NAMESPACE/NAME) only, not all without an allocation.")
     ] = None,
+    pod: Annotated[str, typer.Option(help="Try the claims of this pod (NAMESPACE/NAME) only, together.")] = "",
     explain: Annotated[bool, typer.Option("--explain", help="Explain why claims do not fit.")] = False,
     output: Annotated[
         options.Format | None,
@@ -41,7 +42,7 @@ def allocate(
     Exit code 0: everything fits. 1: something does not. 2: the input is bad.
     """
     if batch:
-        if file or node or claim or explain or output or feature_gates:
+        if file or node or claim or pod or explain or output or feature_gates:
             raise errors.DecodeError("--batch: goes with --timing only; everything else is in its lines")
         batches.write(allocatorcase.answers(sys.stdin.buffer, timing=timing))
         return
@@ -49,9 +50,11 @@ def allocate(
         raise errors.DecodeError("--timing: goes with --batch only")
     if not file:
         raise errors.DecodeError("-f: required, unless there is --batch")
+    if pod and claim:
+        raise errors.DecodeError("--pod: goes without --claim: all claims of the pod are tried")
     dump = _read(file)
-    allocator = claimallocation.ClaimAllocator(dump, gates.Gates.parse(feature_gates), node=node)
-    groups = _groups(dump, _claim_names(dump, claim or []))
+    groups, beside = _of_pod(dump, pod) if pod else (_groups(dump, _claim_names(dump, claim or [])), ())
+    allocator = claimallocation.ClaimAllocator(dump, gates.Gates.parse(feature_gates), node=node, beside=beside)
     allocations = [allocation for names in groups for allocation in allocator.allocate_together(names, explain=explain)]
     _write(allocations, output)
     for allocation in allocations:
@@ -69,6 +72,22 @@ def _read(paths: list[str]) -> clusterdump.ClusterDump:
     if dump.problems:
         raise typer.Exit(root.BAD_INPUT)
     return dump
+
+
+def _of_pod(dump: clusterdump.ClusterDump, pod: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """The claims of a pod that are to be tried together, and those that have their devices already."""
+    name = pod if "/" in pod else f"default/{pod}"
+    if name not in dump.claims_of:
+        others = ", ".join(sorted(dump.claims_of)[:8]) or "none at all"
+        raise errors.DecodeError(f"--pod {name}: there is no such pod, but {others}")
+    claims = dump.claims_of[name]
+    for each in claims:
+        if each not in dump.claims:
+            raise errors.DecodeError(f"--pod {name}: its claim {each} is not there")
+    waiting = tuple(each for each in claims if dump.claims[each].defaulted.status.allocation is None)
+    if not waiting:
+        typer.echo(f"drachma: nothing to do: pod {name} has no claim without an allocation", err=True)
+    return ([waiting] if waiting else []), tuple(each for each in claims if each not in waiting)
 
 
 def _groups(dump: clusterdump.ClusterDump, names: list[str]) -> list[tuple[str, ...]]:

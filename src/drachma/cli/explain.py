@@ -165,6 +165,9 @@ def pod_lines(explained: PodExplanation) -> Iterator[str]:
         yield f"  preemption {explained.preemption}, and evict {_listed(explained.victims)}"
     elif explained.preemption:
         yield f"  {explained.preemption}"
+    if explained.holders:
+        yield f"  less important pods hold devices there: {_listed(explained.holders)}"
+        yield "    preemption does not take them: a device is free when its claim is gone, not when a pod is"
     for group in explained.helpful_groups:
         yield f"  a node more of group {group} would do"
     for group, reason in explained.useless_groups.items():

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from drachma import allocator, errors
-from drachma.allocator import explanation, selectors
+from drachma.allocator import explanation, placement, selectors
 from drachma.allocator.explanation import survey
 from drachma.api import deviceclass, gates, resourceclaim
 from drachma.offline import clusterdump
@@ -42,11 +42,16 @@ class ClaimAllocation(NamedTuple):
 class ClaimAllocator:
     """Allocates the claims of a cluster."""
 
-    def __init__(self, dump: clusterdump.ClusterDump, enabled: gates.Gates, *, node: str | None) -> None:
-        """``node`` is the only one to be tried; DecodeError where it is not in the cluster."""
+    def __init__(
+        self, dump: clusterdump.ClusterDump, enabled: gates.Gates, *, node: str | None, beside: Sequence[str] = ()
+    ) -> None:
+        """``node`` is the only one to be tried; DecodeError where it is not in the cluster.
+
+        ``beside`` are claims that have their devices: only nodes on which these can be used are tried.
+        """
         self._dump = dump
         self._gates = enabled
-        self._nodes = _nodes(dump, node)
+        self._nodes = _near(_nodes(dump, node), dump, beside)
         features = allocator.Features.of(enabled)
         self._state = allocator.AllocatedState(
             (claim.defaulted for claim in dump.claims.values()), consumable_capacity=features.consumable_capacity
@@ -151,6 +156,18 @@ def _nodes(dump: clusterdump.ClusterDump, name: str | None) -> list[allocator.No
     if not nodes:
         return [allocator.Node(name)]
     raise errors.DecodeError(f"--node {name}: there is no such node, but {_listed(nodes)}")
+
+
+def _near(nodes: list[allocator.Node], dump: clusterdump.ClusterDump, beside: Sequence[str]) -> list[allocator.Node]:
+    """The nodes on which the devices of these claims can be used; DecodeError where there is none."""
+    for name in beside:
+        allocation = dump.claims[name].defaulted.status.allocation
+        if allocation is not None and allocation.node_selector is not None:
+            usable = placement.Placement(None, all_nodes=None, selector=allocation.node_selector)
+            nodes = [each for each in nodes if usable.covers(each)]
+            if not nodes:
+                raise errors.DecodeError(f"claim {name}: its devices cannot be used on any node that is left to try")
+    return nodes
 
 
 def _on(node: allocator.Node) -> str:

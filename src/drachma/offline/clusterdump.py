@@ -29,7 +29,7 @@ from drachma.api import (
     resourceslice,
     scheme,
 )
-from drachma.claims import identity, templates
+from drachma.claims import identity, podclaims, templates
 from drachma.offline import alphasources, manifestfiles, placement, workloadpods
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
@@ -82,6 +82,8 @@ class ClusterDump:
         self.claims: dict[str, DumpedClaim] = {}
         self.pods: dict[str, tuple[str, ...]] = {}
         """The claims that pods which no server has seen would get from templates, by the pods' names."""
+        self.claims_of: dict[str, tuple[str, ...]] = {}
+        """All claims of pods, seen by a server or not, by the pods' names; as far as they have one."""
         self._workloads: list[manifestfiles.Source] = []
         self.warnings: list[str] = []
         self.problems: list[str] = []
@@ -107,6 +109,11 @@ class ClusterDump:
         document = source.content
         if _is_new_workload(document):
             self._workloads.append(source)
+            return
+        if _is_pod(document):
+            seen = placement.placed(codec.decode(document))
+            assert isinstance(seen, pod.Pod), "pods are decoded as pods"
+            self._take_claims(seen)
             return
         if not _is_relevant(document):
             return
@@ -139,8 +146,13 @@ class ClusterDump:
             except errors.DrachmaError as error:
                 self.problems.append(f"{source.place}: {error}")
 
+    def _take_claims(self, of: pod.Pod) -> None:
+        place = of.metadata.namespace
+        self.claims_of[identity.label(of.metadata)] = tuple(f"{place}/{name}" for name in podclaims.all_names(of))
+
     def _draft(self, of: pod.Pod, known: Mapping[str, resourceclaimtemplate.ResourceClaimTemplate]) -> None:
         names = []
+        self._take_claims(of)
         for entry in of.spec.resource_claims:
             if entry.resource_claim_template_name is None:
                 continue
@@ -161,7 +173,9 @@ class ClusterDump:
             self.claims[dumped.name] = dumped
             names.append(dumped.name)
         if names:
-            self.pods[identity.label(of.metadata)] = tuple(names)
+            title = identity.label(of.metadata)
+            self.pods[title] = tuple(names)
+            self.claims_of[title] += tuple(names)
 
     def of(self, model: type[_ObjectT]) -> list[_ObjectT]:
         """All objects of a kind."""
@@ -214,6 +228,10 @@ def _is_new_workload(document: Any) -> bool:
         return False
     kind = (str(document.get("apiVersion")), str(document.get("kind")))
     return kind in workloadpods.KINDS and not document["metadata"].get("uid")
+
+
+def _is_pod(document: Any) -> bool:
+    return isinstance(document, dict) and (document.get("apiVersion"), document.get("kind")) == ("v1", "Pod")
 
 
 def _is_known(api_version: str, kind: str) -> bool:

@@ -73,6 +73,8 @@ class PodExplanation(_Data, frozen=True, kw_only=True):
     """What preemption comes to."""
     victims: tuple[str, ...] = ()
     """The pods that would be evicted for it."""
+    holders: tuple[str, ...] = ()
+    """Less important pods with devices on nodes that lack them: they are not evicted for devices."""
     helpful_groups: tuple[str, ...] = ()
     """Node groups of which one more node would do."""
     useless_groups: dict[str, str] = {}
@@ -182,6 +184,20 @@ def _unfit(said: PodExplanation, trial: simulation.Simulation, unfit: Unfit) -> 
         reports=_reports(trial, unfit, lacking),
         preemption=f"would make room on node {tried.node}" if tried.node else tried.message,
         victims=victims,
+        holders=_holders(trial, unfit, lacking),
+    )
+
+
+def _holders(trial: simulation.Simulation, unfit: Unfit, lacking: int) -> tuple[str, ...]:
+    """Preemption looks at what nodes have themselves: a device is free when its claim is gone, not when a pod is."""
+    slots = itertools.islice(nodeclass.slots(lacking), _MOST_SURVEYED)
+    bookings = (booking for slot in slots for booking in trial.snapshot.nodes.at(slot).ledger.bookings.values())
+    return tuple(
+        sorted(
+            simulation.title(each.pod)
+            for each in bookings
+            if (each.pod.spec.priority or 0) < unfit.info.priority and podclaims.uses_claims(each.pod)
+        )
     )
 
 

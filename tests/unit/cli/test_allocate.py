@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec import structs
 from typer.testing import CliRunner, Result
 
 from drachma import errors
-from drachma.api import codec, meta
+from drachma.api import codec, meta, nodeselector
 from drachma.cli import root
 from drachma.testing import (
     claim,
@@ -473,3 +474,56 @@ def test_bad_lines_do_not_stop_a_batch(line: str, want: str) -> None:
     assert result.stderr.startswith(f"drachma: {want}")
     assert first == last
     assert "results" in first
+
+
+# The claims of a pod
+
+
+def test_the_claims_of_a_pod_are_tried_together() -> None:
+    """Each alone would get the first node; together there is room on the second only."""
+    wanting = pod("p").uid("u").claim("a", claim="one").claim("b", claim="two").container("c").build()
+    machines = [node("n1").build(), gpus("n1", "g0", "g1"), node("n2").build(), gpus("n2", "g0", "g1", "g2")]
+    other = claim("other").request("r", device_class="gpu").build()
+    result = run("-f", "-", "--pod", "p", stdin=dump(CLASS, *machines, ONE, TWO, other, wanting))
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "drachma: claim default/one: fits on node n2",
+        "drachma: claim default/two: fits on node n2",
+    ]
+
+
+def test_claims_that_a_pod_would_get_from_templates_are_its_own() -> None:
+    template = claim_template("t").request("r", device_class="gpu").build()
+    wanting = pod("p").claim("a", template="t").container("c").build()
+    result = run("-f", "-", "--pod", "default/p", stdin=dump(CLASS, gpus("n1", "g0"), template, ONE, wanting))
+    assert result.stderr == "drachma: claim default/p-a: fits on node n1\n"
+
+
+def test_a_pod_goes_where_its_other_claims_are() -> None:
+    held = claim("held").request("r", device_class="gpu").allocated(("r", DRIVER, "n2", "g0")).build()
+    term = nodeselector.NodeSelectorTerm(
+        match_fields=(nodeselector.NodeSelectorRequirement(key="metadata.name", operator="In", values=("n2",)),)
+    )
+    assert held.status.allocation is not None
+    allocation = structs.replace(
+        held.status.allocation, node_selector=nodeselector.NodeSelector(node_selector_terms=(term,))
+    )
+    held = structs.replace(held, status=structs.replace(held.status, allocation=allocation))
+    wanting = pod("p").uid("u").claim("a", claim="held").claim("b", claim="one").container("c").build()
+    machines = [node("n1").build(), gpus("n1", "g0"), node("n2").build(), gpus("n2", "g0", "g1")]
+    result = run("-f", "-", "--pod", "p", stdin=dump(CLASS, *machines, held, ONE, wanting))
+    assert result.stderr == "drachma: claim default/one: fits on node n2\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [
+        pytest.param(["--pod", "x"], "--pod default/x: there is no such pod, but default/p", id="no-pod"),
+        pytest.param(["--pod", "p"], "--pod default/p: its claim default/gone is not there", id="no-claim"),
+        pytest.param(["--pod", "p", "--claim", "one"], "--pod: goes without --claim", id="both"),
+    ],
+)
+def test_pods_that_cannot_be_tried(arguments: list[str], want: str) -> None:
+    wanting = pod("p").uid("u").claim("a", claim="gone").container("c").build()
+    result = run("-f", "-", *arguments, stdin=dump(CLASS, wanting))
+    assert want in str(result.exception)

@@ -51,6 +51,16 @@ def test_whom_preemption_would_take() -> None:
     assert (made.preemption, made.victims) == ("would make room on node n1", ("default/lesser",))
 
 
+def test_who_has_the_devices_and_is_not_evicted_for_them() -> None:
+    held = testing.claim("held").request("gpu", device_class=objects.DRIVER, count=1, mode="ExactCount")
+    held = held.allocated(("gpu", objects.DRIVER, "n1", "gpu-0")).reserved_for("lesser", uid="lesser")
+    lesser = testing.pod("lesser").uid("lesser").on_node("n1").claim("gpu", claim="held").container("c").build()
+    asked = testing.pod("a").claim("gpu", template="one").container("c").spec(priority=10).build()
+    made = podexplanation.explain(cluster(*objects.gpu_node("n1", 1), held.build(), lesser), asked)
+    assert (made.holders, made.victims) == (("default/lesser",), ())
+    assert "Preemption is not helpful" in made.preemption
+
+
 def test_nothing_is_changed_by_asking() -> None:
     asked = objects.gpu_pod("a")
     made = cluster(*objects.gpu_node("n1", 1), asked)
