@@ -259,8 +259,18 @@ class Scheduler:
         for entry, binding in attempts:
             if binding.is_bound:
                 self._bound(entry, binding, began=began)
-            elif problem is not None:
-                await self._unbind(entry, binding, error=problem, began=began)
+            else:
+                await self._unbind(binding)
+        if problem is None:
+            return
+        # Not before all is taken back: of a gang, nobody may take those for bound that are not.
+        for entry, binding in attempts:
+            if binding.is_bound:
+                continue
+            if isinstance(problem, bindings.CollidedError):
+                self._collided(entry, problem)
+            else:
+                self._failed(entry, str(problem), began=began)
 
     def _bound(self, entry: queue.QueuedPod, binding: bindings.Binding, *, began: float) -> None:
         placed = binding.placed
@@ -275,10 +285,8 @@ class Scheduler:
             self._recorder.record(info.pod, type=events.NORMAL, reason=messages.SCHEDULED, message=text)
         _log.debug("pod %s bound to node %s, %d nodes would have done", info.key, placed.node, placed.feasible)
 
-    async def _unbind(
-        self, entry: queue.QueuedPod, binding: bindings.Binding, *, error: bindings.BindingError, began: float
-    ) -> None:
-        """Take back a pod that could not be bound."""
+    async def _unbind(self, binding: bindings.Binding) -> None:
+        """Take back all that was done for a pod that could not be bound."""
         await self._binder.undo(binding)
         placed = binding.placed
         info = placed.info
@@ -291,10 +299,6 @@ class Scheduler:
                 status=msgspec.structs.replace(allocation.claim.status, allocation=allocation.result),
             )
             self.queue.wake(Change(Resource.RESOURCE_CLAIM, Action.UPDATE, held, allocation.claim), but=info.uid)
-        if isinstance(error, bindings.CollidedError):
-            self._collided(entry, error)
-        else:
-            self._failed(entry, str(error), began=began)
 
     def _collided(self, entry: queue.QueuedPod, error: bindings.CollidedError) -> None:
         """Try a pod again, at once unless another scheduler has it: nothing about the pod itself is wrong."""
@@ -373,20 +377,22 @@ class Scheduler:
                 self._assume([(by_uid[each.info.uid], each) for each in real], began=began)
                 self._tell_group(gang, status="True", reason=messages.SCHEDULED)
                 for unfit in left:
-                    self._gang_waits([by_uid[unfit.info.uid]], unfit.diagnosis.message(), unfit)
+                    self._gang_waits([by_uid[unfit.info.uid]], unfit.diagnosis.message(), unfit, began=began)
             case gangsearch.Short():
                 self._free_claims(decided.unfit.info)
                 text = messages.short(gang, needed, len(entries), decided)
-                self._gang_waits(entries, text, decided.unfit)
+                self._gang_waits(entries, text, decided.unfit, began=began)
                 self._tell_group(gang, status="False", reason=messages.UNSCHEDULABLE, message=text)
             case Aborted(message=message):
                 self._tell_group(gang, status="False", reason=messages.SCHEDULER_ERROR, message=message)
                 for each in entries:
                     self._failed(each, message, began=began)
 
-    def _gang_waits(self, entries: Iterable[queue.QueuedPod], text: str, unfit: Unfit) -> None:
+    def _gang_waits(self, entries: Iterable[queue.QueuedPod], text: str, unfit: Unfit, *, began: float) -> None:
         rejectors = _GANG | unfit.diagnosis.plugins
         for entry in entries:
+            _log.debug("pod %s: %s", entry.info.key, text)
+            self.metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began)
             self._return(entry, reason=messages.UNSCHEDULABLE, text=text, rejectors=rejectors, nominated=None)
 
     def _tell_group(self, gang: gangs.Gang, *, status: str, reason: str, message: str = "") -> None:
