@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,9 +42,30 @@ def _images(kubectl: Kubectl, *selection: str) -> list[str]:
     return [spec["containers"][0]["image"] for spec in _specs(kubectl, *selection)]
 
 
+def _addresses(kubectl: Kubectl) -> list[str]:
+    return kubectl("get", "pods", "-o", "jsonpath={.items[*].status.podIP}").split()
+
+
+def _endpoints(kubectl: Kubectl, service: str, *, count: int) -> set[str]:
+    """The addresses of a service that are ready, once there are so many."""
+    deadline = time.monotonic() + 60
+    while True:
+        slices = json.loads(
+            kubectl("get", "endpointslices", "-l", f"kubernetes.io/service-name={service}", "-o", "json")
+        )
+        endpoints = [each for one in slices["items"] for each in one["endpoints"] or ()]
+        ready = {address for each in endpoints if each["conditions"]["ready"] for address in each["addresses"]}
+        if len(ready) == count:
+            return ready
+        assert time.monotonic() < deadline, slices
+        time.sleep(0.1)
+
+
 def test_a_deployment_is_rolled_out_scaled_and_undone(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=web:1", "--replicas=2")
     assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl("expose", "deployment", "web", "--port=80")
+    assert _endpoints(kubectl, "web", count=2) <= set(_addresses(kubectl))
     kubectl("set", "image", "deployment/web", "web=web:2")
     assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     kubectl("scale", "deployment/web", "--replicas=3")

@@ -180,6 +180,8 @@ class PodSpec(Struct, frozen=True, kw_only=True):
     node_selector: Mapping[str, str] = ABSENT_MAP
     service_account_name: str = ABSENT_TEXT
     node_name: str = ABSENT_TEXT
+    hostname: str = ABSENT_TEXT
+    subdomain: str = ABSENT_TEXT
     host_network: bool | None = None
     runtime_class_name: str | None = None
     affinity: Affinity | None = None
@@ -253,6 +255,12 @@ class ContainerStatus(Struct, frozen=True, kw_only=True):
     resources: ResourceRequirements | None = None
 
 
+class PodIP(Struct, frozen=True, kw_only=True):
+    """An address of the pod."""
+
+    ip: str = ABSENT_TEXT
+
+
 class PodStatus(Struct, frozen=True, kw_only=True):
     """What became of the pod."""
 
@@ -263,6 +271,8 @@ class PodStatus(Struct, frozen=True, kw_only=True):
     reason: str = ABSENT_TEXT
     nominated_node_name: str = ABSENT_TEXT
     start_time: meta.Time | None = None
+    pod_ip: str = msgspec.field(default=ABSENT_TEXT, name="podIP")
+    pod_ips: tuple[PodIP, ...] = msgspec.field(default=ABSENT_TUPLE, name="podIPs")
     init_container_statuses: tuple[ContainerStatus, ...] = ABSENT_TUPLE
     container_statuses: tuple[ContainerStatus, ...] = ABSENT_TUPLE
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ABSENT_TUPLE

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from drachma.api import meta
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 
@@ -11,6 +13,9 @@ class ServicePort(Struct, frozen=True, kw_only=True):
 
     name: str = ABSENT_TEXT
     port: Int32 = ABSENT_INT
+    target_port: Int32 | str = ABSENT_INT
+    protocol: str = ABSENT_TEXT
+    app_protocol: str | None = None
     node_port: Int32 = ABSENT_INT
 
 
@@ -20,6 +25,9 @@ class ServiceSpec(Struct, frozen=True, kw_only=True):
     type: str = ABSENT_TEXT
     ports: tuple[ServicePort, ...] = ABSENT_TUPLE
     selector: Mapping[str, str] = ABSENT_MAP
+    cluster_ip: str = msgspec.field(default=ABSENT_TEXT, name="clusterIP")
+    ip_families: tuple[str, ...] = ABSENT_TUPLE
+    publish_not_ready_addresses: bool = False
     allocate_load_balancer_node_ports: bool | None = None
 
 

@@ -23,6 +23,7 @@ from drachma.node import (
     noderegistration,
     pastpod,
     plugins,
+    podaddresses,
     podquality,
     podresources,
     podresourcesocket,
@@ -87,6 +88,7 @@ class Agent:
         self.runtime: Final = runtime
         self._client = around.client
         self._address = address
+        self._pod_addresses = None if address is None else podaddresses.PodAddresses(address.host)
         self._machine = machine
         described = codec.decode(machine.node)
         assert isinstance(described, node.Node), "machines are described by nodes"
@@ -186,14 +188,14 @@ class Agent:
         features += [feature.Gate.NODE_ALLOCATABLE_QOS.value] if self._counts_claims_in_quality else []
         return features if self._address is None else [*features, "ExtendWebSocketsToKubelet"]
 
-    @property
-    def addresses(self) -> Mapping[str, Any]:
-        if self._address is None:
+    def addresses(self, of: pod.Pod) -> Mapping[str, Any]:
+        if self._address is None or self._pod_addresses is None:
             return {}
         host = self._address.host
-        found: dict[str, Any] = {"hostIP": host, "hostIPs": [{"ip": host}]}
         # Containers that really run have the network of their machine.
-        return {**found, "podIP": host, "podIPs": [{"ip": host}]} if self.runtime.has_files else found
+        own = self._address.pods if self.runtime.has_files else self._pod_addresses.of(of)
+        pods = {"podIP": own, "podIPs": [{"ip": own}]} if own else {}
+        return {"hostIP": host, "hostIPs": [{"ip": host}], **pods}
 
     @property
     def client(self) -> Client:
@@ -314,6 +316,8 @@ class Agent:
 
     def clean_up(self, of: pod.Pod) -> None:
         self.runtime.forget(of.metadata.uid)
+        if self._pod_addresses is not None:
+            self._pod_addresses.release(of.metadata.uid)
         if self._setups is not None:
             self._setups.forget(of)
 

@@ -35,9 +35,8 @@ _LONGEST_RETRY: Final = 60.0
 class Node(containerworker.Node, Protocol):
     """What a worker needs of the agent that it belongs to."""
 
-    @property
-    def addresses(self) -> Mapping[str, Any]:
-        """Where the node and its pods are reached, as a pod's status says it."""
+    def addresses(self, of: pod.Pod) -> Mapping[str, Any]:
+        """Where the node and a pod of it are reached, as the pod's status says it."""
 
     def judge(self, of: pod.Pod) -> Verdict:
         """Whether there is room for a pod."""
@@ -269,7 +268,7 @@ class PodWorker:
             is_ready_to_start=self._is_prepared,
             devices=self._node.health(self._pod),
         )
-        content.update(self._node.addresses)
+        content.update(self._node.addresses(self._pod))
         if self._pod.status.start_time is None:
             content["startTime"] = meta.time_text(self._now())
         await self._until_done(lambda: self._node.write_status(self._pod, content), reason="FailedStatus")

@@ -17,24 +17,36 @@ _LOCALHOST: Final = "127.0.0.1"
 
 
 class NodeAddress(NamedTuple):
-    """Where one node is reached."""
+    """Where one node is reached, and where its pods are that have the network of the machine."""
 
     host: str
     port: int
+    pods: str
+
+
+_OUTSIDE: Final = "192.0.2.1"
+"""An address that nobody has; nothing is sent there."""
 
 
 class Addresses:
     """An open socket, and who is meant at which address of it."""
 
-    def __init__(self, opened: socket.socket, hosts: Mapping[str, str], *, otherwise: str | None = None) -> None:
-        """``hosts`` are the addresses of nodes by their names; at any other address it is ``otherwise``, if anybody."""
+    def __init__(
+        self, opened: socket.socket, hosts: Mapping[str, str], *, otherwise: str | None = None, pods: str = ""
+    ) -> None:
+        """``hosts`` are the addresses of nodes by their names; at any other address it is ``otherwise``, if anybody.
+
+        ``pods`` is the address of pods that have the network of the machine, where it is not that of their node.
+        """
+        self._pods = pods
         self.socket: Final = opened
         self._otherwise = otherwise
         self._hosts = dict(hosts)
         self._names = {host: name for name, host in hosts.items()}
 
     def of(self, node: str) -> NodeAddress:
-        return NodeAddress(self._hosts[node], int(self.socket.getsockname()[1]))
+        host = self._hosts[node]
+        return NodeAddress(host, int(self.socket.getsockname()[1]), self._pods or host)
 
     def add(self, node: str) -> NodeAddress:
         """The address of a simulated node more: the first that nobody has."""
@@ -80,9 +92,13 @@ def _own_address(towards: str) -> str:
 
 
 def of_simulated(names: Sequence[str]) -> Addresses:
-    """Addresses of the loopback network, which nobody from outside reaches."""
+    """Addresses of the loopback network, which nobody from outside reaches.
+
+    Services cannot have endpoints there, so pods are said to be where the machine would be seen from outside.
+    """
     opened = socket.create_server((_ALL, 0), backlog=_BACKLOG)
-    return Addresses(opened, {name: _text(_FIRST + number) for number, name in enumerate(names)})
+    hosts = {name: _text(_FIRST + number) for number, name in enumerate(names)}
+    return Addresses(opened, hosts, pods=_own_address(_OUTSIDE))
 
 
 def _text(number: int) -> str:
