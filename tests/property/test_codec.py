@@ -79,3 +79,21 @@ def test_versions_settle_after_one_conversion(kind: scheme.Kind, data: st.DataOb
     for api_version in kind.api_versions:
         settled = conversion.to_memory(conversion.to_wire(stored, api_version))
         assert conversion.to_memory(conversion.to_wire(settled, api_version)) == settled
+
+
+ALPHA = "resource.k8s.io/v1alpha3"
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, id=kind.name) for kind in scheme.KINDS if ALPHA in kind.api_versions[1:]]
+)
+@hypothesis.given(data=st.data())
+@hypothesis.settings(max_examples=25, suppress_health_check=list(hypothesis.HealthCheck))
+def test_what_v1alpha3_says_survives_v1(kind: scheme.Kind, data: st.DataObject) -> None:
+    older = codec.encode(data.draw(values_of(kind.model)), api_version=ALPHA)
+    settled = codec.encode(codec.decode(older), api_version=ALPHA)
+    newest = codec.encode(codec.decode(settled))
+    assert codec.encode(codec.decode(newest), api_version=ALPHA) == settled
+    for device in (settled.get("spec") or {}).get("devices") or () if kind.name == "ResourceSlice" else ():
+        assert device.keys() <= {"name", "basic"}
+        assert all(isinstance(amount, str) for amount in device["basic"].get("capacity", {}).values())
