@@ -1,9 +1,12 @@
 """What a QueueingPolicy adds to queueing, as users of a whole control plane see it."""
 
-from drachma.api import event, resourceclaimtemplate
+from typing import Any
+
+from drachma.api import event, namespace, resourceclaimtemplate
+from drachma.client import patches
 from tests.scenarios import queues
 
-_MAPPED = {
+_MAPPED: dict[str, Any] = {
     **queues.MAPPED,
     "resources": {
         "deviceClassMappings": [
@@ -185,3 +188,77 @@ async def test_a_claim_by_name_is_charged_once_and_passed_on() -> None:
         await cluster.advance(900)
         assert (await cluster.workload_condition("second", "Finished"))[0] == "True"
         assert not await cluster.is_suspended("third")
+
+
+_CARDS = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: card}
+spec: {selectors: [{cel: {expression: 'device.driver == "card.example.com"'}}], extendedResourceName: example.com/card}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: cards}
+spec:
+  driver: card.example.com
+  nodeName: node-0
+  pool: {name: cards, generation: 1, resourceSliceCount: 1}
+  devices:
+  - {name: slow, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "2"}}}}
+  - {name: fast, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "4"}}}}
+"""
+_WATCHING = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: watching}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: all
+        exactly:
+          deviceClassName: rare
+          allocationMode: All
+          adminAccess: true
+          selectors: [{cel: {expression: 'device.driver == "nobody.example.com"'}}]
+"""
+_WITH_SIDECAR = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: beside, labels: {kueue.x-k8s.io/queue-name: team}}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      initContainers:
+      - {name: proxy, image: p, restartPolicy: Always, resources: {requests: {example.com/card: "1"}, limits: {example.com/card: "1"}}}
+      containers:
+      - {name: train, image: t, resources: {requests: {example.com/card: "2"}, limits: {example.com/card: "2"}}}
+"""
+
+
+async def test_watching_is_free_and_nodes_and_sidecars_are_charged() -> None:
+    mappings = [*_MAPPED["resources"]["deviceClassMappings"], {"name": "cards", "deviceClassNames": ["card"]}]
+    mapped = {**_MAPPED, "resources": {"deviceClassMappings": mappings}}
+    policy = {"adminAccess": "Free", "nodeAllocatable": "Charged", "sidecars": "Charged"}
+    async with queues.queues(configuration=mapped, policy=policy) as cluster:
+        await cluster.apply(_CLASSES, _CARDS, _template("two-cards", "{deviceClassName: card, count: 2}"))
+        await cluster.create_queue(cpu=100, gpus=1, cards=9)
+        await cluster.create_job("monitor", template="watching")
+        assert "resourceclaimtemplates" in (await cluster.workload_condition("monitor", "QuotaReserved"))[2]
+        labels = patches.merge({"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}})
+        await cluster.client.patch(namespace.Namespace, "default", patch=labels)
+        await cluster.apply(_WATCHING)
+        assert await _usage(cluster, "monitor") == {}
+
+        await cluster.create_job("computing", cpu="1", template="two-cards")
+        admission = (await cluster.workload_of("computing")).status.admission
+        assert admission is not None
+        usage = {name: str(amount) for name, amount in admission.pod_set_assignments[0].resource_usage.items()}
+        # One for the container, and those of the cards: at most eight, and six when both are allocated.
+        assert usage == {"cpu": "7", "cards": "2"}
+        assert await _told(cluster, "DevicesSettled") == ["Settled to what was allocated: main: cpu 7 of 9"]
+
+        await cluster.apply(_WITH_SIDECAR)
+        assert await _usage(cluster, "beside") == {"cards": "3"}
