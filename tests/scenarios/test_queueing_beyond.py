@@ -232,9 +232,14 @@ spec:
     spec:
       restartPolicy: Never
       initContainers:
-      - {name: proxy, image: p, restartPolicy: Always, resources: {requests: {example.com/card: "1"}, limits: {example.com/card: "1"}}}
+      - name: proxy
+        image: proxy
+        restartPolicy: Always
+        resources: {requests: {example.com/card: "1"}, limits: {example.com/card: "1"}}
       containers:
-      - {name: train, image: t, resources: {requests: {example.com/card: "2"}, limits: {example.com/card: "2"}}}
+      - name: train
+        image: train
+        resources: {requests: {example.com/card: "2"}, limits: {example.com/card: "2"}}
 """
 
 

@@ -6,6 +6,7 @@ workloads with quota have yet to make, then those in question: all in thought.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ _KINDS: Final[tuple[type[meta.Object], ...]] = (
 )
 _MOST_PODS: Final = 500
 """Of one workload: how many pods are placed in thought; where these fit, the others are taken to."""
+_MOST_BEFORE: Final = 2000
+"""How many pods are placed before those in question. With more, answers are hopeful; nobody waits for them for long."""
 
 _PodSet = tuple[str, str, str]
 """Namespace, workload and pod set."""
@@ -83,23 +86,31 @@ class SimulatedPlacement:
         objects = [each for informer in self._informers for each in informer.cache]
         alive = [each for each in objects if not (isinstance(each, pod.Pod) and podstate.has_ended(each))]
         base = Simulation(ClusterState.of(alive), chosen=self._settings)
-        base.schedule()
         present: dict[_PodSet, int] = {}
         for each in alive:
             if isinstance(each, pod.Pod):
                 present[_pod_set(each)] = present.get(_pod_set(each), 0) + 1
-        for holder in holders:
-            for each in _first(feasibility.pods(holder, flavors)):
-                if present.get(_pod_set(each), 0):
-                    present[_pod_set(each)] -= 1
-                else:
-                    base.place(each)
+        missing = (
+            each
+            for holder in holders
+            for each in _first(feasibility.pods(holder, flavors))
+            if _is_missing(each, present)
+        )
+        base.schedule(itertools.islice(itertools.chain(base.pending, missing), _MOST_BEFORE))
         self._base, self._promised = base, promised
         return base
 
 
 def _first(pods: Iterable[pod.Pod]) -> Iterable[pod.Pod]:
-    return (each for _, each in zip(range(_MOST_PODS), pods, strict=False))
+    return itertools.islice(pods, _MOST_PODS)
+
+
+def _is_missing(of: pod.Pod, present: dict[_PodSet, int]) -> bool:
+    """Whether a pod of a workload is still to be made: one that is there stands for one of its pod set."""
+    left = present.get(_pod_set(of), 0)
+    if left:
+        present[_pod_set(of)] = left - 1
+    return not left
 
 
 def _pod_set(of: pod.Pod) -> _PodSet:
