@@ -25,13 +25,16 @@ def read(
     context: str = "",
     more: list[str] | None = None,
     enabled: gates.Gates = gates.ALL,
+    expects_pods: bool = False,
 ) -> clusterfiles.ClusterFiles:
     """The cluster of files, or of a server where there are none; ``more`` are files beside it.
+
+    Where it ``expects_pods``, files also stand for pods that would come, such as those of suspended Jobs.
 
     Ends the command with exit code 2, and a line for every problem, where something cannot be read.
     """
     _refuse_both(files, kubeconfig)
-    cluster = clusterfiles.read([*(files or ()), *(more or ())], enabled=enabled)
+    cluster = clusterfiles.read([*(files or ()), *(more or ())], enabled=enabled, expects_pods=expects_pods)
     _tell(cluster.problems)
     if files:
         return cluster

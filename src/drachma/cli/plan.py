@@ -40,7 +40,9 @@ def plan(
     1: some pod stays pending; 2: something cannot be read.
     """
     enabled = gates.Gates.parse(options.with_gangs(feature_gates, gangs))
-    cluster = clusters.read(file, kubeconfig, context=context, more=node_groups, enabled=enabled)
+    cluster = clusters.read(
+        file, kubeconfig, context=context, more=node_groups, enabled=enabled, expects_pods=not shrink
+    )
     maxima = clusters.maxima(max_ or [], {group.name for group in cluster.groups})
     simulation = Simulation(cluster.state, chosen=Settings(gates=enabled, policy=options.policy(policy)))
     if shrink:

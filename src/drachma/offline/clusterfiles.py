@@ -1,8 +1,9 @@
 """Whole clusters from files: manifests that people wrote, or what was dumped from a server, with node groups beside.
 
-Pods that no server has seen become what it would make of them, by its own code. Objects of kinds that placing pods does
-not depend on are passed over. Refused, each with its place: what cannot be read, what a server would not take, objects
-that are given twice.
+Pods that no server has seen become what it would make of them, by its own code. So do, where they are asked for, pods
+that are not there yet: those of workloads that no server has seen, of suspended Jobs, and of what waits in a queue.
+Objects of kinds that placing pods does not depend on are passed over. Refused, each with its place: what cannot be
+read, what a server would not take, objects that are given twice.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import codec, defaults, gates, meta, pod, scheme
 from drachma.claims import identity
-from drachma.offline import alphasources, clusterdump, manifestfiles
+from drachma.offline import alphasources, clusterdump, manifestfiles, workloadpods
 from drachma.server.pipeline import verdict
 from drachma.simulate import ClusterState, NodeGroup, nodegroup
 from drachma.simulate.clusterstate import KINDS
@@ -34,14 +35,16 @@ class ClusterFiles(NamedTuple):
     problems: tuple[str, ...]
 
 
-def read(paths: list[str], *, enabled: gates.Gates = gates.ALL) -> ClusterFiles:
-    """All that is in these files and folders."""
+def read(paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bool = False) -> ClusterFiles:
+    """All that is in these files and folders; with pods that would come, where it ``expects_pods``."""
     reader = _Reader(enabled)
     for source in alphasources.translated(manifestfiles.read(paths, max_bytes=clusterdump.MAX_BYTES), []):
         if isinstance(source, manifestfiles.Unreadable):
             reader.problems.append(str(source))
         else:
             reader.take(source)
+    if expects_pods:
+        reader.expect_pods()
     return reader.finish()
 
 
@@ -52,6 +55,8 @@ class _Reader:
         self._places: dict[tuple[str, str], str] = {}
         self._objects: list[meta.Object] = []
         self._unseen: list[manifestfiles.Source] = []
+        self._workloads: list[manifestfiles.Source] = []
+        self._queued: list[manifestfiles.Source] = []
         self._groups: list[NodeGroup] = []
         self._priorities = dict(_SYSTEM_PRIORITIES)
         self._default_priority = 0
@@ -66,6 +71,10 @@ class _Reader:
     def _take(self, source: manifestfiles.Source) -> None:
         document = source.content
         api_version, kind = codec.type_meta(document)
+        if workloadpods.is_queued(document):
+            self._queued.append(source)
+        elif workloadpods.awaited(document):
+            self._workloads.append(source)
         if nodegroup.is_node_group(document):
             self._once(source, nodegroup.KIND)
             self._groups.append(nodegroup.read(document))
@@ -100,6 +109,23 @@ class _Reader:
             metadata = structs.replace(decoded.metadata, namespace=verdict.DEFAULT_NAMESPACE)
             decoded = structs.replace(decoded, metadata=metadata)
         return defaults.apply(decoded, now=self._now)
+
+    def expect_pods(self) -> None:
+        """Pods that would come; what waits in a queue stands for whom it was made for."""
+        covered = {owner for source in self._queued for owner in workloadpods.owners(source.content)}
+        for source in (*self._queued, *self._workloads):
+            document = source.content
+            try:
+                if workloadpods.is_queued(document):
+                    pods = list(workloadpods.queued(document))
+                elif workloadpods.identity(document) in covered:
+                    continue
+                else:
+                    pods = list(workloadpods.pods(document, nodes=0))
+            except errors.DrachmaError as error:
+                self.problems.append(f"{source.place}: {error}")
+                continue
+            self._unseen += [manifestfiles.Source(source.place, codec.encode(each)) for each in pods]
 
     def finish(self) -> ClusterFiles:
         if self._unseen:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.api import hooks, meta, pod
+from drachma.api import hooks, meta, pod, struct
 
 _REPLICATED: Final = frozenset(
     {("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("v1", "ReplicationController")}
@@ -20,6 +20,8 @@ _REPLICATED: Final = frozenset(
 _PER_NODE: Final = ("apps/v1", "DaemonSet")
 _JOB: Final = ("batch/v1", "Job")
 _CRON_JOB: Final = ("batch/v1", "CronJob")
+_WORKLOAD: Final = "Workload"
+_QUEUEING: Final = "kueue.x-k8s.io/"
 _POD: Final = ("v1", "Pod")
 
 KINDS: Final = _REPLICATED | {_PER_NODE, _JOB, _CRON_JOB, _POD}
@@ -45,6 +47,44 @@ def pods(document: Mapping[str, Any], *, nodes: int) -> Iterator[pod.Pod]:
     yield from _numbered(document, _part(spec, "template"), count)
 
 
+def is_queued(document: Mapping[str, Any]) -> bool:
+    """Whether it is a Workload of Kueue's that waits for quota."""
+    if document.get("kind") != _WORKLOAD or not str(document.get("apiVersion")).startswith(_QUEUEING):
+        return False
+    status = _part(document, "status")
+    finished = [each for each in status.get("conditions") or () if each.get("type") == "Finished"]
+    is_over = any(each.get("status") == "True" for each in finished)
+    return not status.get("admission") and not is_over and _part(document, "spec").get("active") is not False
+
+
+def queued(document: Mapping[str, Any]) -> Iterator[pod.Pod]:
+    """The pods that would come if such a Workload had its quota."""
+    for pod_set in _part(document, "spec").get("podSets") or ():
+        template = _part(pod_set, "template")
+        for number in range(_number(pod_set, "count", 1)):
+            yield _pod(template, document, name=f"{_name(document)}-{pod_set.get('name')}-{number}")
+
+
+def identity(document: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Kind, namespace and name of an object."""
+    return str(document.get("kind")), _namespace(document), _name(document)
+
+
+def owners(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Kind, namespace and name of what an object was made for."""
+    metadata = _part(document, "metadata")
+    for each in metadata.get("ownerReferences") or ():
+        yield str(each.get("kind")), _namespace(document), str(each.get("name"))
+
+
+def awaited(document: Mapping[str, Any]) -> bool:
+    """Whether pods of a workload would come that are not there: no server has seen it, or it is suspended."""
+    kind = (str(document.get("apiVersion")), str(document.get("kind")))
+    if kind == _JOB and _part(document, "spec").get("suspend"):
+        return True
+    return kind in _REPLICATED | {_JOB} and not _part(document, "metadata").get("uid")
+
+
 def _numbered(owner: Mapping[str, Any], template: Mapping[str, Any], count: int) -> Iterator[pod.Pod]:
     for number in range(count):
         yield _pod(template, owner, name=f"{_name(owner)}-{number}")
@@ -55,8 +95,18 @@ def _pod(template: Mapping[str, Any], owner: Mapping[str, Any], *, name: str) ->
         spec = msgspec.convert(_part(template, "spec"), pod.PodSpec, dec_hook=hooks.decode)
     except msgspec.ValidationError as error:
         raise errors.DecodeError(f"{owner.get('kind')} {_name(owner)}: {error}") from None
-    namespace = str(_part(owner, "metadata").get("namespace") or "default")
-    return pod.Pod(metadata=meta.ObjectMeta(name=name, namespace=namespace), spec=spec)
+    said = _part(template, "metadata")
+    metadata = meta.ObjectMeta(
+        name=name,
+        namespace=_namespace(owner),
+        labels=_part(said, "labels") or struct.ABSENT_MAP,
+        annotations=_part(said, "annotations") or struct.ABSENT_MAP,
+    )
+    return pod.Pod(metadata=metadata, spec=spec)
+
+
+def _namespace(document: Mapping[str, Any]) -> str:
+    return str(_part(document, "metadata").get("namespace") or "default")
 
 
 def _parallel(spec: Mapping[str, Any]) -> int:

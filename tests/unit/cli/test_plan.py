@@ -105,6 +105,43 @@ def test_priorities_of_classes_count(tmp_path: pathlib.Path) -> None:
     assert set(json.loads(result.stdout)["placed"]) == {"default/z", "default/a"}
 
 
+def job(name: str, count: int, **fields: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"job": name}}, "spec": {**pod(name)["spec"], "restartPolicy": "Never"}}
+    spec = {"parallelism": count, "template": template, **fields}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "uid": name}, "spec": spec}
+
+
+def workload(name: str, count: int, *, of: str, **status: Any) -> dict[str, Any]:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": of, "uid": of}
+    template = {"spec": {**pod(name)["spec"], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "ownerReferences": [owner]},
+        "spec": {"podSets": [{"name": "main", "count": count, "template": template}]},
+        "status": status,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        pytest.param([job("a", 3, suspend=True)], ["default/a-0", "default/a-1", "default/a-2"], id="suspended-job"),
+        pytest.param([job("a", 3)], [], id="job-that-has-its-pods"),
+        pytest.param(
+            [job("a", 2, suspend=True), workload("w", 2, of="a")],
+            ["default/w-main-0", "default/w-main-1"],
+            id="job-that-waits-in-a-queue",
+        ),
+        pytest.param([workload("w", 2, of="a", admission={"clusterQueue": "q"})], [], id="admitted"),
+    ],
+)
+def test_pods_that_would_come_count(tmp_path: pathlib.Path, given: list[Any], want: list[str]) -> None:
+    result = run(tmp_path, "plan", "-o", "json", given=[BOXES, *given])
+    assert result.exit_code == 0, result.output
+    assert sorted(json.loads(result.stdout)["placed"]) == want
+
+
 def test_shrinking(tmp_path: pathlib.Path) -> None:
     result = run(tmp_path, "plan", "--shrink", given=[node("n1"), slices("n1", 2), node("n2")])
     assert result.stdout == (
