@@ -38,7 +38,9 @@ def check(
 
 
 def _check(of: workload.Workload, old: workload.Workload | None, gates: Gates) -> Errors:
-    yield from _pod_sets(of, gates)
+    # What is the very same was judged when it was written.
+    if old is None or of.spec is not old.spec:
+        yield from _pod_sets(of, gates)
     at = STATUS.child("admission")
     if workloadstate.has_reservation(of):
         yield from _admission(of, old, at)

@@ -183,9 +183,11 @@ class Structure:
 
     def _is_repetitive_in(self, name: str, value: Any) -> bool:
         schema = self.schema.field(name)
-        if schema is None or value.__class__ not in (dict, list):
+        if schema is None or not schema.has_identities:
             return False
-        return self._derive(value, _is_repetitive, schema) if value.__class__ is dict else _is_repetitive(value, schema)
+        if value.__class__ is dict and name in self._fields:
+            return self._derive(value, _is_repetitive, schema)
+        return _is_repetitive(value, schema)
 
     def _sound(self, document: Document, old: Document | None = None) -> Mapping[str, Sound]:
         """The fields with which nothing is wrong."""
