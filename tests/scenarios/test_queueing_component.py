@@ -134,6 +134,23 @@ async def test_a_wrong_configuration_is_refused_and_the_old_one_stays() -> None:
         assert cluster.configured.configuration is before
 
 
+async def test_nobody_is_admitted_while_pods_of_another_are_not_ready() -> None:
+    waits = {"waitForPodsReady": {"timeout": "5m", "blockAdmission": True}}
+    async with queues.queues(configuration={**queues.MAPPED, **waits}) as cluster:
+        await cluster.create_queue(cpu=20_000)
+        await cluster.create_job("huge", cpu="10000")
+        await cluster.create_job("small")
+        assert not await cluster.is_suspended("huge")
+        assert await cluster.is_suspended("small")
+        want = ("False", "WaitingForPodsReady", "waiting for all admitted workloads to be in PodsReady condition")
+        assert await cluster.workload_condition("small", "QuotaReserved") == want
+
+        await cluster.delete(job.Job, "huge")
+        assert not await cluster.is_suspended("small")
+        await cluster.create_job("next")
+        assert not await cluster.is_suspended("next")
+
+
 async def test_pods_are_gated_until_admitted() -> None:
     configuration = {**queues.MAPPED, "integrations": {"frameworks": ["batch/job", "pod"]}}
     async with queues.queues(configuration=configuration) as cluster:

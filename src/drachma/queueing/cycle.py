@@ -10,6 +10,7 @@ Nothing is written here. The snapshot is, afterwards, what it was before.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Final
@@ -20,6 +21,7 @@ from msgspec import structs
 from drachma.queueing import (
     amounts,
     clusterqueuechecks,
+    conditions,
     cycleorder,
     feasibility,
     preemptionoracle,
@@ -43,8 +45,10 @@ from drachma.queueing.workloadinfo import NO_SHAPE, Attempt, WorkloadInfo
 MISCONFIGURED: Final = "Misconfigured"
 PENDING_EVALUATION: Final = "PendingEvaluation"
 SUSPENDED: Final = "Suspended"
+WAITING_FOR_PODS_READY: Final = "WaitingForPodsReady"
 WAITING_FOR_PREEMPTED: Final = "WaitingForPreemptedWorkloads"
 WAITING_FOR_QUOTA: Final = "WaitingForQuota"
+_UNREADY: Final = "waiting for all admitted workloads to be in PodsReady condition"
 ADMISSION_GATED: Final = "AdmissionGated"
 
 
@@ -261,6 +265,10 @@ class Cycle:
         if not fits:
             self._skip(entry, "Workload no longer fits after processing another workload")
             return
+        if mode is Mode.FIT and self._settings.blocks_admission and self._is_somebody_unready:
+            entry.status = Status.SKIPPED
+            entry.message, entry.quota_reason = _UNREADY, WAITING_FOR_PODS_READY
+            return
         admission = self._admission(entry)
         if mode is Mode.FIT and (obstacle := self._misplaced(entry, admission)) is not None:
             entry.message, entry.quota_reason = obstacle, feasibility.PLACEMENT_FAILED
@@ -275,6 +283,15 @@ class Cycle:
             return
         entry.status = Status.ADMITTED
         entry.admission = admission
+        self._is_somebody_unready = True
+
+    @functools.cached_property
+    def _is_somebody_unready(self) -> bool:
+        """Whether pods of somebody who has quota are not ready; those of who is admitted in this cycle are not."""
+        return any(
+            not conditions.is_true(each.workload.status.conditions, conditions.PODS_READY)
+            for each in self._snapshot.holders.values()
+        )
 
     def _admission(self, entry: Entry) -> workload.Admission:
         return workload.Admission(

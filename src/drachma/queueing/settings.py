@@ -27,6 +27,8 @@ class Settings(msgspec.Struct, frozen=True):
     strategies: tuple[str, ...] = _STRATEGIES
     """What justifies preemption under fair sharing, in the order in which it is tried."""
     timestamp: Timestamp = "Eviction"
+    blocks_admission: bool = False
+    """Whether nobody is admitted while pods of somebody who was are not ready."""
     ignores_undeclared: bool = False
     """Whether resources that a queue has no quota for are not charged."""
     binary: Container[str] = frozenset()
@@ -48,6 +50,9 @@ class Settings(msgspec.Struct, frozen=True):
             fair_sharing=sharing is not None,
             strategies=(sharing.preemption_strategies or _STRATEGIES) if sharing is not None else _STRATEGIES,
             timestamp="Creation" if strategy is not None and strategy.timestamp == "Creation" else "Eviction",
+            blocks_admission=ready is not None
+            and bool(ready.block_admission)
+            and not gates.on(Gate.DISABLE_WAIT_FOR_PODS_READY),
             ignores_undeclared=gates.on(Gate.QUOTA_CHECK_STRATEGY)
             and resources is not None
             and resources.quota_check_strategy == "IgnoreUndeclared",

@@ -168,6 +168,8 @@ class Admission:
             after = self.admitter.snapshot.holders.get(key)
             if before is not None and after is not None and before.usage != after.usage:
                 self._retry(after.cluster_queue)
+            if self._configured.settings.blocks_admission:
+                self._wake.set()
             self._tell_queues(of)
             return
         self._release(key)
