@@ -12,6 +12,7 @@ BENCHMARKS = (
     "queueing",
     "queueload",
     "simulate",
+    "gangs",
     "nodes",
     "store",
     "server",

@@ -58,7 +58,7 @@ def utilisation(
         case Form.JSON:
             typer.echo(manifest.write_json([utilisations.to_document(measured)]), nl=False)
         case Form.SVG:
-            typer.echo(pictures.utilisation(measured), nl=False)
+            typer.echo(pictures.of_utilisation(measured), nl=False)
 
 
 @app.command()
@@ -77,7 +77,7 @@ def fragmentation(
         case Form.JSON:
             typer.echo(manifest.write_json([fragmentations.to_document(measured)]), nl=False)
         case Form.SVG:
-            typer.echo(pictures.fragmented(measured), nl=False)
+            typer.echo(pictures.of_fragmentation(measured), nl=False)
 
 
 def _snapshot(file: list[str] | None, kubeconfig: pathlib.Path | None, context: str, feature_gates: str) -> Snapshot:

@@ -2,7 +2,7 @@
 
 :class:`ClusterState` is a cluster as plain state; :class:`Simulation` is one to be asked and changed: forked, and given
 more nodes and pods. :mod:`drachma.simulate.growth` says which nodes would help pods that wait,
-:mod:`drachma.simulate.shrinkage` which nodes could go.
+:mod:`drachma.simulate.shrinkage` which nodes could go, :mod:`drachma.simulate.reports` what is in use.
 """
 
 from drachma.simulate.clusterstate import ClusterState

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from drachma.allocator import partitions, pool
 from drachma.allocator import view as views
 from drachma.scheduler.snapshot import Snapshot
+
+_PLAIN: Final = 64
+"""Fractions with larger denominators are not for people."""
 
 
 class Fit(NamedTuple):
@@ -120,9 +123,6 @@ def _title(size: Fraction) -> str:
     if size == 1:
         return "a whole in partitions"
     return f"a partition of {size}" if size.denominator <= _PLAIN else f"a partition of {float(size):.0%}"
-
-
-_PLAIN = 64
 
 
 # As a document, as lines

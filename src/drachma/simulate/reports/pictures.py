@@ -31,7 +31,7 @@ _LEGEND: Final = {
 }
 
 
-def utilisation(measured: Utilisation) -> str:
+def of_utilisation(measured: Utilisation) -> str:
     """An SVG document: a line a node, a square a device. The busiest nodes are shown where there are too many."""
     picture = drawing.Drawing(_WIDTH)
     picture.text(_MARGIN, 32, "Utilisation", size=20)
@@ -88,7 +88,7 @@ def _square(picture: drawing.Drawing, device: DeviceUse, pool: PoolUse, *, x: fl
         picture.rectangle(x, y + _SQUARE - height, width=_SQUARE, height=height, fill=_SHARED, hint=hint)
 
 
-def fragmented(measured: Sequence[fragmentation.DriverFragmentation]) -> str:
+def of_fragmentation(measured: Sequence[fragmentation.DriverFragmentation]) -> str:
     """An SVG document: for every size of claims how many fit, in how many that would ideally."""
     picture = drawing.Drawing(_WIDTH)
     picture.text(_MARGIN, 32, "Fragmentation", size=20)

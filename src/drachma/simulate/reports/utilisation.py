@@ -8,7 +8,8 @@ of counters, and else *free*.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -62,14 +63,19 @@ class PoolUse(NamedTuple):
 
 
 class Utilisation(NamedTuple):
-    """All of a cluster: nodes by name, pools by driver and name."""
+    """All of a cluster: nodes by name, and their pools by driver and name."""
 
     nodes: tuple[nodeusage.NodeUsage, ...]
-    pools: tuple[PoolUse, ...]
+    by_node: Mapping[str, tuple[PoolUse, ...]]
 
     def on(self, node: str) -> tuple[PoolUse, ...]:
         """The pools of a node; without a name, those of several nodes."""
-        return tuple(each for each in self.pools if each.node == node)
+        return self.by_node.get(node, ())
+
+    @property
+    def pools(self) -> Iterator[PoolUse]:
+        """All of them, those of several nodes first."""
+        return itertools.chain.from_iterable(self.by_node.values())
 
     def count(self, condition: Condition) -> int:
         """How many devices are in a condition."""
@@ -95,7 +101,10 @@ def measure(snapshot: Snapshot) -> Utilisation:
                 names = set() if known is None else {each.name for each in known.devices}
                 more = tuple(each for each in use.devices if each.name not in names)
                 pools[key] = use if known is None else known._replace(devices=(*known.devices, *more))
-    return Utilisation(nodes, tuple(pools[key] for key in sorted(pools)))
+    by_node: dict[str, tuple[PoolUse, ...]] = {}
+    for node, pool_id in sorted(pools):
+        by_node[node] = (*by_node.get(node, ()), pools[node, pool_id])
+    return Utilisation(nodes, by_node)
 
 
 def _pools(block: pool.Block, snapshot: Snapshot, node: str) -> Iterator[PoolUse]:

@@ -129,13 +129,13 @@ def test_partitions() -> None:
 
 def test_pictures_are_well_formed() -> None:
     cluster = snapshot(*machine("n1", 40), *card("n2"), *shared("net"), held("a", (DRIVER, "n1", "gpu-0")))
-    picture = ET.fromstring(pictures.utilisation(utilisation.measure(cluster)))
+    picture = ET.fromstring(pictures.of_utilisation(utilisation.measure(cluster)))
     hints = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}title")]
     assert f"{DRIVER}/n1/gpu-0: used by default/a" in hints
     assert "net.example.com/net/nic: free" in hints
     assert picture.get("viewBox", "").startswith("0 0 960 ")
-    ET.fromstring(pictures.fragmented(fragmentation.measure(cluster)))
-    ET.fromstring(pictures.fragmented(fragmentation.measure(snapshot())))
+    ET.fromstring(pictures.of_fragmentation(fragmentation.measure(cluster)))
+    ET.fromstring(pictures.of_fragmentation(fragmentation.measure(snapshot())))
 
 
 def test_texts_are_escaped() -> None:

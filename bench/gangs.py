@@ -1,0 +1,57 @@
+"""Gangs: how long it takes to find nodes for all pods of one, or to be certain that there are none.
+
+``python -m bench gangs`` runs it alone. Times are CPU times of the decision, after the cluster has been read; every
+node has eight GPUs, and nothing else is on it.
+"""
+
+import time
+from typing import NamedTuple
+
+from drachma import testing
+from drachma.api import gates, meta
+from drachma.scheduler import Settings
+from drachma.scheduler.snapshot import gangs
+from drachma.simulate import ClusterState, Simulation
+
+DRIVER = "gpu.example.com"
+_SETTINGS = Settings(gates=gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True}))
+
+
+class Case(NamedTuple):
+    nodes: int
+    pods: int
+    gpus: int
+    """That each pod wants."""
+
+
+CASES = (Case(100, 800, 1), Case(100, 801, 1), Case(1000, 64, 4), Case(1000, 512, 8), Case(1000, 1001, 8))
+
+
+def _cluster(case: Case) -> Simulation:
+    template = testing.claim_template("gpus").request("r", device_class="gpu", mode="ExactCount", count=case.gpus)
+    objects: list[meta.Object] = [testing.device_class("gpu", f'device.driver == "{DRIVER}"').build(), template.build()]
+    for number in range(case.nodes):
+        name = f"n{number}"
+        devices = [f"gpu-{place}" for place in range(8)]
+        objects += [
+            testing.node(name, allocatable={"cpu": "64", "memory": "256Gi", "pods": "110"}).build(),
+            testing.resource_slice(name, driver=DRIVER).on_node(name).devices(*devices).build(),
+        ]
+    for number in range(case.pods):
+        made = testing.pod(f"p{number}").container("c", requests={"cpu": "1"}).claim("gpus", template="gpus")
+        objects.append(made.label(gangs.LABEL, "g").annotation(gangs.SIZE, str(case.pods)).build())
+    return Simulation(ClusterState.of(objects), chosen=_SETTINGS)
+
+
+def main() -> None:
+    print(f"{'nodes':>6} {'pods':>6} {'GPUs each':>10} {'placed':>7} {'seconds':>8}")
+    for case in CASES:
+        cluster = _cluster(case)
+        began = time.process_time()
+        placed = len(cluster.schedule().placements)
+        seconds = time.process_time() - began
+        print(f"{case.nodes:>6} {case.pods:>6} {case.gpus:>10} {placed:>7} {seconds:>8.2f}")
+
+
+if __name__ == "__main__":
+    main()
