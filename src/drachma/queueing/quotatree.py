@@ -87,6 +87,19 @@ class Node:
             yield node
             node = node.parent
 
+    @property
+    def kind(self) -> str:
+        """What it is called in the API."""
+        return "ClusterQueue" if self.is_queue else "Cohort"
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, also queues that nobody looks at; nearest first in each cohort."""
+        yield self
+        yield from self.queues
+        yield from self.retired
+        for cohort in self.cohorts:
+            yield from cohort.walk()
+
     def walk_queues(self) -> Iterator[Node]:
         """All cluster queues below, nearest first."""
         yield from self.queues

@@ -7,6 +7,7 @@ holder at a time, so that the answer names the policy, the priority or the quota
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -19,6 +20,9 @@ from drachma.queueing.preemption import Need
 from drachma.queueing.quotatree import Node
 from drachma.queueing.requests import FlavorResource
 from drachma.queueing.workloadinfo import WorkloadInfo
+
+_NOT_ENOUGH: Final = "may be preempted, but that would not be enough"
+_NOT_NEEDED: Final = "may be preempted, and need not be"
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -38,11 +42,14 @@ def judge(question: Question, entry: Entry, shortages: Iterable[Shortage]) -> tu
         needed[each.key] = max(needed.get(each.key, 0), each.request)
     need = Need(question.info, question.queue, needed, frozenset(needed), question.now)
     targets = {target.info.key: target.reason for target in entry.targets}
+    unprotected = _NOT_NEEDED if targets else _NOT_ENOUGH
     verdicts = [
-        Verdict(info.key, info.cluster_queue, info.priority, is_target=True, reason=targets[info.key])
-        if info.key in targets
-        else Verdict(
-            info.key, info.cluster_queue, info.priority, is_target=False, reason=_protection(question, need, info)
+        Verdict(
+            info.key,
+            info.cluster_queue,
+            info.priority,
+            info.key in targets,
+            targets.get(info.key) or _protection(question, need, info) or unprotected,
         )
         for info in question.holders(need.keys)
     ]
@@ -50,11 +57,11 @@ def judge(question: Question, entry: Entry, shortages: Iterable[Shortage]) -> tu
 
 
 def _protection(question: Question, need: Need, holder: WorkloadInfo) -> str:
+    """The rule that keeps a holder from being preempted; empty: none does."""
     if holder.is_evicted:
         return "is evicted already, and still holds what it had"
-    if holder.cluster_queue == question.queue.name:
-        return _own(need, holder) or "may be preempted, but that would not be enough"
-    return _others(question, need, holder) or "may be preempted, but that would not be enough"
+    is_own = holder.cluster_queue == question.queue.name
+    return _own(need, holder) if is_own else _others(question, need, holder)
 
 
 def _own(need: Need, holder: WorkloadInfo) -> str:

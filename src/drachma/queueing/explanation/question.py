@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from drachma import errors
-from drachma.queueing import flavormatching
+from drachma.queueing import flavormatching, workloadstate
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.cycle import Entry, Status
 from drachma.queueing.flavorsearch import PODS
-from drachma.queueing.quotatree import Node
+from drachma.queueing.gates import Gate
 from drachma.queueing.requests import FlavorResource
 from drachma.queueing.settings import Settings
 from drachma.queueing.snapshot import QueueState, Snapshot
@@ -48,6 +47,18 @@ class Question:
         """What would become of it."""
         return self._admitter.consider(self.info, self.now)
 
+    def least_entry(self) -> Entry:
+        """What would become of it with as few pods as would do."""
+        if not (self.settings.gates.on(Gate.PARTIAL_ADMISSION) and workloadstate.can_be_partial(self._of.workload)):
+            return self.entry()
+        fewest = {
+            each.name: each.count if each.min_count is None else each.min_count
+            for each in self._of.workload.spec.pod_sets
+        }
+        scaled = tuple(each.scaled(min(each.count, fewest.get(each.name, each.count))) for each in self._of.pod_sets)
+        least = WorkloadInfo(self._of.workload, scaled, self._of.cluster_queue, settings=self._admitter.settings)
+        return self._admitter.consider(least, self.now)
+
     def is_admitted(self) -> bool:
         """Whether it would be admitted at once."""
         return self.entry().status is Status.ADMITTED
@@ -72,20 +83,10 @@ class Question:
 
     def holders(self, keys: frozenset[FlavorResource]) -> list[WorkloadInfo]:
         """Who uses any of these in the tree of the workload's queue; those who use most first."""
-        names = {node.name for node in _queues(self.queue.node.root)}
+        names = {node.name for node in self.queue.node.root.walk() if node.is_queue}
         using = [
             info
             for info in self.snapshot.holders.values()
             if info.cluster_queue in names and any(info.usage.get(key, 0) for key in keys)
         ]
         return sorted(using, key=lambda info: (-sum(info.usage.get(key, 0) for key in keys), info.key))
-
-
-def _queues(node: Node) -> Iterator[Node]:
-    """All cluster queues below a node, also those that admit nothing."""
-    if node.is_queue:
-        yield node
-    yield from node.queues
-    yield from node.retired
-    for cohort in node.cohorts:
-        yield from _queues(cohort)

@@ -1,8 +1,9 @@
 """Remedies: the smallest changes after which a workload would be admitted at once.
 
-What a queue is given more of, it can use, and nobody else can before it: so that the smallest increase of its nominal
-quota is just what is missing. A limit can be raised by no less. Whether a change really helps is not worked out but
-tried: it is made in thought, and a cycle run on it.
+What a queue is given more of, it can use, and nobody else can before it: so that the increase of its nominal quota by
+what is missing helps, and so does that of a limit which is in the way. Whether a change really helps is not worked out
+but tried: it is made in thought, and a cycle run on it. Pod sets may find other flavors with less: what helps is made
+smaller as long as it still does.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
-from drachma.queueing import amounts
+from drachma.queueing import amounts, preemption
 from drachma.queueing.cycle import Status
 from drachma.queueing.explanation.question import Question
+from drachma.queueing.preemption import Target
 from drachma.queueing.quotatree import Node, Quota
 from drachma.queueing.requests import FlavorResource, Usage
 from drachma.queueing.snapshot import Group, with_quota
@@ -30,6 +33,7 @@ _FIELDS: Final = {NOMINAL: "nominal", BORROWING: "borrowing_limit", LENDING: "le
 _MOST_COMBINATIONS: Final = 32
 _MOST_ENDINGS: Final = 5
 """Remedies of one sort that are looked for; further ones are no news."""
+_MOST_ROUNDS: Final = 8
 
 
 class Increase(msgspec.Struct, frozen=True):
@@ -42,6 +46,14 @@ class Increase(msgspec.Struct, frozen=True):
     amount: int
     value: int
     """What it is then."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.kind, self.name
+
+    def by(self, amount: int) -> Increase:
+        """The same by another amount."""
+        return structs.replace(self, amount=amount, value=amounts.minus(self.value, self.amount - amount))
 
 
 class Remedy(msgspec.Struct, frozen=True):
@@ -56,21 +68,22 @@ def find(question: Question) -> tuple[Remedy, ...]:
     """Remedies for a workload that would not be admitted: increases, then endings, fewer workloads first."""
     combinations = list(dict.fromkeys(_combinations(question)))
     increases = [remedy for usage in combinations for remedy in _increases(question, dict(usage))]
-    return tuple(dict.fromkeys((*_waiting(question), *increases, *_endings(question, combinations))))
+    keys = frozenset(key for usage in combinations for key, _ in usage)
+    return tuple(dict.fromkeys((*_waiting(question, keys), *increases, *_endings(question, combinations))))
 
 
 # What it would use
 
 
 def _combinations(question: Question) -> Iterator[tuple[tuple[FlavorResource, int], ...]]:
-    """What it would use of its flavors, for each choice of flavors, if these had no limits."""
+    """What it would use of its flavors at the least, for each choice of flavors, if these had no limits."""
     node = question.queue.node
     for choice in itertools.islice(itertools.product(*_choices(question)), _MOST_COMBINATIONS):
         with contextlib.ExitStack() as stack:
             for group, flavor in choice:
                 for resource in group.resources:
                     stack.enter_context(with_quota(node, FlavorResource(flavor, resource), Quota(amounts.UNLIMITED)))
-            entry = question.entry()
+            entry = question.least_entry()
         if entry.status is Status.ADMITTED:
             yield tuple(sorted(entry.usage.items()))
 
@@ -115,7 +128,7 @@ def _increases(question: Question, usage: Usage) -> Iterator[Remedy]:
     for plan in plans:
         increases = [each for each in plan if each is not None]
         if len(increases) == len(missing) and _helps(question, increases):
-            yield Remedy(increases=tuple(increases))
+            yield Remedy(increases=_smallest(question, increases))
 
 
 def _increase(node: Node, key: FlavorResource, field: str, *, amount: int) -> Increase | None:
@@ -123,20 +136,16 @@ def _increase(node: Node, key: FlavorResource, field: str, *, amount: int) -> In
     before = getattr(node.quota(key), _FIELDS[field])
     if before is None:
         return None
-    kind = "ClusterQueue" if node.is_queue else "Cohort"
-    return Increase(kind, node.name, key, field, amount, amounts.plus(before, amount))
+    return Increase(node.kind, node.name, key, field, amount, amounts.plus(before, amount))
 
 
 def _lenders(root: Node, keys: Iterable[FlavorResource]) -> list[Node]:
     """Queues and cohorts that keep some of all of these to themselves."""
-    lenders = []
-    remaining = [root]
-    while remaining:
-        node = remaining.pop(0)
-        remaining += [*node.cohorts, *node.queues]
-        if all(node.quota(key).lending_limit is not None and node.local_available(key) for key in keys):
-            lenders.append(node)
-    return lenders
+    return [
+        node
+        for node in root.walk()
+        if all(node.quota(key).lending_limit is not None and node.local_available(key) for key in keys)
+    ]
 
 
 def _helps(question: Question, increases: Sequence[Increase]) -> bool:
@@ -146,11 +155,32 @@ def _helps(question: Question, increases: Sequence[Increase]) -> bool:
         return question.is_admitted()
 
 
+def _smallest(question: Question, increases: Sequence[Increase]) -> tuple[Increase, ...]:
+    """The same increases, each by no more than it takes beside the others; mostly they are so already."""
+    plan = {each: each for each in increases}
+
+    def helps(which: Increase, amount: int) -> bool:
+        return _helps(question, [each.by(amount) if of == which else each for of, each in plan.items()])
+
+    for _ in range(_MOST_ROUNDS):
+        before = dict(plan)
+        for of, each in before.items():
+            if not each.amount or not helps(of, each.amount - 1):
+                continue
+            enough, too_little = each.amount - 1, -1
+            while enough - too_little > 1:
+                middle = (enough + too_little) // 2
+                enough, too_little = (middle, too_little) if helps(of, middle) else (enough, middle)
+            plan[of] = each.by(enough)
+        if plan == before:
+            break
+    return tuple(each for each in plan.values() if each.amount)
+
+
 @contextlib.contextmanager
 def with_increase(question: Question, increase: Increase) -> Iterator[None]:
     """As if a quota were increased."""
-    tree = question.snapshot.tree
-    node = (tree.queues if increase.kind == "ClusterQueue" else tree.cohorts)[increase.name]
+    node = next(each for each in question.queue.node.root.walk() if (each.kind, each.name) == increase.place)
     quota = node.quota(increase.key)._replace(**{_FIELDS[increase.field]: increase.value})
     with with_quota(node, increase.key, quota):
         yield
@@ -159,9 +189,9 @@ def with_increase(question: Question, increase: Increase) -> Iterator[None]:
 # Endings
 
 
-def _waiting(question: Question) -> list[Remedy]:
+def _waiting(question: Question, keys: frozenset[FlavorResource]) -> list[Remedy]:
     """Those who have to go already, where it is enough that they do."""
-    leaving = [info for info in question.snapshot.holders.values() if info.is_evicted and _is_present(question, info)]
+    leaving = [info for info in _holders(question, keys) if info.is_evicted]
     if not leaving:
         return []
     with question.snapshot.without(leaving):
@@ -170,8 +200,9 @@ def _waiting(question: Question) -> list[Remedy]:
     return [Remedy(endings=tuple(sorted(info.key for info in leaving)), is_waiting=True)]
 
 
-def _is_present(question: Question, info: WorkloadInfo) -> bool:
-    return info.cluster_queue in question.snapshot.queues
+def _holders(question: Question, keys: frozenset[FlavorResource]) -> list[WorkloadInfo]:
+    """Who uses any of these, those with most first; what inactive queues have stays counted, whoever ends."""
+    return [info for info in question.holders(keys) if info.cluster_queue in question.snapshot.queues]
 
 
 def _endings(question: Question, combinations: Iterable[tuple[tuple[FlavorResource, int], ...]]) -> list[Remedy]:
@@ -182,7 +213,7 @@ def _endings(question: Question, combinations: Iterable[tuple[tuple[FlavorResour
         usage = dict(items)
         node = question.queue.node
         short = frozenset(key for key, amount in usage.items() if amount > max(0, node.available(key)))
-        holders = [info for info in question.holders(short) if _is_present(question, info)]
+        holders = _holders(question, short)
         for info in holders:
             if len(single) == _MOST_ENDINGS:
                 break
@@ -197,19 +228,32 @@ def _endings(question: Question, combinations: Iterable[tuple[tuple[FlavorResour
 
 def _few(question: Question, holders: Sequence[WorkloadInfo], usage: Usage) -> list[WorkloadInfo]:
     """Workloads whose end is enough, none of which could stay; those with most go first. None where that is no help."""
-    gone: list[WorkloadInfo] = []
+    snapshot = question.snapshot
+    taken: list[Target] = []
+
+    def fits() -> bool:
+        return question.queue.node.fits(usage)
+
     for info in holders:
-        gone.append(info)
-        with question.snapshot.without_usage(gone):
-            is_enough = question.queue.node.fits(usage)
-        if is_enough:
-            break
-    for info in tuple(gone):
-        rest = [each for each in gone if each is not info]
-        with question.snapshot.without_usage(rest):
-            if question.queue.node.fits(usage):
-                gone = rest
-    return gone if gone and _frees(question, gone, usage) else []
+        snapshot.remove(info)
+        taken.append(Target(info, "", snapshot.queues[info.cluster_queue]))
+        if fits():
+            taken = preemption.give_back(taken, snapshot, fits)
+            preemption.restore(taken, snapshot)
+            few = [each.info for each in taken]
+            return _fewest(question, few) if _frees(question, few, usage) else []
+    preemption.restore(taken, snapshot)
+    return []
+
+
+def _fewest(question: Question, few: list[WorkloadInfo]) -> list[WorkloadInfo]:
+    """Those of some workloads that cannot stay, wherever pod sets may go then."""
+    for info in tuple(few):
+        rest = [each for each in few if each is not info]
+        with question.snapshot.without(rest):
+            if question.is_admitted():
+                few = rest
+    return few
 
 
 def _frees(question: Question, gone: Sequence[WorkloadInfo], usage: Usage) -> bool:

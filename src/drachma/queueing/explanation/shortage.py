@@ -151,7 +151,7 @@ def _limit(queue: Node, key: FlavorResource) -> tuple[list[Node], str]:
 def _level(node: Node, key: FlavorResource) -> Level:
     quota = node.quota(key)
     return Level(
-        "ClusterQueue" if node.is_queue else "Cohort",
+        node.kind,
         node.name,
         quota.nominal,
         node.subtree.get(key, 0),
@@ -164,11 +164,7 @@ def _level(node: Node, key: FlavorResource) -> Level:
 def _reserves(queue: Node, key: FlavorResource) -> Iterator[Reserve]:
     """Who has some left beside the queue and what is above it, and keeps it."""
     own = {id(queue), *map(id, queue.ancestors)}
-    remaining = [queue.root]
-    while remaining:
-        node = remaining.pop(0)
-        remaining += [*node.cohorts, *node.queues, *node.retired]
+    for node in queue.root.walk():
         limit = node.quota(key).lending_limit
         if id(node) not in own and limit is not None and node.local_available(key):
-            kind = "ClusterQueue" if node.is_queue else "Cohort"
-            yield Reserve(kind, node.name, limit, node.local_available(key))
+            yield Reserve(node.kind, node.name, limit, node.local_available(key))

@@ -170,14 +170,16 @@ def test_who_would_be_preempted() -> None:
     queue = a_queue("team", nominalQuota=4, withinClusterQueue="LowerPriority")
     answer = explained(
         admitter(queue),
-        a_workload("w", "team", 3, priority=5),
+        a_workload("w", "team", 2, priority=5),
         held("low", "team", 2),
         held("high", "team", 1, priority=9),
+        held("small", "team", 1, priority=1),
     )
     assert answer.outcome is Outcome.PREEMPTS
     assert [(each.workload, each.is_target, each.reason) for each in answer.verdicts] == [
         ("ns/low", True, "InClusterQueue"),
         ("ns/high", False, "its priority 9 is not below 5, and withinClusterQueue is LowerPriority"),
+        ("ns/small", False, "may be preempted, and need not be"),
     ]
     assert "  would be preempted: ns/low (InClusterQueue)" in explanation.render(answer).splitlines()
     assert answer.remedies == ()
