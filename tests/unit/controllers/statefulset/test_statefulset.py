@@ -275,6 +275,8 @@ async def test_a_pod_of_the_right_name_is_adopted(world: worlds.World) -> None:
 
 
 async def test_a_refused_pod_is_told_of(world: worlds.World) -> None:
-    await create(world, a_set(1, volumeClaimTemplates=[{**DATA, "metadata": {"name": "No_Name"}}]))
+    # The name is good for a set, and one that is longer by an ordinal too long for a pod.
+    name = "w" * 62
+    await create(world, {**a_set(1), "metadata": {"name": name, "namespace": "default"}})
     (failure,) = [each for each in await world.events() if "FailedCreate: Create Pod" in each]
-    assert failure.startswith("Warning FailedCreate: Create Pod web-0 in StatefulSet web failed error: ")
+    assert failure.startswith(f"Warning FailedCreate: Create Pod {name}-0 in StatefulSet {name} failed error: ")
