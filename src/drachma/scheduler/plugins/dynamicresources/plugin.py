@@ -140,7 +140,17 @@ class DevicePolicy:
 
     name: Final = "DevicePolicy"
 
-    def score(self, cycle: cyclestate.CycleState, _passing: int) -> plugin.Scores:
-        """The rank of the devices that DynamicResources found; without claims no node is preferred."""
+    def score(self, cycle: cyclestate.CycleState, passing: int) -> plugin.Scores:
+        """The rank of the devices that DynamicResources found; without claims no node is preferred.
+
+        Nodes that only have a later alternative of a prioritized list have the lowest: what a pod likes best by itself
+        comes before what a policy does.
+        """
         devices = cycle.find(_FILTER)
-        return {} if devices is None else devices.ranks
+        if devices is None or not devices.scores:
+            return {}
+        best = devices.scores[max(devices.scores)]
+        ranks = {0: passing & ~best}
+        for rank, nodes in devices.ranks.items():
+            ranks[rank] = ranks.get(rank, 0) | nodes & best
+        return ranks
