@@ -6,12 +6,14 @@ import pathlib
 from typing import Any
 
 import pytest
+from msgspec import structs
 from typer.testing import CliRunner, Result
 
 from drachma import testing
-from drachma.api import codec, pod
+from drachma.api import codec, gates, pod
 from drachma.api import node as nodes
 from drachma.cli.root import app
+from drachma.scheduler.snapshot import gangs
 from drachma.simulate import livecluster
 from tests.scenarios import controlplane, schedulers
 
@@ -152,6 +154,42 @@ def test_objects_that_cannot_be_read_are_named(recording: str, tmp_path: pathlib
     result = run(tmp_path, recording.replace('"kind":"Node"', '"kind":"Knot"', 1))
     assert "decision 1: " in str(result.exception)
     assert "Knot" in str(result.exception)
+
+
+# Gangs
+
+
+async def record_gangs(path: pathlib.Path) -> None:
+    """A gang of two on two nodes with a device each, and one of three for which there is no room."""
+    enabled = gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True})
+    async with controlplane.control_plane(schedulers=0, gates=enabled) as plane:
+        plane.launch_scheduler("scheduler", record=path)
+        await plane.create(
+            testing.device_class(DRIVER, f'device.driver == "{DRIVER}"'),
+            testing.claim_template("gpu").request("r", device_class=DRIVER, count=1, mode="ExactCount"),
+            *(made for name in ("n1", "n2") for made in gpu_node(name, 1)),
+        )
+        for gang, size in (("small", 2), ("large", 3)):
+            members = [gpu_pod(f"{gang}-{number}") for number in range(size)]
+            await plane.create(*(in_gang(each, gang, size) for each in members))
+
+
+def in_gang(member: pod.Pod, gang: str, size: int) -> pod.Pod:
+    metadata = structs.replace(member.metadata, labels={gangs.LABEL: gang}, annotations={gangs.SIZE: str(size)})
+    return structs.replace(member, metadata=metadata)
+
+
+def test_gangs_are_recorded_and_replayed(tmp_path: pathlib.Path) -> None:
+    asyncio.run(record_gangs(tmp_path / "gangs"))
+    text = (tmp_path / "gangs").read_text(encoding="utf-8")
+    made = [line for line in map(json.loads, text.splitlines()) if line["line"] == "together"]
+    assert [len(each["pods"]) for each in made[:2]] == [2, 3]
+    assert sorted(each["node"] for each in made[0]["members"]) == ["n1", "n2"]
+    assert "cannot allocate all claims" in made[1]["reasons"]
+    assert run(tmp_path, text).exit_code == 0
+    result = run(tmp_path, text.replace('"devices":[{"name":"gpu-0"}]', '"devices":[]', 1), "--pod", "small-1")
+    assert result.exit_code == 1
+    assert "pod default/small-" in result.stdout
 
 
 # Dumps

@@ -51,6 +51,9 @@ class Short(NamedTuple):
     """Whether there were ways left to try."""
 
 
+Outcome = Together | Short | Aborted
+
+
 class _ExhaustedError(Exception):
     """All steps are used up."""
 
@@ -61,9 +64,7 @@ class _AbortedError(Exception):
         self.aborted: Final = aborted
 
 
-def search(
-    deciding: cycle.Cycle, snapshot: Snapshot, members: Infos, *, needed: int, steps: int
-) -> Together | Short | Aborted:
+def search(deciding: cycle.Cycle, snapshot: Snapshot, members: Infos, *, needed: int, steps: int) -> Outcome:
     """Nodes for ``needed`` of the members of a gang, or more; at most so many steps are taken after the first turn.
 
     The decisions are about forks of the snapshot.
@@ -83,7 +84,7 @@ class _Search:
         self._sequence: dict[str, int] = {}
         """By uid, in which order pods found their nodes in the best turn so far; those without one come last."""
 
-    def run(self) -> Together | Short | Aborted:
+    def run(self) -> Outcome:
         try:
             return self._run()
         except _AbortedError as error:

@@ -369,6 +369,8 @@ class Scheduler:
             steps=self._settings.gang_steps,
         )
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
+        if self._recording is not None:
+            self._recording.decided_together([each.info for each in entries], decided, needed=needed)
         by_uid = {each.info.uid: each for each in entries}
         match decided:
             case gangsearch.Together(placements=placements, left=left):

@@ -11,7 +11,7 @@ Every decision stands by itself: what follows from one that differs is still wha
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -21,12 +21,12 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import pod, resourceclaim
 from drachma.runtime import clock
-from drachma.scheduler import cycle, profiles
+from drachma.scheduler import cycle, gangsearch, profiles
 from drachma.scheduler.decision import Aborted, Decision, Placed, Unfit
-from drachma.scheduler.framework import cyclestate, verdict
+from drachma.scheduler.framework import cyclestate, profile, verdict
 from drachma.scheduler.recording import recordlines
 from drachma.scheduler.settings import Settings
-from drachma.scheduler.snapshot import podinfo
+from drachma.scheduler.snapshot import Snapshot, podinfo
 from drachma.simulate import podexplanation, recordingcluster, simulation
 
 
@@ -85,15 +85,19 @@ def replay(lines: Iterable[recordlines.Line | recordlines.Torn], *, first: int =
             case recordlines.Beginning():
                 scene, between = Scene(line.settings), []
                 missed += line.missed
-            case recordlines.Decision() if scene is not None:
+            case recordlines.Decision() | recordlines.Together() if scene is not None:
                 try:
                     scene.cluster.apply(between)
                     between = []
-                    waiting = recordingcluster.decode_pod(line.pod)
-                    if line.number < first or only not in ("", simulation.title(waiting)):
+                    texts = line.pods if isinstance(line, recordlines.Together) else (line.pod,)
+                    pods = [recordingcluster.decode_pod(each) for each in texts]
+                    if line.number < first or only not in ("", *map(simulation.title, pods)):
                         continue
                     decisions += 1
-                    difference = scene.repeat(waiting, _recorded(line), number=line.number, time=line.time)
+                    if isinstance(line, recordlines.Together):
+                        difference = scene.repeat_together(line, pods)
+                    else:
+                        difference = scene.repeat(pods[0], _recorded(line), number=line.number, time=line.time)
                 except errors.DecodeError as error:
                     raise errors.DecodeError(f"decision {line.number}: {error}") from None
                 if difference is not None:
@@ -113,6 +117,32 @@ class _Moment(clock.SystemClock):
         return self.now
 
 
+class _RecordedCycle(cycle.Cycle):
+    """Chooses of equally good nodes the recorded one, where it is among them."""
+
+    def __init__(
+        self,
+        plugins: profile.Profile,
+        *,
+        chance: random.Random,
+        monotonic: Callable[[], float],
+        cluster: simulation.Simulation,
+    ) -> None:
+        super().__init__(plugins, chance=chance, monotonic=monotonic, favoured=self._recorded)
+        self._cluster: Final = cluster
+        self._uid = ""
+        self.nodes: dict[str, str] = {}
+        """Of pods, by uid."""
+
+    def decide(self, info: podinfo.PodInfo, snapshot: Snapshot, *, besides: int = 0) -> Decision:
+        self._uid = info.uid
+        return super().decide(info, snapshot, besides=besides)
+
+    def _recorded(self, nodes: int) -> int:
+        info = self._cluster.snapshot.nodes.find(self.nodes.get(self._uid, ""))
+        return nodes if info is None else nodes & info.bit or nodes
+
+
 class Scene:
     """A cluster, and the scheduler that decides in it, since one beginning."""
 
@@ -121,24 +151,57 @@ class Scene:
         chance = random.Random(0)
         self._profile: Final = profiles.default(chosen, time=self._clock, chance=chance)
         self.cluster: Final = recordingcluster.RecordingCluster(chosen, self._profile)
-        self._node = ""
-        self._cycle: Final = cycle.Cycle(
-            self._profile, chance=chance, monotonic=self._clock.monotonic, favoured=self._favoured
+        self._steps: Final = chosen.gang_steps
+        self._cycle: Final = _RecordedCycle(
+            self._profile, chance=chance, monotonic=self._clock.monotonic, cluster=self.cluster.simulation
         )
-
-    def _favoured(self, nodes: int) -> int:
-        """Of equally good nodes the recorded one, where it is among them."""
-        info = self.cluster.simulation.snapshot.nodes.find(self._node)
-        return nodes & info.bit or nodes if info is not None else nodes
 
     def repeat(self, waiting: pod.Pod, recorded: Outcome, *, number: int, time: datetime) -> Difference | None:
         """What is different now about a decision, if anything is."""
         self._clock.now = time
-        self._node = recorded.node
+        self._cycle.nodes = {waiting.metadata.uid: recorded.node}
         snapshot = self.cluster.simulation.snapshot
         replayed = _replayed(self._cycle.decide(podinfo.PodInfo(waiting), snapshot))
         if recorded == replayed or (recorded.error and replayed.error) or _is_continued(recorded, replayed):
             return None
+        return self._difference(waiting, recorded, replayed, number=number, time=time)
+
+    def repeat_together(self, line: recordlines.Together, members: list[pod.Pod]) -> Difference | None:
+        """The same for a gang: of the first pod about which something is different.
+
+        Where too few find a node both times, which of them find one is chance.
+        """
+        self._clock.now = line.time
+        recorded = {
+            each.uid: Outcome(
+                node=each.node, allocations=tuple(without_chance(one.claim, one.result) for one in each.allocations)
+            )
+            for each in line.members
+        }
+        self._cycle.nodes = {uid: outcome.node for uid, outcome in recorded.items()}
+        infos = list(map(podinfo.PodInfo, members))
+        snapshot = self.cluster.simulation.snapshot
+        found = gangsearch.search(self._cycle, snapshot, infos, needed=line.needed, steps=self._steps)
+        replayed: dict[str, Outcome] = {}
+        otherwise = Outcome()
+        match found:
+            case gangsearch.Together():
+                replayed = {each.info.uid: _replayed(each) for each in found.placements}
+            case gangsearch.Short():
+                otherwise = _replayed(found.unfit)
+            case Aborted():
+                otherwise = _replayed(found)
+        before = Outcome(reasons=line.reasons, error=line.error)
+        for each in members:
+            uid = each.metadata.uid
+            if recorded.get(uid) != replayed.get(uid):
+                outcomes = recorded.get(uid, before), replayed.get(uid, otherwise)
+                return self._difference(each, *outcomes, number=line.number, time=line.time)
+        return None
+
+    def _difference(
+        self, waiting: pod.Pod, recorded: Outcome, replayed: Outcome, *, number: int, time: datetime
+    ) -> Difference:
         return Difference(
             number=number,
             time=time,

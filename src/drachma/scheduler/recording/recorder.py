@@ -9,9 +9,11 @@ recording goes on with a new beginning that says how many.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import structs
 
 from drachma.accounting import ledger
 from drachma.api import (
@@ -32,6 +34,7 @@ from drachma.api import (
     storageclass,
 )
 from drachma.runtime import cache, clock, informer, informers
+from drachma.scheduler import gangsearch
 from drachma.scheduler.decision import Aborted, Decision, Placed, Unfit
 from drachma.scheduler.recording import recordfile, recordlines, recordstate
 from drachma.scheduler.recording.recordstate import (
@@ -42,7 +45,7 @@ from drachma.scheduler.recording.recordstate import (
     PromisedEntry,
 )
 from drachma.scheduler.settings import Settings
-from drachma.scheduler.snapshot import Snapshot, assignment
+from drachma.scheduler.snapshot import Snapshot, assignment, podinfo
 
 KINDS: Final[tuple[type[meta.Object], ...]] = (
     namespace.Namespace,
@@ -155,6 +158,13 @@ class Recorder:
 
     def decided(self, decision: Decision) -> None:
         """A decision was made, and nothing of it is done yet."""
+        self._record(lambda number, time: _decision_line(decision, number=number, time=time))
+
+    def decided_together(self, infos: Sequence[podinfo.PodInfo], decision: gangsearch.Outcome, *, needed: int) -> None:
+        """The same about a gang."""
+        self._record(lambda number, time: _together_line(infos, decision, needed=needed, number=number, time=time))
+
+    def _record(self, line: Callable[[int, datetime], recordlines.Line]) -> None:
         assert self._snapshot is not None, "is attached"
         self._number += 1
         if self._file.has_ended:
@@ -166,7 +176,7 @@ class Recorder:
         self._note_nominations(self._snapshot)
         is_beginning = self._file.wants_beginning or bool(self._missed)
         lines = self._lines(
-            decision,
+            line,
             recordlines.Beginning(version=recordlines.VERSION, settings=self._settings, missed=self._missed)
             if is_beginning
             else None,
@@ -179,7 +189,7 @@ class Recorder:
 
     @staticmethod
     def _lines(
-        decision: Decision,
+        line: Callable[[int, datetime], recordlines.Line],
         beginning: recordlines.Beginning | None,
         changes: recordstate.Changes,
         *,
@@ -190,7 +200,7 @@ class Recorder:
         if beginning is not None:
             yield recordlines.encode(beginning)
         yield from recordstate.lines(changes)
-        yield recordlines.encode(_decision_line(decision, number=number, time=time))
+        yield recordlines.encode(line(number, time))
 
 
 def _entry(of: meta.Object) -> ObjectEntry:
@@ -206,13 +216,36 @@ def _decision_line(decision: Decision, *, number: int, time: datetime) -> record
                 time=time,
                 pod=waiting,
                 node=decision.node,
-                allocations=tuple(
-                    recordlines.ClaimAllocation(str(each.claim.metadata.name), each.result)
-                    for each in decision.assignment.allocations
-                ),
+                allocations=_allocations(decision),
                 feasible=decision.feasible,
             )
         case Unfit():
             return recordlines.Decision(number=number, time=time, pod=waiting, reasons=decision.diagnosis.message())
         case Aborted():
             return recordlines.Decision(number=number, time=time, pod=waiting, error=decision.message)
+
+
+def _together_line(
+    infos: Sequence[podinfo.PodInfo], decision: gangsearch.Outcome, *, needed: int, number: int, time: datetime
+) -> recordlines.Together:
+    line = recordlines.Together(
+        number=number, time=time, needed=needed, pods=tuple(recordstate.raw(info.pod) for info in infos)
+    )
+    match decision:
+        case gangsearch.Together():
+            members = tuple(
+                recordlines.Member(uid=each.info.uid, node=each.node, allocations=_allocations(each))
+                for each in decision.placements
+            )
+            return structs.replace(line, members=members)
+        case gangsearch.Short():
+            return structs.replace(line, reasons=decision.unfit.diagnosis.message())
+        case Aborted():
+            return structs.replace(line, error=decision.message)
+
+
+def _allocations(placed: Placed) -> tuple[recordlines.ClaimAllocation, ...]:
+    return tuple(
+        recordlines.ClaimAllocation(str(each.claim.metadata.name), each.result)
+        for each in placed.assignment.allocations
+    )

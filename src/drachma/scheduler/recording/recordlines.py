@@ -115,7 +115,29 @@ class Decision(_Line, tag="decision", frozen=True, kw_only=True):
     error: str = ""
 
 
-Line = Beginning | Object | Gone | Assumed | InFlight | Promised | Nominated | Decision
+class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A pod of a gang that has a node, by its uid."""
+
+    uid: str
+    node: str
+    allocations: tuple[ClaimAllocation, ...] = ()
+
+
+class Together(_Line, tag="together", frozen=True, kw_only=True):
+    """What became of a gang: members have nodes, as many as it takes, or there are reasons why none has."""
+
+    number: int
+    time: datetime
+    needed: int
+    """How many have to have a node."""
+    pods: tuple[msgspec.Raw, ...]
+    """All members that were looked at, in their order."""
+    members: tuple[Member, ...] = ()
+    reasons: str = ""
+    error: str = ""
+
+
+Line = Beginning | Object | Gone | Assumed | InFlight | Promised | Nominated | Decision | Together
 
 _encoder = msgspec.json.Encoder(enc_hook=hooks.encode)
 
