@@ -46,15 +46,10 @@ class Structure:
     """What a schema makes of objects. ``keeps_all``: nothing is pruned, as in definitions from before schemas."""
 
     def __init__(
-        self,
-        schema: Schema,
-        *,
-        keeps_all: bool = False,
-        rules: Rules | None = None,
-        derive: derivation.Derive = derivation.afresh,
+        self, schema: Schema, *, keeps_all: bool = False, derive: derivation.Derive = derivation.afresh
     ) -> None:
         self.schema: Final = schema
-        self._rules: Final = rules or Rules(schema)
+        self._rules: Final = Rules(schema, derive=derive)
         self._derive: Final = derive
         self._status: Final = schema.properties.get("status")
         self._keeps_all: Final = keeps_all
@@ -62,8 +57,7 @@ class Structure:
 
     def deriving(self, derive: derivation.Derive) -> "Structure":
         """The same for somebody who knows a way to what follows from fields."""
-        rules = self._rules.deriving(derive)
-        return Structure(self.schema, keeps_all=self._keeps_all, rules=rules, derive=derive)
+        return Structure(self.schema, keeps_all=self._keeps_all, derive=derive)
 
     def read(self, document: Document) -> Read:
         """An object that a client wrote: pruned, without nulls that may not be, and with defaults.

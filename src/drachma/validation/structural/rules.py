@@ -149,14 +149,8 @@ class Rules:
     def __init__(
         self, schema: Schema, *, is_resource: bool = True, derive: derivation.Derive = derivation.afresh
     ) -> None:
-        self._root = _Node(schema, is_resource=is_resource) if schema.has_rules else None
+        self._root = schema.derive(_resource if is_resource else _below) if schema.has_rules else None
         self._derive: Final = derive
-
-    def deriving(self, derive: derivation.Derive) -> "Rules":
-        """The same rules, for somebody who knows a way to what follows from fields."""
-        rules = Rules(Schema(), derive=derive)
-        rules._root = self._root
-        return rules
 
     def check(
         self,
@@ -278,6 +272,10 @@ class _Node:
         if self.is_resource:
             return celvalues.convert_resource(value, self.schema)
         return celvalues.convert(value, self.schema)
+
+
+def _resource(schema: Schema) -> _Node:
+    return _Node(schema, is_resource=True)
 
 
 def _below(schema: Schema) -> _Node:

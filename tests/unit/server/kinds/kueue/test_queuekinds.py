@@ -115,3 +115,41 @@ async def test_definitions_of_the_same_names_do_no_harm() -> None:
     assert [each["metadata"]["name"] for each in listed.body["items"]] == ["x"]
     refused = await server.call("POST", f"{_GROUP}/v1beta2/cohorts", _object("v1beta2", "Cohort", {"parentName": "No"}))
     assert refused.code == 422
+
+
+_TIME = "2026-01-01T00:00:00Z"
+_RESERVED = {"type": "QuotaReserved", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": _TIME}
+_ADMISSION = {"clusterQueue": "q", "podSetAssignments": [{"name": "main", "flavors": {"cpu": "f"}, "count": 1}]}
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"conditions": [_RESERVED], "admission": _ADMISSION}, id="admitted"),
+        pytest.param({"conditions": [_RESERVED], "admission": {"podSetAssignments": [{}]}}, id="with-defaults"),
+        pytest.param({"conditions": [_RESERVED, _RESERVED]}, id="repeated"),
+        pytest.param({"conditions": [{**_RESERVED, "reason": "no reason"}]}, id="wrong-value"),
+        pytest.param({"conditions": [_RESERVED], "admission": {"podSetAssignments": []}}, id="against-a-rule"),
+        pytest.param({"conditions": [{**_RESERVED, "more": 1}], "other": {"a": 1}}, id="unknown-fields"),
+        pytest.param({"conditions": 5}, id="wrong-type"),
+        pytest.param({}, id="nothing"),
+    ],
+)
+async def test_a_patched_status_is_what_an_update_leaves(status: Any) -> None:
+    answers = []
+    for verb in ("PUT", "PATCH"):
+        server = await _start()
+        place = f"{_GROUP}/v1beta2/namespaces/default/workloads"
+        made = (await server.call("POST", place, _object("v1beta2", "Workload", {"podSets": [_POD_SET]}))).body
+        is_patch = verb == "PATCH"
+        body = {"status": status} if is_patch else {**made, "status": status}
+        content_type = "application/merge-patch+json" if is_patch else "application/json"
+        answer = await server.call(verb, f"{place}/x/status", body, content_type=content_type)
+        answers.append((answer.code, answer.body, answer.header("warning")))
+        stored = (await server.call("GET", f"{place}/x")).body
+        answers.append((stored.get("status"), stored["metadata"]["managedFields"], stored["spec"]))
+    put, after_put, patched, after_patch = answers
+    assert after_patch == after_put
+    assert (patched[0], patched[2]) == (put[0], put[2])
+    if put[0] != 200:
+        assert patched[1] == put[1]
