@@ -47,17 +47,17 @@ class Question:
         """What would become of it."""
         return self._admitter.consider(self.info, self.now)
 
-    def least_entry(self) -> Entry:
-        """What would become of it with as few pods as would do."""
+    def entries(self) -> list[Entry]:
+        """What would become of it, with as few pods as would do and with all of them."""
         if not (self.settings.gates.on(Gate.PARTIAL_ADMISSION) and workloadstate.can_be_partial(self._of.workload)):
-            return self.entry()
+            return [self.entry()]
         fewest = {
             each.name: each.count if each.min_count is None else each.min_count
             for each in self._of.workload.spec.pod_sets
         }
         scaled = tuple(each.scaled(min(each.count, fewest.get(each.name, each.count))) for each in self._of.pod_sets)
         least = WorkloadInfo(self._of.workload, scaled, self._of.cluster_queue, settings=self._admitter.settings)
-        return self._admitter.consider(least, self.now)
+        return [self._admitter.consider(least, self.now), self.entry()]
 
     def is_admitted(self) -> bool:
         """Whether it would be admitted at once."""

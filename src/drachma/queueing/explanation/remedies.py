@@ -76,16 +76,17 @@ def find(question: Question) -> tuple[Remedy, ...]:
 
 
 def _combinations(question: Question) -> Iterator[tuple[tuple[FlavorResource, int], ...]]:
-    """What it would use of its flavors at the least, for each choice of flavors, if these had no limits."""
+    """What it would use of its flavors, at the least and in all, for each choice of flavors, if these had no limits."""
     node = question.queue.node
     for choice in itertools.islice(itertools.product(*_choices(question)), _MOST_COMBINATIONS):
         with contextlib.ExitStack() as stack:
             for group, flavor in choice:
                 for resource in group.resources:
                     stack.enter_context(with_quota(node, FlavorResource(flavor, resource), Quota(amounts.UNLIMITED)))
-            entry = question.least_entry()
-        if entry.status is Status.ADMITTED:
-            yield tuple(sorted(entry.usage.items()))
+            entries = question.entries()
+        for entry in entries:
+            if entry.status is Status.ADMITTED:
+                yield tuple(sorted(entry.usage.items()))
 
 
 def _choices(question: Question) -> list[list[tuple[Group, str]]]:
