@@ -1,7 +1,7 @@
 """Feature gates: which of upstream's DRA features are on, under upstream's names.
 
 One immutable value, made from ``--feature-gates`` and handed to validation, server, scheduler and node. A gate that
-drachma implements is on unless it is switched off; upstream's alpha gates too.
+drachma implements is on unless it is switched off; upstream's alpha gates too, but for those that are only offered.
 """
 
 from __future__ import annotations
