@@ -271,3 +271,31 @@ def test_what_is_counted() -> None:
     world.fail("Nodes")
     world.queue.wake(node_added("a"))
     assert world.counted == [("active", "PodAdd"), ("unschedulable", "ScheduleAttemptFailure"), ("backoff", "NodeAdd")]
+
+
+def test_pods_of_a_gang_are_taken_from_wherever_they_wait() -> None:
+    world = World()
+    world.gated.add("gated")
+    for name in ("parked", "active", "gated"):
+        world.add(name)
+        if name == "parked":
+            world.fail("Nodes")
+    taken = [
+        world.queue.take(cache.Key("default", name), uid)
+        for name, uid in (
+            ("parked", "uid-parked"),
+            ("active", "uid-of-one-before"),
+            ("active", "uid-active"),
+            ("gated", "uid-gated"),
+            ("gone", "uid-gone"),
+        )
+    ]
+    assert [None if each is None else (each.info.pod.metadata.name, each.attempts) for each in taken] == [
+        ("parked", 2),
+        None,
+        ("active", 1),
+        None,
+        None,
+    ]
+    assert world.pop() is None
+    assert len(world.queue) == 1
