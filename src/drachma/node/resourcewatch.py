@@ -30,6 +30,9 @@ _METHOD: Final = "NodeListAndWatchResources"
 _RETRY_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 60.0
 
+_ALL: Final = ""
+"""In the place of a driver: all that have slices."""
+
 Resources = resourcemodels.Resources
 
 
@@ -74,11 +77,13 @@ class ResourceWatch:
         """Publishes until cancelled."""
 
         async def reconcile(driver: str) -> None:
-            await self._publish(driver, owner)
+            if driver == _ALL:
+                await self._look()
+            else:
+                await self._publish(driver, owner)
 
+        self._queue.add(_ALL)
         try:
-            for each in await self._slices():
-                self._queue.add(each.spec.driver_name)
             await controller.work(self._queue, reconcile, workers=1)
         finally:
             listeners = list(self._listeners.values())
@@ -130,6 +135,11 @@ class ResourceWatch:
             _log.warning("driver %s: resources are not published: %s", driver, error)
         else:
             self._queue.add(driver)
+
+    async def _look(self) -> None:
+        """Has something done about all drivers that have slices, whether they are still there or not."""
+        for each in await self._slices():
+            self._queue.add(each.spec.driver_name)
 
     async def _publish(self, driver: str, owner: node.Node) -> None:
         """Makes the slices of a driver say what it said; ReconcileError where that has to be tried again."""
