@@ -157,6 +157,7 @@ class ClaimTracker:
 
     def reserve(self, owner: meta.ObjectMeta, allocation: resourceclaim.AllocationResult) -> None:
         """Note that an allocation of a claim is about to be written."""
+        owner = _told_apart(owner)
         self._in_flight[owner.uid] = _InFlight(owner, allocation)
         self._count(cache.Key(owner.namespace, owner.name), owner)
 
@@ -192,6 +193,13 @@ class ClaimTracker:
             self._counted[key] = effective
             self._state.put_allocation(owner, effective)
         self._touched(pools, {*standins.places_of(before), *standins.places_of(effective)})
+
+
+def _told_apart(owner: meta.ObjectMeta) -> meta.ObjectMeta:
+    """A claim by a name that no other has: those for extended resources all have the same until they are written."""
+    if not owner.name.startswith("<") or owner.name.endswith(owner.uid):
+        return owner
+    return structs.replace(owner, name=f"{owner.name}{owner.uid}")
 
 
 def _is_newer(version: str, other: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import structs
 
 from drachma.allocator import AllocatedState, DeviceID
-from drachma.api import resourceclaim
+from drachma.api import meta, resourceclaim
 from drachma.claims import wellknown
 from drachma.scheduler.snapshot import claimtracker
 from drachma.testing import claim
@@ -123,3 +123,16 @@ def test_watchers_hear_of_changes_until_they_stop() -> None:
     stop()
     world.claims.observe(made(3))
     assert len(heard) == 2
+
+
+def test_claims_that_have_no_name_yet_hold_their_devices_side_by_side() -> None:
+    """Those for extended resources have one name for all until they are written."""
+    world = World()
+    unnamed = [meta.ObjectMeta(namespace="default", name="<extended-resources>", uid=uid) for uid in ("u1", "u2")]
+    other = claim("c").allocated(("r", "d", "pool", "y")).build().status.allocation
+    assert other is not None
+    world.claims.reserve(unnamed[0], result())
+    world.claims.reserve(unnamed[1], other)
+    assert [len(world.state.owners(DeviceID("d", "pool", name))) for name in "xy"] == [1, 1]
+    world.claims.settle("u1")
+    assert [len(world.state.owners(DeviceID("d", "pool", name))) for name in "xy"] == [0, 1]
