@@ -14,9 +14,8 @@ from drachma.api import deviceclass, meta, namespace, pod, resourceclaim, resour
 from drachma.api import node as nodes
 from drachma.claims import podstate
 from drachma.queueing import feasibility, workloadstate
-from drachma.queueing.feasibility import Flavors
 from drachma.queueing.kinds import workload
-from drachma.queueing.podsetinfo import POD_SET_LABEL, WORKLOAD_ANNOTATION
+from drachma.queueing.podsetinfo import POD_SET_LABEL, WORKLOAD_ANNOTATION, Flavors
 from drachma.runtime import Surroundings
 from drachma.runtime.informer import Handler, Informer
 from drachma.scheduler.settings import Settings

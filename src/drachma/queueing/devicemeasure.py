@@ -15,7 +15,7 @@ from drachma.accounting import footprint
 from drachma.accounting import requests as podrequests
 from drachma.allocator import capacity
 from drachma.api import devices, nodeallocatable, pod, resourceclaim
-from drachma.queueing import resourcelists
+from drachma.queueing import devicecharges, resourcelists
 from drachma.queueing.devicemappings import NO_MAPPINGS, DeviceMappings
 from drachma.queueing.deviceobjects import Located
 from drachma.queueing.deviceselectors import Problem, compile_all
@@ -53,13 +53,7 @@ class Measure(msgspec.Struct, frozen=True):
             for charge in self.mappings.counters.get(device_class, ()):
                 source = charge.source
                 if _chooses(source.driver, source.device_selector, of, at=at):
-                    counters = [
-                        counter.value or _ZERO
-                        for consumption in of.device.consumes_counters
-                        for name, counter in consumption.counters.items()
-                        if name == source.name
-                    ]
-                    _add(charges, charge.resource, max(counters, default=_ZERO))
+                    _add(charges, charge.resource, devicecharges.counter_charge(charge, (of.device,), 1) or _ZERO)
         if self.gates.on(Gate.DRA_CONSUMABLE_CAPACITY):
             for by_capacity in self.mappings.capacities.get(device_class, ()):
                 whole = of.device.capacity.get(by_capacity.name)

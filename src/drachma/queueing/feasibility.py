@@ -7,21 +7,20 @@ everybody who was admitted before. Who can answer that is outside of this packag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 from msgspec import structs
 
 from drachma.api import meta, pod
-from drachma.queueing import requests
+from drachma.queueing import podsetinfo, requests
 from drachma.queueing.gates import DEFAULT, Gates
-from drachma.queueing.kinds import resourceflavor, workload
-from drachma.queueing.podsetinfo import POD_SET_LABEL, WORKLOAD_ANNOTATION
+from drachma.queueing.kinds import decoding, workload
+from drachma.queueing.podsetinfo import Flavors
 
 PLACEMENT_FAILED: Final = "PlacementFailed"
 """Why quota is not reserved for a workload whose pods would find no nodes."""
 
-Flavors = Mapping[str, resourceflavor.ResourceFlavor]
 Obstacle = Callable[[workload.Workload, Sequence[workload.Workload]], str | None]
 """Why pods of a workload that is about to be admitted find no nodes, beside those admitted in the same cycle."""
 
@@ -39,48 +38,39 @@ class Placement(Protocol):
 
 
 def pods(of: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> Iterator[pod.Pod]:
-    """The pods that a workload with an admission will have, as they will ask for nodes.
+    """The pods that a workload with an admission will have, as they will ask for nodes; none if its flavors are gone.
 
     Without volumes: which ones there are is not known before the pods are.
     """
     admission = of.status.admission
     if admission is None:
         return
+    try:
+        infos = podsetinfo.of_admission(of, flavors, gates)
+    except (podsetinfo.FlavorMissingError, podsetinfo.PodSetConflictError):
+        return
     counts = requests.counts_after_reclaim(of, gates)
-    by_name = {each.name: each for each in of.spec.pod_sets}
-    for assignment in admission.pod_set_assignments:
-        pod_set = by_name.get(assignment.name)
-        if pod_set is None:
-            continue
-        count = counts[assignment.name]
-        spec = _placed(pod_set.template.spec, assignment, flavors)
-        labels = {**pod_set.template.metadata.labels, POD_SET_LABEL: assignment.name}
-        for number in range(count if assignment.count is None else min(count, assignment.count)):
-            name = f"{of.metadata.name}-{assignment.name}-{number}"
+    for info, pod_set in zip(infos, of.spec.pod_sets, strict=False):
+        spec = _placed(pod_set.template.spec, info)
+        for number in range(min(info.count, counts[pod_set.name])):
             metadata = meta.ObjectMeta(
-                name=name,
+                name=f"{of.metadata.name}-{info.name}-{number}",
                 namespace=of.metadata.namespace,
-                uid=f"{of.metadata.uid}/{assignment.name}/{number}",
-                labels=labels,
-                annotations={WORKLOAD_ANNOTATION: of.metadata.name},
+                uid=f"{of.metadata.uid}/{info.name}/{number}",
+                labels={**pod_set.template.metadata.labels, **info.labels},
+                annotations=info.annotations,
             )
             yield pod.Pod(metadata=metadata, spec=spec)
 
 
-def _placed(spec: pod.PodSpec, assignment: workload.PodSetAssignment, flavors: Flavors) -> pod.PodSpec:
-    """A pod's spec with what its flavors add."""
-    node_selector = dict(spec.node_selector)
-    tolerations = list(spec.tolerations)
-    for name in dict.fromkeys(flavor for _, flavor in sorted(assignment.flavors.items())):
-        flavor = flavors.get(name)
-        if flavor is not None:
-            node_selector.update(flavor.spec.node_labels)
-            tolerations += flavor.spec.tolerations
+def _placed(spec: pod.PodSpec, info: podsetinfo.PodSetInfo) -> pod.PodSpec:
+    """A pod's spec with what is added to it when it may start."""
+    added = tuple(decoding.decode(each, pod.Toleration) for each in info.tolerations)
     empty = pod.PodSpec()
     return structs.replace(
         spec,
-        node_selector=node_selector,
-        tolerations=tuple(tolerations),
+        node_selector={**spec.node_selector, **info.node_selector},
+        tolerations=(*spec.tolerations, *added),
         volumes=empty.volumes,
         scheduling_gates=empty.scheduling_gates,
         scheduling_group=None,

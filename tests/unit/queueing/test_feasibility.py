@@ -6,8 +6,8 @@ from typing import Any
 
 from drachma.queueing import admissibility, feasibility
 from drachma.queueing.admitter import Admitter
-from drachma.queueing.feasibility import Flavors
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
+from drachma.queueing.podsetinfo import Flavors
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -111,6 +111,7 @@ def test_the_pods_are_those_that_will_be_made() -> None:
     pods = list(feasibility.pods(report.workloads["default/job"], admitter.snapshot.flavors))
     assert [each.metadata.name for each in pods] == ["job-main-0", "job-main-1"]
     assert {each.metadata.uid for each in pods} == {"job/main/0", "job/main/1"}
-    assert dict(pods[0].metadata.labels) == {"app": "job", "kueue.x-k8s.io/podset": "main"}
+    assert pods[0].metadata.labels["app"] == "job"
+    assert pods[0].metadata.labels["kueue.x-k8s.io/podset"] == "main"
     assert dict(pods[0].metadata.annotations) == {"kueue.x-k8s.io/workload": "job"}
     assert not pods[0].spec.volumes

@@ -129,7 +129,8 @@ class Admission:
         for each in self._caches.workloads.cache:
             self.look_again(key_of(each))
         self._wake.set()
-        self._spawn(self._await_informers(), name="what placement follows")
+        if self._configured.policy.feasibility is Feasibility.REQUIRED:
+            self._spawn(self._await_informers(), name="what placement follows")
 
     async def _await_informers(self) -> None:
         """What a new configuration has to be known for may be known only now."""
