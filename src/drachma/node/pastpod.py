@@ -64,6 +64,7 @@ class ContainerStatus(Struct, frozen=True, kw_only=True):
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
     started: bool = False
+    ready: bool = False
     restart_count: Int32 = 0
 
 
@@ -105,8 +106,7 @@ def _record(of: ContainerStatus, now: dt.datetime) -> Record:
 
 def _state(of: ContainerStatus, now: dt.datetime) -> State:
     if of.state.running is not None:
-        # Readiness is for probes to find out again.
-        stage = Stage.STARTED if of.started else Stage.STARTING
+        stage = Stage.READY if of.ready else Stage.STARTED if of.started else Stage.STARTING
         return Running(of.container_id, of.state.running.started_at or now, stage)
     if of.state.terminated is not None:
         return _terminated(of.state.terminated, now)

@@ -167,6 +167,8 @@ class PodWorker:
         records = await self._node.recall(of)
         for name in records.keys() & self._containers.keys():
             await self._containers[name].recall(records[name])
+        # What runs was prepared, whether or not that has to be done again.
+        self._is_prepared = any(each.running is not None for each in self._containers.values())
 
     # Running
 

@@ -25,7 +25,7 @@ TERMINATED = Terminated("x://1", Exit(3, "Error"), THEN, THEN)
 @pytest.mark.parametrize(
     ("status", "want", "attempt"),
     [
-        pytest.param({"state": {"waiting": {"reason": "Why"}}}, Record(Waiting("Why")), 0, id="never-began"),
+        pytest.param({"state": {"waiting": {"reason": "Why"}}}, Record(Waiting("Why")), None, id="never-began"),
         pytest.param(
             {
                 "containerID": "x://2",
@@ -37,6 +37,12 @@ TERMINATED = Terminated("x://1", Exit(3, "Error"), THEN, THEN)
             Record(Running("x://2", THEN, Stage.STARTED), TERMINATED, 1),
             0,
             id="runs-again",
+        ),
+        pytest.param(
+            {"started": True, "ready": True, "state": {"running": {"startedAt": "2026-11-16T11:00:00Z"}}},
+            Record(Running("", THEN, Stage.READY)),
+            None,
+            id="is-ready",
         ),
         pytest.param(
             {"restartCount": 4, "state": {"waiting": {}}, "lastState": {"terminated": ENDED}},
@@ -52,8 +58,8 @@ TERMINATED = Terminated("x://1", Exit(3, "Error"), THEN, THEN)
         ),
     ],
 )
-def test_records(status: dict[str, Any], want: Record, attempt: int) -> None:
+def test_records(status: dict[str, Any], want: Record, attempt: int | None) -> None:
     of = msgspec.convert({"status": {"containerStatuses": [{"name": "c", **status}]}}, pastpod.PastPod)
     (record,) = pastpod.records(of, now=NOW).values()
     assert record == want
-    assert pastpod.last_attempt(record) == attempt
+    assert (None if record.last is None else pastpod.last_attempt(record)) == attempt
