@@ -61,7 +61,7 @@ class _Work:
     def __init__(self, faults: SimulatedFaults, time: clock.Clock) -> None:
         self._faults: Final = faults
         self._clock: Final = time
-        self._ends: Final[dict[str, float]] = {}
+        self._ends: Final[dict[tuple[str, str], float]] = {}
 
     async def take(self, driver: str, claim: resourceclaim.ResourceClaim) -> None:
         """Returns when a claim is prepared.
@@ -78,14 +78,14 @@ class _Work:
         if not seconds:
             return
         now = self._clock.monotonic()
-        end = self._ends.setdefault(claim.metadata.uid, now + seconds)
+        end = self._ends.setdefault((driver, claim.metadata.uid), now + seconds)
         await self._clock.sleep(max(0.0, min(end - now, drivers.CALL_SECONDS)))
         if end - now > drivers.CALL_SECONDS:
             raise errors.NodeError(f"{PREPARE}: rpc error: code = DeadlineExceeded desc = context deadline exceeded")
 
-    def forget(self, uid: str) -> None:
-        """Of a claim that is undone nothing is left."""
-        self._ends.pop(uid, None)
+    def forget(self, driver: str, uid: str) -> None:
+        """Of a claim that a driver has undone nothing is left."""
+        self._ends.pop((driver, uid), None)
 
 
 class SimulatedDriver:
@@ -107,7 +107,7 @@ class SimulatedDriver:
             if method == PREPARE:
                 await self._prepare(claim, answer)
             else:
-                self._work.forget(claim.uid)
+                self._work.forget(self._name, claim.uid)
         return response
 
     async def _prepare(self, asked: Any, answer: Any) -> None:

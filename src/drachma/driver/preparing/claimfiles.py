@@ -91,10 +91,8 @@ class ClaimFiles:
                 device.
             OSError: the file cannot be written.
         """
-        if self._metadata is None:
-            raise errors.DriverError(
-                f"driver {self._driver}: writes_metadata is not set, and nothing is told of devices"
-            )
+        if not self._has_metadata:
+            raise errors.DriverError(f"driver {self._driver}: writes_metadata is not set: containers are told nothing")
         self._metadata.update(reference, request, told)
 
     def remove(self, reference: ClaimReference) -> None:

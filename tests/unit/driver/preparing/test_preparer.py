@@ -213,6 +213,12 @@ async def test_metadata_is_told_of_what_is_prepared_only(
     assert _told(node)[0]["metadata"]["generation"] == 1
 
 
+def test_a_driver_without_metadata_tells_nothing_later(tmp_path: Path) -> None:
+    files = ClaimFiles(NAME, cdi=tmp_path / "cdi", data=tmp_path, has_metadata=False)
+    with pytest.raises(errors.DriverError, match=f"driver {NAME}: writes_metadata is not set"):
+        files.update_metadata(driver.ClaimReference("ns", "c", "uid-c"), "r", [])
+
+
 async def test_asked_again_the_driver_is_not(node: Node) -> None:
     first = await node.prepare(_claim())
     node.restart()
