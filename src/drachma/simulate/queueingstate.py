@@ -10,7 +10,16 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from drachma.api import configmap, deviceclass, limitrange, meta, namespace, resourceclaimtemplate, resourceslice
+from drachma.api import (
+    configmap,
+    deviceclass,
+    limitrange,
+    meta,
+    namespace,
+    resourceclaim,
+    resourceclaimtemplate,
+    resourceslice,
+)
 from drachma.client import target
 from drachma.queueing import (
     admissibility,
@@ -36,6 +45,7 @@ KINDS: Final[tuple[target.Of[Any], ...]] = (
     deviceclass.DeviceClass,
     resourceslice.ResourceSlice,
     resourceclaimtemplate.ResourceClaimTemplate,
+    resourceclaim.ResourceClaim,
     resources.RUNTIME_CLASSES,
     resources.FLAVORS,
     resources.CHECKS,
@@ -68,6 +78,7 @@ class QueueingState:
         self._configured: Final = configured or _configured(self._all(configmap.ConfigMap))
         self._places: Final = self._make_places()
         self._devices: Final = DeviceObjects.of(self._objects)
+        self._claims: Final = _Claims(self._all(resourceclaim.ResourceClaim))
         self._flavors: Final = {each.metadata.name: each for each in self._all(resourceflavor.ResourceFlavor)}
         self._checks: Final = {each.metadata.name: each for each in self._all(admissioncheck.AdmissionCheck)}
         self._queues: Final = {each.metadata.name: each for each in self._all(clusterqueue.ClusterQueue)}
@@ -139,6 +150,7 @@ class QueueingState:
             is_queue_active=readiness is not None and readiness.is_active,
             places=self._places,
             objects=self._devices,
+            claims=self._claims,
             mappings=self._configured.mappings,
             patience=self._configured.patience,
             retention=self._configured.retention,
@@ -159,6 +171,16 @@ class QueueingState:
             admitter.enqueue(of, self._now, devices=outcome.devices)
         elif not workloadstate.is_active(of):
             self._obstacles[key] = "it is deactivated"
+
+
+class _Claims:
+    """Claims as they are looked up by everybody."""
+
+    def __init__(self, claims: Iterable[resourceclaim.ResourceClaim]) -> None:
+        self._claims: Final = {key_of(each): each for each in claims}
+
+    def get(self, namespace_of: str, name: str) -> resourceclaim.ResourceClaim | None:
+        return self._claims.get(f"{namespace_of}/{name}")
 
 
 def _holds_quota(of: workload.Workload) -> bool:

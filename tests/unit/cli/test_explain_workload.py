@@ -133,6 +133,22 @@ def test_a_configuration_in_place_of_that_of_the_cluster(folder: pathlib.Path, t
     assert "is not mapped in DRA configuration" in text
 
 
+def test_claims_by_name_where_a_policy_has_them_charged(folder: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    named = a_workload("named", 3)
+    (entry,) = named["spec"]["podSets"][0]["template"]["spec"]["resourceClaims"]
+    entry["resourceClaimName"] = "mine"
+    del entry["resourceClaimTemplateName"]
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu.example.com", "count": 2}}
+    claim = an_object("ResourceClaim", "mine", {"devices": {"requests": [request]}}, api_version="resource.k8s.io/v1")
+    (folder / "named.yaml").write_text(yaml.safe_dump_all([named, claim]))
+    policy = {"apiVersion": "config.drachma.dev/v1", "kind": "QueueingPolicy", "namedClaims": "Shared"}
+    configuration = tmp_path / "configuration.yaml"
+    configuration.write_text(yaml.safe_dump_all([CONFIGURATION, policy]))
+    assert "does not support use of resource claims" in explain("named", "-f", str(folder))[1]
+    _, text = explain("named", "-f", str(folder), "--queueing-config", str(configuration))
+    assert "gpus: needs 2, 1 can be had, 1 short" in text
+
+
 def test_a_queue_that_is_stopped(folder: pathlib.Path) -> None:
     stopped = [
         {**each, "spec": {**each["spec"], "stopPolicy": "Hold"}} if each["kind"] == "LocalQueue" else each
