@@ -16,7 +16,7 @@ import time
 from tests.peers import programs
 
 from bench.timing import table
-from drachma import testing
+from drachma import errors, testing
 from drachma.api import node, resourceslice
 from drachma.client import Change, Selection, http
 from drachma.driver.conformance import stage as stages
@@ -147,7 +147,9 @@ class _Driver:
         ) as watch:
             await self.stage.subject.start()
             while sum(devices.values()) < _DEVICES:
-                for event in await watch.batch():
+                if not (events := await watch.batch()):
+                    raise errors.UnreachableError(f"{self.driver}: the watch ended before all devices were published")
+                for event in events:
                     if event.change in (Change.ADDED, Change.MODIFIED):
                         devices[event.object.metadata.name] = len(event.object.spec.devices)
                         writes += 1
