@@ -33,11 +33,6 @@ def renamed(
     return _node(template, before, name), tuple(_slice(each, before, name) for each in slices)
 
 
-def has_uuid(text: str) -> bool:
-    """Whether a value is one of those that are made different."""
-    return _UUID.search(text) is not None
-
-
 def _node(template: nodes.Node, before: str, name: str) -> nodes.Node:
     labels = {key: name if value == before else value for key, value in template.metadata.labels.items()}
     metadata = structs.replace(template.metadata, name=name, uid="", labels={**labels, HOSTNAME: name})

@@ -116,7 +116,7 @@ class RecordState:
 
 
 def lines(changes: Changes) -> Iterator[bytes]:
-    """Entries as lines, made while they are read. Each is applied after those of kinds that it may refer to."""
+    """Entries as lines, in their order, made while they are read."""
     for entry, value in changes:
         yield recordlines.encode(entry.line(value))  # type: ignore[arg-type]
 
