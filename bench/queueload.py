@@ -26,7 +26,7 @@ import yaml
 from bench.timing import table
 from drachma import errors
 from drachma.client import Client
-from drachma.process import components, embedded, eventloop, queueing
+from drachma.process import embedded, eventloop, queueing
 from drachma.queueing import transitions, workloadstate
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources, workloadwrites
 from drachma.queueing.kinds import workload
@@ -209,7 +209,7 @@ async def run(load: Load) -> Outcome:
         surroundings = Surroundings(client)
         runner = _Runner(client, load)
         surroundings.informers.of(resources.WORKLOADS).add_handler(Handler(updated=lambda _, new: runner.look_at(new)))
-        component = functools.partial(components.queueing, configured=active)
+        component = functools.partial(queueing.component, configured=active)
         async with embedded.running(surroundings, component):
             await _make_queues(client, load)
             onlooker = _Onlooker()

@@ -8,7 +8,7 @@ from typing import Any
 
 from drachma.api import job, pod
 from drachma.node import hardware
-from drachma.process import components, nodeagents, queueing
+from drachma.process import nodeagents, queueing
 from drachma.queueing import conditions, queueingpolicy
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources
 from drachma.queueing.kinds import workload
@@ -111,7 +111,7 @@ class Queues(controlplane.ControlPlane):
 
     def launch_queueing(self) -> None:
         """Runs the component from now on."""
-        self.launch("queueing", functools.partial(components.queueing, configured=self.configured, view=self.view))
+        self.launch("queueing", functools.partial(queueing.component, configured=self.configured, view=self.view))
 
     async def is_suspended(self, name: str) -> bool:
         document = await self.client.get_document(job.Job, name, namespace="default")

@@ -16,7 +16,7 @@ from drachma.claims import conditions, identity, podclaims, podstate, wellknown
 from drachma.cli import options
 from drachma.client import Client, access, http, patches, target
 from drachma.offline import claimallocation, clusterdump, manifestfiles
-from drachma.process import embedded, hosting, queueing
+from drachma.process import embedded, hosting, queueingchoice
 from drachma.queueing import conditions as queueconditions
 from drachma.queueing.component import resources
 from drachma.queueing.kinds import workload
@@ -71,7 +71,7 @@ def play(
     """
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     sources = manifestfiles.read_all(file)
-    queues = queueing.chosen(queueing_config, is_on=with_queueing)
+    queues = queueingchoice.chosen(queueing_config, is_on=with_queueing)
     hosted = hosting.Options(address=serving.Address("127.0.0.1", 0), additions=queues.additions)
     beside = functools.partial(
         embedded.beside,

@@ -12,7 +12,8 @@ from drachma import errors
 from drachma.api import manifest
 from drachma.cli import options
 from drachma.client import http
-from drachma.process import components, configurationfile, logs, standalone, webhookendpoint
+from drachma.process import configurationfile, logs, standalone, webhookendpoint
+from drachma.process.queueing import component
 from drachma.queueing.component import ActiveConfiguration
 from drachma.runtime import lease
 from drachma.server.access import certificates
@@ -68,9 +69,7 @@ def queueing(
             return
         endpoint = webhookendpoint.WebhookEndpoint(address, files)
     standalone.run(
-        functools.partial(
-            components.queueing, configured=active, configuration_file=queueing_config, endpoint=endpoint
-        ),
+        functools.partial(component, configured=active, configuration_file=queueing_config, endpoint=endpoint),
         standalone.Options(
             access=http.find_access(kubeconfig, context=context),
             manager="kueue",

@@ -10,7 +10,7 @@ from drachma import errors
 from drachma.cli import clusters, hostingoptions, options
 from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
-from drachma.process import components, embedded, hosting, logs, nodeagents, queueing
+from drachma.process import components, embedded, hosting, logs, nodeagents, queueingchoice
 from drachma.server.kinds.metrics import nodemetrics
 from drachma.simulate import NodeGroup, nodegroup
 from drachma.simulate.autoscaler import Settings
@@ -80,7 +80,7 @@ def up(
         assert one is not None, "one is not none"
         simulated = simulated or hardware.Hardware((), one.classes, one.slices)
         scaling = _scaling((_group(profile, one.machines[0]),), unneeded, cooldown)
-    queues = queueing.chosen(queueing_config, is_on=with_queueing)
+    queues = queueingchoice.chosen(queueing_config, is_on=with_queueing)
     hosted = hostingoptions.build(
         data=data,
         listen=listen,

@@ -11,9 +11,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from drachma.controllers import descriptors
-from drachma.process import configurationfile, placement
-from drachma.process.webhookendpoint import WebhookEndpoint
-from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent, Reviews
 from drachma.runtime import Surroundings, controller
 from drachma.scheduler import Scheduler, Settings
 from drachma.scheduler.recording import Recorder, RecordFile, recordfile
@@ -22,9 +19,6 @@ MANAGER: Final = "system:kube-controller-manager"
 """Who watches for all controllers of a process."""
 
 SCHEDULER: Final = "system:kube-scheduler"
-
-QUEUEING: Final = "system:serviceaccount:kueue-system:kueue-controller-manager"
-"""Kueue's own account, to which its manifests bind their roles."""
 
 Run: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Runs a component until it is cancelled; its informers run already."""
@@ -86,44 +80,6 @@ def scheduler(
         file = RecordFile(recording_to.path, most_bytes=recording_to.most_bytes)
         recorder = Recorder(file, chosen=chosen, time=surroundings.clock)
     return Scheduler(surroundings.acting_as(SCHEDULER), chosen=chosen, recorder=recorder).run
-
-
-def queueing(
-    surroundings: Surroundings,
-    configured: ActiveConfiguration,
-    configuration_file: pathlib.Path | None = None,
-    *,
-    view: PendingView | None = None,
-    endpoint: WebhookEndpoint | None = None,
-) -> Run:
-    """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap.
-
-    ``view``: where to show who waits. ``endpoint``: where to answer API servers that ask about writes.
-    """
-    own = surroundings.acting_as(QUEUEING)
-    built = QueueingComponent(
-        own,
-        configured,
-        is_fixed=configuration_file is not None,
-        placement=placement.SimulatedPlacement(own),
-        view=view,
-    )
-
-    async def run() -> None:
-        parts = [built.run()]
-        if configuration_file is not None:
-            parts.append(configurationfile.follow(configuration_file, configured, time=surroundings.clock))
-        if endpoint is not None:
-            parts.append(_answer(endpoint, built.reviews, own))
-        await controller.together(*parts)
-
-    return run
-
-
-async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:
-    """Nobody is answered before all is known."""
-    await surroundings.informers.wait_synced()
-    await endpoint.serve(reviews)
 
 
 ALL: Final[tuple[Component, ...]] = (controllers, scheduler)

@@ -1,22 +1,28 @@
-"""Queueing beside an API server in the same process: its kinds, its webhooks as functions, and the component."""
+"""Queueing as a process runs it: the component, and beside an API server its kinds, and its webhooks as functions."""
 
 from __future__ import annotations
 
 import functools
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from drachma.process import components, configurationfile
+from drachma.process import components, configurationfile, placement
+from drachma.process.queueingchoice import Chosen
+from drachma.process.webhookendpoint import WebhookEndpoint
 from drachma.queueing import configuration, frameworks, jobwebhooks, webhooks
-from drachma.queueing.component import ActiveConfiguration, PendingView
+from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent, Reviews
 from drachma.queueing.webhooks import Webhook
+from drachma.runtime import Surroundings, controller
 from drachma.server.admission import hooks
 from drachma.server.kinds.kueue import queuekinds, visibilitykinds
 from drachma.server.pipeline import services
 from drachma.server.wire import app
 from drachma.store import record
 from drachma.values import fieldtext
+
+ACCOUNT: Final = "system:serviceaccount:kueue-system:kueue-controller-manager"
+"""Kueue's own account, to which its manifests bind their roles."""
 
 _LOCAL_QUEUES: Final = f"{queuekinds.GROUP}/localqueues"
 _PRIORITIES: Final = f"{queuekinds.GROUP}/workloadpriorityclasses"
@@ -60,28 +66,56 @@ binding kueue-manager-rolebinding of kueue-manager-role to account:kueue-system/
 """What the component may do, under Kueue's names, and what people may do in their namespaces."""
 
 
-class Chosen(NamedTuple):
-    """Queueing as somebody wants it beside a server, or not: what the server has more, and what runs more."""
-
-    is_on: bool
-    additions: app.Additions
-    components: tuple[components.Component, ...]
-
-
-def chosen(configuration_file: pathlib.Path | None, *, is_on: bool) -> Chosen:
-    """Queueing with a configuration from a file, or from the ConfigMap; a file says that it is wanted.
+def beside_server(configuration_file: pathlib.Path | None) -> Chosen:
+    """Queueing in the process of an API server, with a configuration from a file, or from the ConfigMap.
 
     Raises:
         errors.InvalidValueError: the configuration is refused.
     """
-    if not is_on and configuration_file is None:
-        return Chosen(is_on=False, additions=app.Additions(), components=())
     active = ActiveConfiguration()
     if configuration_file is not None:
         configurationfile.load(configuration_file, active)
     view = PendingView()
-    run = functools.partial(components.queueing, configured=active, configuration_file=configuration_file, view=view)
+    run = functools.partial(component, configured=active, configuration_file=configuration_file, view=view)
     return Chosen(is_on=True, additions=additions(active, view), components=(run,))
+
+
+def component(
+    surroundings: Surroundings,
+    configured: ActiveConfiguration,
+    configuration_file: pathlib.Path | None = None,
+    *,
+    view: PendingView | None = None,
+    endpoint: WebhookEndpoint | None = None,
+) -> components.Run:
+    """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap.
+
+    ``view``: where to show who waits. ``endpoint``: where to answer API servers that ask about writes.
+    """
+    own = surroundings.acting_as(ACCOUNT)
+    built = QueueingComponent(
+        own,
+        configured,
+        is_fixed=configuration_file is not None,
+        placement=placement.SimulatedPlacement(own),
+        view=view,
+    )
+
+    async def run() -> None:
+        parts = [built.run()]
+        if configuration_file is not None:
+            parts.append(configurationfile.follow(configuration_file, configured, time=surroundings.clock))
+        if endpoint is not None:
+            parts.append(_answer(endpoint, built.reviews, own))
+        await controller.together(*parts)
+
+    return run
+
+
+async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Surroundings) -> None:
+    """Nobody is answered before all is known."""
+    await surroundings.informers.wait_synced()
+    await endpoint.serve(reviews)
 
 
 def additions(configured: ActiveConfiguration, view: PendingView) -> app.Additions:
