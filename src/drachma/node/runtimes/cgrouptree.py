@@ -7,7 +7,6 @@ They are below ``drachma``, as a kubelet has them below ``kubepods``: ``pod<UID>
 from __future__ import annotations
 
 import contextlib
-import os
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -49,6 +48,8 @@ class CgroupTree:
                 top.mkdir(exist_ok=True)
         except OSError as error:
             raise errors.NodeError(f"cgroups cannot be made at {error.filename}: {error.strerror}") from error
+        self._made: Final[set[str]] = set()
+        """Uids of pods that have cgroups of this process's making; other agents have theirs beside them."""
 
     def make(self, uid: str, container: str, bounds: Bounds) -> list[pathlib.Path]:
         """Makes the cgroup of a container, and its pod's; the files that its first process is to be written to.
@@ -57,6 +58,7 @@ class CgroupTree:
             OSError: the machine refuses a value.
         """
         files: list[pathlib.Path] = []
+        self._made.add(uid)
         for controller, top in self._tops.items():
             pod = top / _FOLDERS[bounds.quality] / f"pod{uid}"
             own = pod / container
@@ -72,21 +74,20 @@ class CgroupTree:
         return files
 
     def remove(self, uid: str) -> None:
-        """Removes the cgroups of a pod whose processes have ended; those that are not empty stay."""
-        for top in self._tops.values():
-            for folder in _FOLDERS.values():
-                pod = top / folder / f"pod{uid}"
-                with contextlib.suppress(OSError):
-                    for own in [each for each in pod.iterdir() if each.is_dir()]:
-                        own.rmdir()
-                    pod.rmdir()
+        """Removes the cgroups of a pod whose processes have ended; those that are not empty stay until the end."""
+        pods = [top / folder / f"pod{uid}" for top in self._tops.values() for folder in _FOLDERS.values()]
+        for pod in pods:
+            with contextlib.suppress(OSError):
+                for own in [each for each in pod.iterdir() if each.is_dir()]:
+                    own.rmdir()
+                pod.rmdir()
+        if not any(pod.exists() for pod in pods):
+            self._made.discard(uid)
 
     def remove_all(self) -> None:
-        """Removes all cgroups that are empty."""
-        for top in self._tops.values():
-            for folder, _, _ in os.walk(top, topdown=False):
-                with contextlib.suppress(OSError):
-                    pathlib.Path(folder).rmdir()
+        """Removes the cgroups of all pods that have some from here."""
+        for uid in tuple(self._made):
+            self.remove(uid)
 
 
 def attainable_oom_score(score: int) -> int:

@@ -1,5 +1,6 @@
 """Containers as processes: streams, signals, devices, mounts, and what is refused."""
 
+import asyncio
 import json
 import pathlib
 import signal
@@ -80,7 +81,9 @@ async def test_who_does_not_listen_is_killed_with_its_children(tmp_path: pathlib
     await container.stop(0.1)
     assert await container.wait() == protocol.Exit(128 + signal.SIGKILL)
     child = int((await _written(container)).split()[0])
-    assert not _lives(child)
+    async with asyncio.timeout(60):
+        while _lives(child):
+            await asyncio.sleep(0.01)
 
 
 async def test_what_an_agent_left_is_ended_by_the_next(tmp_path: pathlib.Path) -> None:
@@ -240,8 +243,11 @@ async def test_what_it_may_use_is_bounded_by_cgroups(tmp_path: pathlib.Path) -> 
     own = pathlib.Path(place[1:])
     files = (cgrouptree.ROOT / own / "memory.max", cgrouptree.ROOT / "memory" / own / "memory.limit_in_bytes")
     limits = [int(file.read_text()) for file in files if file.exists()]
-    await started.stop(0)
-    runtime.forget("u1")
-    await runtime.close()
     assert limits == [2**28]
-    assert not any(file.exists() for file in files)
+    await started.stop(0)
+    async with asyncio.timeout(60):
+        while any(file.exists() for file in files):
+            # The kernel may take a moment until nobody is in them.
+            runtime.forget("u1")
+            await asyncio.sleep(0.01)
+    await runtime.close()
