@@ -8,13 +8,13 @@ from drachma.api import configmap, event
 from drachma.client import patches
 from drachma.queueing import explanation
 from drachma.queueing.component import resources
-from drachma.simulate import livecluster
+from drachma.simulate import livequeueing
 from drachma.simulate.queueingstate import QueueingState
 from tests.scenarios import queues
 
 
 async def _explained(cluster: queues.Queues, job: str) -> explanation.WorkloadExplanation:
-    state = QueueingState(await livecluster.read_queueing(cluster.client), datetime(2026, 1, 1, tzinfo=UTC))
+    state = QueueingState(await livequeueing.read(cluster.client), datetime(2026, 1, 1, tzinfo=UTC))
     (answer,) = state.explain("default", job)
     return answer
 

@@ -10,10 +10,10 @@ from typing import Any
 import typer
 
 from drachma import errors
-from drachma.api import gates, manifest, meta
+from drachma.api import gates, manifest
 from drachma.cli import options
 from drachma.client import http
-from drachma.offline import clusterfiles, queueingfiles
+from drachma.offline import clusterfiles
 from drachma.runtime import clock
 from drachma.simulate import ClusterState, NodeGroup, livecluster
 
@@ -33,9 +33,9 @@ def read(
 
     Ends the command with exit code 2, and a line for every problem, where something cannot be read.
     """
-    _refuse_both(files, kubeconfig)
+    refuse_both(files, kubeconfig)
     cluster = clusterfiles.read([*(files or ()), *(more or ())], enabled=enabled, expects_pods=expects_pods)
-    _tell(cluster.problems)
+    tell(cluster.problems)
     if files:
         return cluster
     return cluster._replace(state=asyncio.run(live(kubeconfig, context)))
@@ -44,41 +44,24 @@ def read(
 def groups(files: list[str]) -> tuple[NodeGroup, ...]:
     """The node groups of files, at least one; ends the command where something cannot be read."""
     found = clusterfiles.read(files)
-    _tell(found.problems)
+    tell(found.problems)
     if not found.groups:
         raise errors.DecodeError(f"--node-groups {', '.join(files)}: there is no NodeGroup")
     return found.groups
 
 
-def read_queueing(
-    files: list[str] | None, kubeconfig: pathlib.Path | None, *, context: str = ""
-) -> Sequence[meta.Object]:
-    """The same for what queueing depends on."""
-    _refuse_both(files, kubeconfig)
-    if files:
-        found = queueingfiles.read(files)
-        _tell(found.problems)
-        return found.objects
-    return asyncio.run(live_queueing(kubeconfig, context))
-
-
-def _refuse_both(files: list[str] | None, kubeconfig: pathlib.Path | None) -> None:
+def refuse_both(files: list[str] | None, kubeconfig: pathlib.Path | None) -> None:
+    """A cluster is read from one of them."""
     if files and kubeconfig:
         raise typer.BadParameter("goes without -f: the cluster is read from one of them", param_hint="--kubeconfig")
 
 
-def _tell(problems: Sequence[str]) -> None:
+def tell(problems: Sequence[str]) -> None:
+    """Says what is wrong with files, a line each, and ends the command with exit code 2 if something is."""
     for problem in problems:
         typer.echo(f"drachma: {problem}", err=True)
     if problems:
         raise typer.Exit(2)
-
-
-async def live_queueing(kubeconfig: pathlib.Path | None, context: str) -> list[meta.Object]:
-    """What queueing depends on, of a server."""
-    access = http.find_access(kubeconfig, context=context)
-    async with http.HttpClient(access, time=clock.SystemClock(), manager="drachma") as client:
-        return await livecluster.read_queueing(client)
 
 
 async def live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:

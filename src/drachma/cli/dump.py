@@ -12,7 +12,7 @@ import typer
 
 from drachma import errors
 from drachma.api import codec, meta, scheme
-from drachma.cli import clusters, options
+from drachma.cli import clusters, options, queueingclusters
 from drachma.client import target
 from drachma.queueing.kinds import decoding
 from drachma.scheduler.recording import essentials
@@ -46,7 +46,7 @@ def dump(
 def _queueing(kubeconfig: pathlib.Path | None, context: str) -> dict[target.Target[Any], list[meta.Object]]:
     """What queueing depends on beside all that; nothing on a server without queues."""
     try:
-        objects = asyncio.run(clusters.live_queueing(kubeconfig, context))
+        objects = asyncio.run(queueingclusters.live(kubeconfig, context))
     except errors.ObjectNotFoundError:
         return {}
     found: dict[target.Target[Any], list[meta.Object]] = {}

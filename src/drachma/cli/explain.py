@@ -12,7 +12,7 @@ from drachma import errors
 from drachma.allocator import explanation
 from drachma.allocator.explanation import survey
 from drachma.api import gates
-from drachma.cli import clusters, options
+from drachma.cli import clusters, options, queueingclusters
 from drachma.process import configurationfile
 from drachma.queueing import explanation as workloads
 from drachma.queueing.component import ActiveConfiguration
@@ -117,7 +117,7 @@ def workload(
     if queueing_config is not None:
         configured = ActiveConfiguration()
         configurationfile.load(queueing_config, configured)
-    objects = clusters.read_queueing(file, kubeconfig, context=context)
+    objects = queueingclusters.read(file, kubeconfig, context=context)
     found = QueueingState(objects, datetime.now(UTC), configured=configured).explain(namespace, name)
     if len(found) != 1:
         names = ", ".join(each.workload for each in found)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import configmap, meta
+from drachma.api import meta
 from drachma.client import Client, Selection, protocol, target
-from drachma.queueing.component import configurationmap
-from drachma.simulate import queueingstate
 from drachma.simulate.clusterstate import KINDS, ClusterState
 
 _PAGE: Final = 500
@@ -18,28 +16,14 @@ async def read(client: Client) -> ClusterState:
     """All objects that placing pods depends on, kind after kind; what changes meanwhile may be seen or not."""
     objects: list[meta.Object] = []
     for kind in KINDS:
-        objects += await _all(client, kind)
+        objects += await everything(client, kind)
     return ClusterState.of(objects)
 
 
-async def read_queueing(client: Client) -> list[meta.Object]:
-    """All objects that admission depends on.
-
-    Raises:
-        errors.ObjectNotFoundError: the server has no queues.
-    """
-    objects: list[meta.Object] = []
-    for kind in queueingstate.KINDS:
-        selection = configurationmap.SELECTION if kind is configmap.ConfigMap else protocol.EVERYTHING
-        try:
-            objects += await _all(client, kind, selection)
-        except errors.ObjectNotFoundError as error:
-            message = f"{target.of(kind).qualified}: the server does not have it: is queueing on?"
-            raise errors.ObjectNotFoundError({**error.document, "message": message}) from None
-    return objects
-
-
-async def _all(client: Client, kind: target.Of[Any], selection: Selection = protocol.EVERYTHING) -> list[meta.Object]:
+async def everything(
+    client: Client, kind: target.Of[Any], selection: Selection = protocol.EVERYTHING
+) -> list[meta.Object]:
+    """All objects of a kind, page by page; none of one that clusters may do without, and this one does."""
     objects: list[meta.Object] = []
     token = ""
     while True:
