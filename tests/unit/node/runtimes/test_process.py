@@ -189,7 +189,8 @@ async def test_only_the_log_of_the_run_before_is_kept(tmp_path: pathlib.Path) ->
 
 
 async def test_what_it_uses(tmp_path: pathlib.Path) -> None:
-    container = await _runtime(tmp_path).start(_work("sleep", "300"))
+    container = await _runtime(tmp_path).start(_work("sh", "-c", "echo ready; while :; do sleep 0.1; done"))
+    await _until(container, b"ready")
     assert container.usage().memory_bytes > 0
     await container.stop(1)
     assert container.usage() == protocol.Usage(0.0, 0)
