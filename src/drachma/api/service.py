@@ -13,7 +13,7 @@ class ServicePort(Struct, frozen=True, kw_only=True):
 
     name: str = ABSENT_TEXT
     port: Int32 = ABSENT_INT
-    target_port: Int32 | str = ABSENT_INT
+    target_port: Int32 | str | None = None
     protocol: str = ABSENT_TEXT
     app_protocol: str | None = None
     node_port: Int32 = ABSENT_INT
