@@ -161,11 +161,13 @@ func (d *driver) obey(line string) {
 }
 
 func (d *driver) inventory(count int) resourceslice.DriverResources {
-	var slice resourceslice.Slice
+	// What is in which slice is the driver's affair: the helper does not divide them.
+	slices := make([]resourceslice.Slice, 1+max(0, count-1)/resourceapi.ResourceSliceMaxDevices)
 	for number := range count {
+		slice := &slices[number/resourceapi.ResourceSliceMaxDevices]
 		slice.Devices = append(slice.Devices, resourceapi.Device{Name: fmt.Sprintf("dev-%d", number)})
 	}
-	pool := resourceslice.Pool{Slices: []resourceslice.Slice{slice}}
+	pool := resourceslice.Pool{Slices: slices}
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{d.node: pool}}
 }
 
