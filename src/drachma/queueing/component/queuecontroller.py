@@ -21,7 +21,7 @@ from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.informer import Handler
 
 _PATIENCE_SECONDS: Final = 1.0
-"""Many workloads change at once, and a queue tells of all of them in one status; Kueue holds them for as long."""
+"""Many workloads change at once, and a queue tells of all of them in one status."""
 
 _FLAVOR: Final = "flavor:"
 _COHORT: Final = "cohort:"
