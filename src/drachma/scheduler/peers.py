@@ -144,7 +144,7 @@ class Peers:
             number=next(self._numbers),
             node=planned.node,
             demand=planned.demand,
-            devices={each.claim.metadata.uid: tuple(_essence(each.result)) for each in planned.allocations},
+            devices={announcements.claim_key(each.claim): tuple(_essence(each.result)) for each in planned.allocations},
         )
         version = await self._lease.announce(metadata.uid, content)
         await self._lookout.until_own(version)
@@ -187,7 +187,9 @@ class Peers:
             raise collision.CollisionError("the announcement of the pod got lost")
         if planned.node:
             self._check_node(own, delegated=planned.delegated)
-        labels = {each.claim.metadata.uid: identity.label(each.claim.metadata) for each in planned.allocations}
+        labels = {
+            announcements.claim_key(each.claim): identity.label(each.claim.metadata) for each in planned.allocations
+        }
         for claim, device in own.content.exclusive():
             self._check_device(device, claim, labels[claim], own=own)
 

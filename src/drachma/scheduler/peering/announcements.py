@@ -4,21 +4,22 @@ Every scheduler writes its announcements into its own lease (:mod:`drachma.sched
 write, and reads those of all others. One list of leases has one order of writes, which is the same for everybody: of
 two announcements that cannot both be carried out, the one with the higher version has to give way.
 
-An announcement stands until the pod is bound or gone, or its scheduler takes it back. One that merely disappears was
-carried out: it counts until this scheduler sees the pod bound, too.
+An announcement stands until the pod is bound and its claims are seen with their devices, until the pod is gone, or its
+scheduler takes it back. One that merely disappears was carried out: it counts until this scheduler sees that, too.
+Pods and claims are watched apart, so either may be seen first.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 import msgspec
 
 from drachma.accounting import ledger
 from drachma.api import hooks, meta, resourceclaim
-from drachma.claims import identity
+from drachma.claims import identity, wellknown
 from drachma.scheduler.snapshot import assignment
 
 _log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     node: str = ""
     demand: ledger.Demand = NOTHING
     devices: Mapping[str, tuple[Result, ...]] = {}
-    """What its claims, by uid, get."""
+    """What its claims, by :func:`claim_key`, get."""
 
     def exclusive(self) -> Iterator[tuple[str, identity.DeviceID]]:
         """The devices that nobody else can have, each with its claim."""
@@ -51,6 +52,15 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             for result in results:
                 if result.share_id is None:
                     yield claim, identity.device_of(result)
+
+
+def claim_key(claim: resourceclaim.ResourceClaim) -> str:
+    """The uid of a claim; for that of extended resources, which has none before it is written, the uid of its pod."""
+    if claim.metadata.annotations.get(wellknown.EXTENDED_RESOURCE_ANNOTATION) == "true":
+        for owner in claim.metadata.owner_references:
+            if owner.controller:
+                return owner.uid
+    return claim.metadata.uid
 
 
 Texts = Mapping[str, bytes]
@@ -85,7 +95,7 @@ def split(text: str) -> dict[str, bytes]:
 class Record:
     """An announcement, who made it, and the version of the lease that brought it: 0 where that is not known."""
 
-    __slots__ = ("content", "ended", "peer", "uid", "version")
+    __slots__ = ("content", "ended", "is_bound", "peer", "uid", "version")
 
     def __init__(self, peer: str, uid: str, content: Announcement, version: int) -> None:
         self.peer = peer
@@ -94,6 +104,8 @@ class Record:
         self.version = version
         self.ended: float | None = None
         """When it disappeared."""
+        self.is_bound = False
+        """Whether its pod is seen bound."""
 
 
 class Announced:
@@ -104,6 +116,7 @@ class Announced:
         self._by_pod: Final[dict[str, dict[str, Record]]] = {}
         self._by_node: Final[dict[str, dict[tuple[str, str], Record]]] = {}
         self._by_device: Final[dict[identity.DeviceID, dict[tuple[str, str], Record]]] = {}
+        self._by_claim: Final[dict[str, dict[tuple[str, str], Record]]] = {}
 
     def of_pod(self, uid: str) -> Iterable[Record]:
         """All announcements of a pod."""
@@ -150,12 +163,31 @@ class Announced:
         uids = [uid for uid, records in self._by_pod.items() if peer in records]
         return [record for uid in uids for record in self._remove(peer, uid)]
 
-    def settle(self, uid: str) -> list[Record]:
-        """A pod is bound or gone; returns what no longer stands."""
+    def bound(self, uid: str, *, allocated: Container[str]) -> list[Record]:
+        """A pod is bound, and ``allocated`` are the claims seen with their devices; returns what no longer stands."""
+        records = self.of_pod(uid)
+        for record in records:
+            record.is_bound = True
+        return self._settle(records, allocated)
+
+    def allocate(self, claim: str, *, allocated: Container[str]) -> list[Record]:
+        """A claim is seen with its devices, as are those in ``allocated``; returns what no longer stands."""
+        return self._settle(tuple(self._by_claim.get(claim, {}).values()), allocated)
+
+    def gone(self, uid: str) -> list[Record]:
+        """A pod is gone; returns what no longer stands."""
         return [gone for record in self.of_pod(uid) for gone in self._remove(record.peer, uid)]
 
+    def _settle(self, records: Iterable[Record], allocated: Container[str]) -> list[Record]:
+        return [
+            settled
+            for record in records
+            if record.is_bound and all(claim in allocated for claim in record.content.devices)
+            for settled in self._remove(record.peer, record.uid)
+        ]
+
     def expire(self, *, now: float) -> list[Record]:
-        """Returns what disappeared long ago and stands no longer, although its pod was never seen bound."""
+        """Returns what disappeared long ago and stands no longer, although it was never seen carried out."""
         late = [
             record
             for records in self._by_pod.values()
@@ -176,6 +208,8 @@ class Announced:
             self._by_node.setdefault(record.content.node, {})[key] = record
         for _, device in record.content.exclusive():
             self._by_device.setdefault(device, {})[key] = record
+        for claim in record.content.devices:
+            self._by_claim.setdefault(claim, {})[key] = record
 
     def _remove(self, peer: str, uid: str) -> list[Record]:
         record = self._by_pod.get(uid, {}).pop(peer, None)
@@ -187,6 +221,8 @@ class Announced:
         _drop(self._by_node, record.content.node, key)
         for _, device in record.content.exclusive():
             _drop(self._by_device, device, key)
+        for claim in record.content.devices:
+            _drop(self._by_claim, claim, key)
         return [record]
 
 

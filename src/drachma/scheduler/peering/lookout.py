@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from drachma import errors
-from drachma.api import lease, pod
+from drachma.api import lease, pod, resourceclaim
 from drachma.client import patches, protocol
 from drachma.runtime import cache, clock, informer, informers, resourceversion
 from drachma.scheduler.peering import announcements, anticipation, membership, peerlease, progress
@@ -21,6 +21,8 @@ _FORGET_SECONDS: Final = 60.0
 """How long after its end the lease of a dead scheduler is deleted."""
 
 _PAGE: Final = 500
+
+Claim = resourceclaim.ResourceClaim
 
 
 class Lookout:
@@ -39,6 +41,7 @@ class Lookout:
         """``own`` is the name of this scheduler's lease."""
         self._client: Final = client
         self._pods: Final = shared.of(pod.Pod)
+        self._claims: Final = shared.of(Claim)
         self._leases: Final = shared.of(lease.Lease, peerlease.SELECTION)
         self._own: Final = own
         self._members: Final = members
@@ -50,6 +53,8 @@ class Lookout:
         self._pod_progress: Final = progress.Progress(self._pods)
         self._lease_progress: Final = progress.Progress(self._leases)
         self._silent_since: Final[dict[str, float]] = {}
+        self._allocated: Final[set[str]] = set()
+        """The keys of claims that are seen with devices."""
         self._catching_up: Final = asyncio.Lock()
         self._assign: Callable[[pod.Pod], None] = lambda waiting: None
 
@@ -62,6 +67,11 @@ class Lookout:
         self._pods.add_handler(
             informer.Handler(
                 added=self._pod_changed, updated=lambda _, new: self._pod_changed(new), deleted=self._pod_gone
+            )
+        )
+        self._claims.add_handler(
+            informer.Handler(
+                added=self._claim_changed, updated=lambda _, new: self._claim_changed(new), deleted=self._claim_gone
             )
         )
         self._leases.add_handler(
@@ -159,12 +169,23 @@ class Lookout:
 
     def _pod_changed(self, known: pod.Pod) -> None:
         if known.spec.node_name:
-            self._discount(self.announced.settle(known.metadata.uid))
+            self._discount(self.announced.bound(known.metadata.uid, allocated=self._allocated))
         self._pod_progress.heard(known)
 
     def _pod_gone(self, known: pod.Pod) -> None:
-        self._discount(self.announced.settle(known.metadata.uid))
+        self._discount(self.announced.gone(known.metadata.uid))
         self._pod_progress.heard(known)
+
+    def _claim_changed(self, known: Claim) -> None:
+        key = announcements.claim_key(known)
+        if known.status.allocation is None:
+            self._allocated.discard(key)
+        elif key not in self._allocated:
+            self._allocated.add(key)
+            self._discount(self.announced.allocate(key, allocated=self._allocated))
+
+    def _claim_gone(self, known: Claim) -> None:
+        self._allocated.discard(announcements.claim_key(known))
 
     def _discount(self, records: Iterable[announcements.Record]) -> None:
         for record in records:

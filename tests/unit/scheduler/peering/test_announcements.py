@@ -1,13 +1,18 @@
 import logging
 
+import msgspec
 import pytest
 
 from drachma.accounting import ledger, policies, ports
 from drachma.api import resourceclaim
 from drachma.claims import identity
 from drachma.scheduler.peering import announcements
+from drachma.scheduler.plugins.dynamicresources import extendedclaim
+from drachma.testing import claim
+from drachma.testing import pod as a_pod
 from drachma.values import quantity
 
+CLAIM = "claim-uid"
 DEVICE = identity.DeviceID("gpu.example.com", "n1", "gpu-0")
 
 
@@ -15,7 +20,7 @@ def announced(name: str = "p", *, node: str = "n1", device: str = "", share: str
     devices = {}
     if device:
         result = announcements.Result(driver="gpu.example.com", pool=node, device=device, share_id=share)
-        devices["claim-uid"] = (result,)
+        devices[CLAIM] = (result,)
     return announcements.encode(announcements.Announcement(namespace="default", name=name, node=node, devices=devices))
 
 
@@ -87,8 +92,36 @@ def test_what_disappears_stands_until_the_pod_is_seen_bound() -> None:
     read(book, "a", 1, p=announced("p"))
     assert read(book, "a", 2) == ([], [])
     assert [each.uid for each in book.on_node("n1")] == ["p"]
-    assert [each.uid for each in book.settle("p")] == ["p"]
+    assert [each.uid for each in book.bound("p", allocated=())] == ["p"]
     assert book.on_node("n1") == ()
+
+
+@pytest.mark.parametrize("is_pod_first", [pytest.param(True, id="pod-first"), pytest.param(False, id="claim-first")])
+def test_what_is_bound_stands_until_its_claim_is_seen_with_its_devices(is_pod_first: bool) -> None:
+    """Pods and claims are watched apart: a device must not look free where only the pod was seen."""
+    book = announcements.Announced()
+    read(book, "a", 1, p=announced("p", device="gpu-0"))
+    read(book, "a", 2)
+    if is_pod_first:
+        assert book.bound("p", allocated=()) == []
+        assert [each.uid for each in book.with_device(DEVICE)] == ["p"]
+        settled = book.allocate(CLAIM, allocated={CLAIM})
+    else:
+        assert book.allocate(CLAIM, allocated={CLAIM}) == []
+        assert [each.uid for each in book.with_device(DEVICE)] == ["p"]
+        settled = book.bound("p", allocated={CLAIM})
+    assert [each.uid for each in settled] == ["p"]
+    assert book.with_device(DEVICE) == ()
+
+
+def test_the_claim_of_extended_resources_is_known_by_its_pod() -> None:
+    """It has no uid of its own before it is written, when it is announced."""
+    waiting = a_pod("p").container("c").build()
+    drafted = extendedclaim.draft(waiting, uid="in memory")
+    written = msgspec.structs.replace(drafted, metadata=msgspec.structs.replace(drafted.metadata, uid="written"))
+    assert announcements.claim_key(drafted) == announcements.claim_key(written) == waiting.metadata.uid
+    ordinary = claim("c").build()
+    assert announcements.claim_key(ordinary) == ordinary.metadata.uid
 
 
 def test_what_disappears_does_not_stand_for_ever() -> None:
@@ -103,7 +136,7 @@ def test_what_disappears_does_not_stand_for_ever() -> None:
 def test_a_pod_that_is_settled_does_not_come_back_with_the_next_version() -> None:
     book = announcements.Announced()
     read(book, "a", 1, p=announced("p"))
-    book.settle("p")
+    book.bound("p", allocated=())
     assert read(book, "a", 2, p=announced("p")) == ([], [])
     assert book.of_pod("p") == ()
 
