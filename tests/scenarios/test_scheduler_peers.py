@@ -1,16 +1,18 @@
 """Several schedulers at once: nothing is given away twice, whatever the interleaving, and everything is scheduled."""
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
 
 from drachma import errors
 from drachma.api import lease, pod, resourceclaim
-from drachma.client import Client
-from drachma.runtime import Informers
+from drachma.client import Client, target
+from drachma.runtime import Informers, clock
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
@@ -55,14 +57,39 @@ class Slow:
         return slowly
 
 
+class LateClaims(Slow):
+    """A slow client that hears of claims later than of anything else."""
+
+    def __init__(self, client: Client, chance: random.Random, *, time: clock.Clock) -> None:
+        super().__init__(client, chance)
+        self._clock = time
+
+    @contextlib.asynccontextmanager
+    async def watch(self, kind: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        """Events as they come; those of claims half a second later."""
+        async with self._client.watch(kind, *args, **kwargs) as watch:
+            yield _LateWatch(watch, self._clock) if target.of(kind).kind == "ResourceClaim" else watch
+
+
+class _LateWatch:
+    def __init__(self, watch: Any, time: clock.Clock) -> None:
+        self._watch = watch
+        self._clock = time
+
+    async def batch(self) -> Any:
+        events = await self._watch.batch()
+        await self._clock.sleep(0.5)
+        return events
+
+
 class Peer:
     """A scheduler with informers of its own, as if in a process of its own."""
 
-    def __init__(self, world: schedulers.SchedulerWorld, label: str, *, seed: int) -> None:
+    def __init__(self, world: schedulers.SchedulerWorld, label: str, *, seed: int, slow: Slow | None = None) -> None:
         self._world = world
         self._label = label
         self._seed = seed
-        self.client = Slow(world.client, random.Random(seed))
+        self.client = slow or Slow(world.client, random.Random(seed))
         client: Any = self.client
         self._informers = Informers(client, time=world.clock, chance=random.Random(seed))
 
@@ -103,9 +130,9 @@ async def prepare(world: schedulers.SchedulerWorld, *, nodes: int, gpus: int) ->
             await world.create(resource_slice(f"n{number}", driver=DRIVER).on_node(f"n{number}").devices(*devices))
 
 
-async def put_pods(world: schedulers.SchedulerWorld, count: int) -> None:
+async def put_pods(world: schedulers.SchedulerWorld, numbers: Iterable[int]) -> None:
     """Pods with a claim each."""
-    for number in range(count):
+    for number in numbers:
         await world.put(claim(f"c{number}").request("gpu", device_class="gpu"))
         await world.put(a_pod(f"p{number}").container("c", claims=("x",)).claim("x", claim=f"c{number}"))
 
@@ -134,7 +161,7 @@ async def test_devices_are_given_once(seed: int) -> None:
     async with schedulers.cluster(scheduler=False) as world:
         await prepare(world, nodes=3, gpus=4)
         peers = await start_peers(world, 3, seed=seed)
-        await put_pods(world, 14)
+        await put_pods(world, range(14))
         for _ in range(60):
             await world.advance(2)
         await stop_peers(peers)
@@ -149,7 +176,7 @@ async def test_devices_of_the_network_are_given_once(seed: int) -> None:
         gpus = [f"gpu-{place}" for place in range(20)]
         await world.create(resource_slice("net", driver=DRIVER).on_all_nodes().devices(*gpus))
         peers = await start_peers(world, 3, seed=seed)
-        await put_pods(world, 22)
+        await put_pods(world, range(22))
         for _ in range(60):
             await world.advance(2)
         await stop_peers(peers)
@@ -185,6 +212,26 @@ async def test_one_claim_for_many_pods(seed: int) -> None:
         assert len(await world.users("c")) == 6
 
 
+@pytest.mark.parametrize("seed", range(2))
+async def test_a_device_is_not_free_while_its_claim_is_seen_late(seed: int) -> None:
+    """What was announced, written and bound counts although only the pod of it was seen."""
+    async with schedulers.cluster(scheduler=False) as world:
+        await prepare(world, nodes=1, gpus=40)
+        late = LateClaims(world.client, random.Random(seed), time=world.clock)
+        peers = [
+            await Peer(world, "late", seed=seed * 10, slow=late).start(),
+            await Peer(world, "other", seed=seed * 10 + 1).start(),
+        ]
+        for first in range(0, 40, 4):
+            await put_pods(world, range(first, first + 4))
+            await world.advance(0.1)
+        for _ in range(300):
+            await world.advance(0.1)
+        await stop_peers(peers)
+        await check_devices(world, count=40)
+        assert await world.events("FailedScheduling") == []
+
+
 # What it costs
 
 
@@ -192,7 +239,7 @@ async def test_work_is_shared_and_nobody_writes_in_vain() -> None:
     async with schedulers.cluster(scheduler=False) as world:
         await prepare(world, nodes=20, gpus=4)
         peers = await start_peers(world, 2, seed=1)
-        await put_pods(world, 60)
+        await put_pods(world, range(60))
         for _ in range(10):
             await world.advance(0.5)
         assert len(await bound_pods(world)) == 60
@@ -215,7 +262,7 @@ async def test_the_pods_of_a_dead_scheduler_are_taken_over() -> None:
         await prepare(world, nodes=3, gpus=10)
         first, second = await start_peers(world, 2, seed=4)
         await second.kill()
-        await put_pods(world, 20)
+        await put_pods(world, range(20))
         await world.advance(10)
         bound = len(await bound_pods(world))
         assert 0 < bound < 20, "half of them are left to the dead one, which may only be slow"
@@ -233,7 +280,7 @@ async def test_the_pods_of_a_scheduler_that_ends_are_taken_over_at_once() -> Non
         await prepare(world, nodes=3, gpus=10)
         first, second = await start_peers(world, 2, seed=4)
         await second.stop()
-        await put_pods(world, 20)
+        await put_pods(world, range(20))
         await world.advance(2)
         await check_devices(world, count=20)
         await first.stop()
@@ -246,7 +293,7 @@ async def test_what_a_dead_scheduler_began_is_gone_on_with(turns: int) -> None:
         await prepare(world, nodes=3, gpus=10)
         first, second = await start_peers(world, 2, seed=4)
         await world.advance(1)
-        await put_pods(world, 20)
+        await put_pods(world, range(20))
         for _ in range(turns):
             await asyncio.sleep(0)
         await second.kill()
@@ -262,7 +309,7 @@ async def test_a_scheduler_that_was_taken_for_dead_binds_nothing() -> None:
         await prepare(world, nodes=3, gpus=10)
         first, second = await start_peers(world, 2, seed=4)
         await world.advance(1)
-        await put_pods(world, 20)
+        await put_pods(world, range(20))
         for _ in range(60):
             await asyncio.sleep(0)
         assert second.client.calls["patch", "Lease"] > 0
@@ -281,7 +328,7 @@ async def test_a_scheduler_that_comes_gets_its_share_of_what_waits() -> None:
     async with schedulers.cluster(scheduler=False) as world:
         await prepare(world, nodes=0, gpus=0)
         first = await Peer(world, "first", seed=1).start()
-        await put_pods(world, 20)
+        await put_pods(world, range(20))
         await world.advance(5)
         second = await Peer(world, "second", seed=2).start()
         await prepare_gpus(world)
