@@ -71,7 +71,8 @@ async def test_nobody_is_bound_where_one_finds_no_node() -> None:
         assert await bound(world) == set()
         text = (
             "minCount (8) cannot be satisfied: 7 scheduled, 1 missing; gang default/g, pod default/w7: "
-            "0/2 nodes are available: 2 cannot allocate all claims."
+            "0/2 nodes are available: 2 cannot allocate all claims. "
+            "pod group preemption: No preemption victims found for incoming preemptor"
         )
         for name in names:
             assert await world.condition(name) == ("False", "Unschedulable", text)
@@ -190,6 +191,111 @@ async def test_without_the_gate_pods_are_bound_one_by_one() -> None:
     async with schedulers.cluster() as world:
         await world.create(*COMMON, *machine("n1", 1), worker("w0", "g", 2))
         assert await bound(world) == {"w0"}
+
+
+def a_group(name: str, size: int, **spec: Any) -> podgroup.PodGroup:
+    policy = podgroup.PodGroupSchedulingPolicy(gang=podgroup.GangSchedulingPolicy(min_count=size))
+    return podgroup.PodGroup(
+        metadata=meta.ObjectMeta(name=name, namespace="default"),
+        spec=podgroup.PodGroupSpec(scheduling_policy=policy, **spec),
+    )
+
+
+def grouped(name: str, group: str, *, cpu: str = "1", **spec: Any) -> PodBuilder:
+    return worker(name, cpu=cpu, gpu=False).spec(scheduling_group=pod.PodSchedulingGroup(pod_group_name=group), **spec)
+
+
+async def leave(world: schedulers.SchedulerWorld) -> set[str]:
+    """Pods that are being deleted are gone; there is no node agent to see to it."""
+    leaving = {
+        each.metadata.name
+        for each in (await world.client.list(pod.Pod)).items
+        if each.metadata.deletion_timestamp is not None
+    }
+    for name in leaving:
+        await world.client.delete(pod.Pod, name, namespace="default", grace_period_seconds=0)
+    await world.settle()
+    await world.advance(20)
+    return leaving
+
+
+async def test_a_gang_makes_room_for_all_its_pods() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.priorities(100)
+        await world.create(*machine("n1", 0, cpu="4"), *machine("n2", 0, cpu="4"))
+        await world.create(*(worker(f"old-{number}", cpu="2", gpu=False) for number in range(4)))
+        names = [f"w{number}" for number in range(3)]
+        high = [grouped(name, "g", cpu="2", priority_class_name="priority-100") for name in names]
+        await world.create(a_group("g", 3, priority_class_name="priority-100"), *high)
+        group = await world.client.get(podgroup.PodGroup, "g", namespace="default")
+        for name in names:
+            text = (await world.condition(name))[2]
+            assert text.endswith("pod group preemption: found a placement for podgroup, preempting 3 victims")
+        assert group.status.conditions[0].message == text
+        notes = await world.events("Preempted")
+        assert len(notes) == 3
+        assert all(f"Preempted by podgroup {group.metadata.uid} on node cluster" in note for note in notes)
+        kept = [(await world.pod(name)).status.nominated_node_name for name in names]
+        assert sorted(set(kept)) == ["n1", "n2"]
+
+        # While they are on their way out, nobody else has to go.
+        await world.create(worker("small", cpu="1", gpu=False))
+        await world.advance(20)
+        assert world.metric("scheduler_workload_preemption_victims_sum") == 3
+        left = await leave(world)
+        assert len(left) == 3
+        assert await nodes_of(world, *names) == kept
+        assert await bound(world) == {*names, *({f"old-{number}" for number in range(4)} - left)}
+
+
+async def test_nobody_is_evicted_for_a_part_of_a_gang() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.priorities(100)
+        await world.create(*machine("n1", 0, cpu="4"))
+        await world.create(*(worker(f"old-{number}", cpu="2", gpu=False) for number in range(2)))
+        high = [grouped(f"w{number}", "g", cpu="2", priority_class_name="priority-100") for number in range(3)]
+        await world.create(a_group("g", 3, priority_class_name="priority-100"), *high)
+        await world.advance(20)
+        assert await bound(world) == {"old-0", "old-1"}
+        text = (await world.condition("w0"))[2]
+        assert text.count("minCount (3) cannot be satisfied") == 2
+        assert "0 scheduled, 3 missing" in text
+        assert "pod group preemption: minCount (3) cannot be satisfied: 2 scheduled, 1 missing" in text
+
+
+async def test_a_gang_that_does_not_preempt_waits() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.priorities(100, preemption_policy="Never")
+        await world.create(*machine("n1", 0, cpu="2"), worker("old", cpu="2", gpu=False))
+        pods = [grouped(f"w{number}", "g", priority_class_name="priority-100") for number in range(2)]
+        await world.create(a_group("g", 2, priority_class_name="priority-100"), *pods)
+        assert await bound(world) == {"old"}
+        text = (await world.condition("w0"))[2]
+        assert text.endswith("pod group preemption: not eligible due to preemptionPolicy=Never.")
+
+
+@pytest.mark.parametrize("together", [pytest.param(True, id="all"), pytest.param(False, id="single")])
+async def test_a_group_says_whether_its_pods_go_together(together: bool) -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.priorities(100)
+        await world.create(*machine("n1", 0, cpu="1"), *machine("n2", 0, cpu="1"))
+        mode = podgroup.DisruptionMode(all=podgroup.AllDisruptionMode()) if together else None
+        await world.create(a_group("old", 2, disruption_mode=mode), *(grouped(f"old-{each}", "old") for each in "ab"))
+        assert await bound(world) == {"old-a", "old-b"}
+        await world.create(worker("urgent", gpu=False).spec(priority_class_name="priority-100"))
+        assert len(await leave(world)) == (2 if together else 1)
+        assert "urgent" in await bound(world)
+
+
+async def test_pods_of_other_priority_than_their_group_are_not_tried() -> None:
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.priorities(100)
+        await world.create(*machine("n1", 0))
+        pods = [grouped(f"w{number}", "g", priority_class_name="priority-100") for number in range(2)]
+        await world.create(a_group("g", 2), *pods)
+        assert await bound(world) == set()
+        text = "all pods in a single pod group should have the same priority as the pod group's priority, got 100 and 0"
+        assert await world.condition("w0") == ("False", "SchedulerError", text)
 
 
 class Refusing:

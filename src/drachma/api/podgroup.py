@@ -1,7 +1,7 @@
 """PodGroup: pods that are scheduled by one policy. A partial view."""
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_TUPLE, ZERO_INT, Int32, Struct
+from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, ZERO_INT, Int32, Struct
 
 
 class GangSchedulingPolicy(Struct, frozen=True, kw_only=True):
@@ -16,10 +16,23 @@ class PodGroupSchedulingPolicy(Struct, frozen=True, kw_only=True):
     gang: GangSchedulingPolicy | None = None
 
 
+class AllDisruptionMode(Struct, frozen=True, kw_only=True):
+    """Who evicts one pod of the group evicts them all."""
+
+
+class DisruptionMode(Struct, frozen=True, kw_only=True):
+    """How pods of the group are evicted; without ``all`` one by one."""
+
+    all: AllDisruptionMode | None = None
+
+
 class PodGroupSpec(Struct, frozen=True, kw_only=True):
     """What the group asks for."""
 
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
+    disruption_mode: DisruptionMode | None = None
+    priority_class_name: str = ABSENT_TEXT
+    priority: Int32 | None = None
 
 
 class PodGroupStatus(Struct, frozen=True, kw_only=True):

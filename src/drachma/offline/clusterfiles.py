@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import codec, defaults, gates, meta, pod, scheme
+from drachma.api import codec, defaults, gates, meta, pod, podgroup, scheme
 from drachma.claims import identity
 from drachma.offline import alphasources, clusterdump, manifestfiles, workloadpods
 from drachma.server.pipeline import verdict
@@ -130,6 +130,9 @@ class _Reader:
     def finish(self) -> ClusterFiles:
         if self._unseen:
             self._objects += asyncio.run(self._completed())
+        self._objects = [
+            self._with_priority(each) if isinstance(each, podgroup.PodGroup) else each for each in self._objects
+        ]
         return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.problems))
 
     async def _completed(self) -> list[meta.Object]:
@@ -143,19 +146,19 @@ class _Reader:
                 self.problems.append(f"{source.place}: {said.refusal['message']}")
                 continue
             document = {**(said.stored or {}), "status": source.content.get("status") or {}}
-            pods.append(self._with_priority(self._decoded(document)))
+            completed = self._decoded(document)
+            assert isinstance(completed, pod.Pod), "only pods are completed"
+            pods.append(self._with_priority(completed))
         return pods
 
-    def _with_priority(self, completed: meta.Object) -> meta.Object:
-        assert isinstance(completed, pod.Pod), "only pods are completed"
+    def _with_priority(self, completed: pod.Pod | podgroup.PodGroup) -> meta.Object:
         spec = completed.spec
         if spec.priority is not None:
             return completed
         name = spec.priority_class_name
         if name and name not in self._priorities:
-            self.problems.append(
-                f"Pod {identity.label(completed.metadata)}: spec.priorityClassName: {name}: there is no such class"
-            )
+            kind, label = type(completed).__name__, identity.label(completed.metadata)
+            self.problems.append(f"{kind} {label}: spec.priorityClassName: {name}: there is no such class")
         value = self._priorities.get(name, 0) if name else self._default_priority
         return structs.replace(completed, spec=structs.replace(spec, priority=value))
 

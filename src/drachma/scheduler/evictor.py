@@ -23,8 +23,8 @@ class Evictor:
         self._clock: Final = time
         self._recorder: Final = recorder
 
-    async def evict(self, eviction: remedy.Eviction, preemptor: pod.Pod, *, scheduler: str) -> bool:
-        """Whether all victims are on their way; what fails is logged, and tried again when the pod is."""
+    async def evict(self, eviction: remedy.Eviction, preemptor: remedy.Preemptor, *, scheduler: str) -> bool:
+        """Whether all victims are on their way; what fails is logged, and tried again when the preemptor is."""
         is_done = True
         for victim in eviction.victims:
             if victim.metadata.deletion_timestamp is not None:
@@ -38,12 +38,14 @@ class Evictor:
                 _log.warning("pod %s/%s not preempted: %s", victim.metadata.namespace, victim.metadata.name, error)
         return is_done
 
-    async def _evict(self, victim: pod.Pod, eviction: remedy.Eviction, preemptor: pod.Pod, *, scheduler: str) -> None:
+    async def _evict(
+        self, victim: pod.Pod, eviction: remedy.Eviction, preemptor: remedy.Preemptor, *, scheduler: str
+    ) -> None:
         condition = {
             "type": wellknown.DISRUPTION_TARGET,
             "status": "True",
             "reason": wellknown.PREEMPTION_BY_SCHEDULER,
-            "message": f"{scheduler}: preempting to accommodate a higher priority pod",
+            "message": f"{scheduler}: preempting to accommodate a higher priority {preemptor.kind}",
             "lastTransitionTime": self._clock.utc().replace(microsecond=0),
         }
         name, namespace = victim.metadata.name, victim.metadata.namespace
@@ -59,5 +61,5 @@ class Evictor:
             victim,
             type=events.NORMAL,
             reason="Preempted",
-            message=f"Preempted by pod {preemptor.metadata.uid} on node {eviction.node}",
+            message=f"Preempted by {preemptor.kind} {preemptor.uid} on node {eviction.node}",
         )

@@ -3,6 +3,8 @@
 Pods are placed one after the other on a fork of the snapshot, by the very cycle that places single pods; each sees
 those before it with their claims allocated and reserved.
 
+0. *As planned.* Where nodes are kept for pods of the gang, since others were evicted for it, each is tried on its own.
+   After that nothing is kept for them any more: they would be in each other's way.
 1. *In turn.* Every pod gets the node that it would get by itself. Pods that are alike follow each other, and those with
    rules about other pods come last, and once more as long as that helps: they may wait for each other. Where a pod
    finds no node, it and those like it are tried first next time.
@@ -75,9 +77,11 @@ def search(deciding: cycle.Cycle, snapshot: Snapshot, members: Infos, *, needed:
 class _Search:
     def __init__(self, deciding: cycle.Cycle, snapshot: Snapshot, members: Infos, *, needed: int, steps: int) -> None:
         self._cycle: Final = deciding
-        self._snapshot: Final = snapshot
+        self._snapshot = snapshot
         self._needed: Final = needed
-        self._steps = steps + len(members)
+        self._nominated: Final = [info.uid for info in members if snapshot.nominations.node_of(info.uid)]
+        turns = 2 if self._nominated else 1
+        self._steps = steps + turns * len(members)
         self._shapes: Final = {info.uid: _shape(info, snapshot) for info in members}
         self._order = self._arranged(members)
         self._best: Short | None = None
@@ -94,6 +98,13 @@ class _Search:
             return self._best._replace(has_given_up=True)
 
     def _run(self) -> Together | Short:
+        if self._nominated:
+            placements, left = self._in_turn(self._order)
+            if len(placements) >= self._needed:
+                return Together(tuple(placements), tuple(left))
+            self._snapshot = self._snapshot.fork()
+            for uid in self._nominated:
+                self._snapshot.nominations.remove(uid)
         first: set[Hashable] = set()
         while True:
             placements, left = self._in_turn(self._order)
@@ -260,10 +271,9 @@ def _has_claims_of_its_own(info: podinfo.PodInfo, snapshot: Snapshot) -> bool:
 
 def _is_independent(info: podinfo.PodInfo, snapshot: Snapshot) -> bool:
     """Whether what a pod finds on one node does not depend on what those like it take of other nodes."""
-    spec = info.pod.spec
-    if podaffinity.is_stated(info.pod) or spec.topology_spread_constraints or any(map(podinfo.is_choosy, spec.volumes)):
+    if not podinfo.is_local(info.pod):
         return False
-    if not spec.resource_claims and not info.extended_resources:
+    if not info.pod.spec.resource_claims and not info.extended_resources:
         return True
     has_devices_for_many = next(iter(snapshot.devices.catalog.near("")), None) is not None
     return not has_devices_for_many and _has_claims_of_its_own(info, snapshot)

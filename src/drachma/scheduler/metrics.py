@@ -96,6 +96,18 @@ class Metrics:
             bounds=_exponential(1, 2, count=7),
             into=where,
         ).of()
+        self._workload_preemptions: Final = measures.Counters(
+            "scheduler_workload_preemption_attempts_total",
+            "Total preemption attempts for groups of pods in the cluster till now.",
+            ("result",),
+            into=where,
+        )
+        self.workload_preemption_victims: Final = measures.Histograms(
+            "scheduler_workload_preemption_victims",
+            "Number of pods that were selected for preemption by groups of pods.",
+            bounds=_exponential(1, 2, count=11),
+            into=where,
+        ).of()
         self._binding_conditions: Final = measures.Counters(
             "scheduler_dra_bindingconditions_allocations_total",
             "Number of allocations using devices with BindingConditions, by driver and outcome.",
@@ -137,6 +149,10 @@ class Metrics:
         """A pod was bound, so many seconds after its first attempt."""
         self._attempts_needed.observe(attempts)
         self._sli.of(str(attempts) if attempts < 15 else "15+").observe(seconds)
+
+    def workload_preemption(self, result: str) -> None:
+        """Room was looked for that a group of pods could be given by evicting others."""
+        self._workload_preemptions.of(result).inc()
 
     def binding_conditions(self, drivers: Iterable[str], seconds: float, *, status: str) -> None:
         """A wait for devices to become ready came to an end."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 from drachma import errors
 from drachma.api import resourceclaim
 from drachma.claims import identity
+from drachma.runtime import cache
 from drachma.scheduler import evictor, metrics, peers, queue
 from drachma.scheduler.framework import collision, remedy
 from drachma.scheduler.plugins.dynamicresources import claimwriter
@@ -42,6 +43,7 @@ class Remedies:
         self._spawn: Final = spawn
         self._scheduler: Final = scheduler
         self._peers: Final = others
+        self._evicting: Final[set[str]] = set()
 
     def apply(self, proposed: remedy.Remedy, info: podinfo.PodInfo) -> None:
         """Starts what may help a pod; it takes effect later, and then wakes the pod."""
@@ -54,7 +56,18 @@ class Remedies:
                 self._spawn(_logged(self._writer.delete(claim), what), what)
             case remedy.Eviction(victims=victims):
                 self._metrics.preemption_victims.observe(len(victims))
-                self._spawn(self._evict(proposed, info), f"preemption for {info.key}")
+                preemptor = remedy.Preemptor("pod", info.uid)
+                self._spawn(self._evict(proposed, preemptor, (info.key,)), f"preemption for {info.key}")
+
+    def make_room(self, eviction: remedy.Eviction, preemptor: remedy.Preemptor, members: Sequence[cache.Key]) -> None:
+        """Starts the eviction of pods for a gang, as :meth:`apply` does for a pod."""
+        self._metrics.workload_preemption_victims.observe(len(eviction.victims))
+        self._evicting.add(preemptor.uid)
+        self._spawn(self._evict(eviction, preemptor, members), f"preemption for {preemptor.kind} {preemptor.uid}")
+
+    def is_making_room(self, preemptor: remedy.Preemptor) -> bool:
+        """Whether pods are still being evicted for a gang."""
+        return preemptor.uid in self._evicting
 
     async def _deallocate(self, claim: resourceclaim.ResourceClaim, info: podinfo.PodInfo) -> None:
         if self._peers is None or not claim.status.reserved_for:
@@ -67,9 +80,16 @@ class Remedies:
         finally:
             self._peers.let_go(hold)
 
-    async def _evict(self, eviction: remedy.Eviction, info: podinfo.PodInfo) -> None:
-        if not await self._evictor.evict(eviction, info.pod, scheduler=self._scheduler):
-            self._queue.activate(info.key)
+    async def _evict(
+        self, eviction: remedy.Eviction, preemptor: remedy.Preemptor, members: Sequence[cache.Key]
+    ) -> None:
+        try:
+            is_done = await self._evictor.evict(eviction, preemptor, scheduler=self._scheduler)
+        finally:
+            self._evicting.discard(preemptor.uid)
+        if not is_done:
+            for key in members:
+                self._queue.activate(key)
 
 
 async def _logged(write: Coroutine[Any, Any, object], what: str) -> None:

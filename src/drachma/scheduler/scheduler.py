@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -26,6 +27,7 @@ from drachma.scheduler import (
     bindings,
     cycle,
     evictor,
+    gangpreemption,
     gangsearch,
     handlers,
     messages,
@@ -361,16 +363,19 @@ class Scheduler:
                     with_event=False,
                 )
             return
-        decided = gangsearch.search(
-            self._cycle,
-            self.snapshot,
-            [each.info for each in entries],
-            needed=needed,
-            steps=self._settings.gang_steps,
+        infos = [each.info for each in entries]
+        residents = filter(None, map(self.snapshot.nodes.resident, gang.members))
+        problem = gangs.disagreement(gang, [*(info.pod for info in infos), *residents])
+        if problem:
+            self._gang_failed(gang, entries, problem, began=began)
+            return
+        search = functools.partial(
+            gangsearch.search, self._cycle, members=infos, needed=needed, steps=self._settings.gang_steps
         )
+        decided = search(self.snapshot)
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
         if self._recording is not None:
-            self._recording.decided_together([each.info for each in entries], decided, needed=needed)
+            self._recording.decided_together(infos, decided, needed=needed)
         by_uid = {each.info.uid: each for each in entries}
         match decided:
             case gangsearch.Together(placements=placements, left=left):
@@ -382,20 +387,61 @@ class Scheduler:
                     self._gang_waits([by_uid[unfit.info.uid]], unfit.diagnosis.message(), unfit, began=began)
             case gangsearch.Short():
                 self._free_claims(decided.unfit.info)
-                text = messages.short(gang, needed, len(entries), decided)
-                self._gang_waits(entries, text, decided.unfit, began=began)
+                tell = functools.partial(messages.short, gang, needed, len(entries))
+                tried = self._preempt_for(gang, infos, search=search, tell=tell)
+                text = f"{tell(decided)} {tried.message}"
+                self._gang_waits(entries, text, decided.unfit, began=began, nodes=tried.nodes)
                 self._tell_group(gang, status="False", reason=messages.UNSCHEDULABLE, message=text)
             case Aborted(message=message):
-                self._tell_group(gang, status="False", reason=messages.SCHEDULER_ERROR, message=message)
-                for each in entries:
-                    self._failed(each, message, began=began)
+                self._gang_failed(gang, entries, message, began=began)
 
-    def _gang_waits(self, entries: Iterable[queue.QueuedPod], text: str, unfit: Unfit, *, began: float) -> None:
+    def _preempt_for(
+        self,
+        gang: gangs.Gang,
+        infos: Sequence[podinfo.PodInfo],
+        *,
+        search: gangpreemption.Search,
+        tell: Callable[[gangsearch.Short], str],
+    ) -> gangpreemption.Room | gangpreemption.NoRoom:
+        """Have less important pods evicted if that makes room for all pods of a gang, and keep nodes for these."""
+        group = self.snapshot.gangs.group(gang.key)
+        preemptor = remedy.Preemptor(*(("gang", str(gang.key)) if group is None else ("podgroup", group.metadata.uid)))
+        if self._remedies.is_making_room(preemptor):
+            return gangpreemption.NoRoom(gangpreemption.UNDER_WAY, is_under_way=True)
+        began = self._clock.monotonic()
+        tried = gangpreemption.preempt(self._cycle, self.snapshot, infos, gang=gang, search=search, tell=tell)
+        self.metrics.point("PodGroupPostFilter", self._clock.monotonic() - began)
+        self.metrics.workload_preemption("Success" if isinstance(tried, gangpreemption.Room) else "Unschedulable")
+        if isinstance(tried, gangpreemption.Room):
+            self._remedies.make_room(tried.eviction, preemptor, [info.key for info in infos])
+        return tried
+
+    def _gang_waits(
+        self,
+        entries: Iterable[queue.QueuedPod],
+        text: str,
+        unfit: Unfit,
+        *,
+        began: float,
+        nodes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Put pods of a gang back; ``nodes`` are those that are kept for them, by uid, where that changes."""
         rejectors = _GANG | unfit.diagnosis.plugins
         for entry in entries:
-            _log.debug("pod %s: %s", entry.info.key, text)
+            info = entry.info
+            _log.debug("pod %s: %s", info.key, text)
             self.metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began)
-            self._return(entry, reason=messages.UNSCHEDULABLE, text=text, rejectors=rejectors, nominated=None)
+            node = None if nodes is None else nodes.get(info.uid, "")
+            if node:
+                self._nominate(info, node)
+            elif node is not None:
+                self.snapshot.nominations.remove(info.uid)
+            self._return(entry, reason=messages.UNSCHEDULABLE, text=text, rejectors=rejectors, nominated=node)
+
+    def _gang_failed(self, gang: gangs.Gang, entries: Iterable[queue.QueuedPod], message: str, *, began: float) -> None:
+        self._tell_group(gang, status="False", reason=messages.SCHEDULER_ERROR, message=message)
+        for each in entries:
+            self._failed(each, message, began=began)
 
     def _tell_group(self, gang: gangs.Gang, *, status: str, reason: str, message: str = "") -> None:
         """Have the object that says what the gang is, where there is one, say how far it is."""
@@ -405,7 +451,7 @@ class Scheduler:
             self._spawn(work, f"status of pod group {gang.key}")
 
     def _free_claims(self, info: podinfo.PodInfo) -> None:
-        """Free claims that are in a pod's way and that nobody uses; nobody is evicted for a gang."""
+        """Free claims that are in a pod's way and that nobody uses; whom to evict is decided for the whole gang."""
         alone = self._cycle.decide(info, self.snapshot)
         if isinstance(alone, Unfit):
             for proposed in self._profile.post_filter(alone.cycle, alone.diagnosis).remedies:

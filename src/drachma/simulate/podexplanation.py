@@ -8,7 +8,7 @@ asking.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +17,7 @@ from drachma.allocator import explanation
 from drachma.allocator.explanation import report, survey
 from drachma.api import pod, resourceclaim
 from drachma.claims import identity, podclaims
+from drachma.scheduler import gangpreemption
 from drachma.scheduler.decision import Placed, Unfit
 from drachma.scheduler.framework import remedy
 from drachma.scheduler.snapshot import nodeclass
@@ -122,9 +123,20 @@ def _with_fellows(
     waits = next(each for each in schedule.waiting if simulation.title(each.pod) == title)
     helpful, useless = _groups(cluster, asked, groups)
     said = PodExplanation(pod=title, message=waits.reason, helpful_groups=helpful, useless_groups=useless)
-    if waits.unfit is None or simulation.title(waits.unfit.info.pod) != title:
+    if waits.unfit is None:
         return said
-    return _unfit(said, trial, waits.unfit)
+    if simulation.title(waits.unfit.info.pod) == title:
+        said = _unfit(said, trial, waits.unfit)
+    if schedule.placements:
+        # The gang has its nodes, and the pod is one beyond those that it takes.
+        return said
+    tried = trial.preempt_for([each.pod for each in schedule.waiting if each.unfit is not None])
+    is_there = isinstance(tried, gangpreemption.Room)
+    return msgspec.structs.replace(
+        said,
+        preemption="would make room for the whole gang" if is_there else tried.message,
+        victims=_victims([tried.eviction]) if isinstance(tried, gangpreemption.Room) else (),
+    )
 
 
 def to_document(explained: PodExplanation) -> dict[str, Any]:
@@ -169,12 +181,6 @@ def _unfit(said: PodExplanation, trial: simulation.Simulation, unfit: Unfit) -> 
         if rejection.plugin == _DEVICES:
             lacking |= nodes
     tried = trial.post_filter(unfit)
-    victims = tuple(
-        simulation.title(victim)
-        for proposed in tried.remedies
-        if isinstance(proposed, remedy.Eviction)
-        for victim in proposed.victims
-    )
     return msgspec.structs.replace(
         said,
         ruled_out=tuple(
@@ -183,8 +189,17 @@ def _unfit(said: PodExplanation, trial: simulation.Simulation, unfit: Unfit) -> 
         ),
         reports=_reports(trial, unfit, lacking),
         preemption=f"would make room on node {tried.node}" if tried.node else tried.message,
-        victims=victims,
+        victims=_victims(tried.remedies),
         holders=_holders(trial, unfit, lacking),
+    )
+
+
+def _victims(remedies: Iterable[remedy.Remedy]) -> tuple[str, ...]:
+    return tuple(
+        simulation.title(victim)
+        for proposed in remedies
+        if isinstance(proposed, remedy.Eviction)
+        for victim in proposed.victims
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -39,7 +39,7 @@ from drachma.api import (
 )
 from drachma.claims import identity, ownership, podclaims, podstate, templates
 from drachma.runtime import cache, clock
-from drachma.scheduler import cycle, gangsearch, messages, profiles, settings
+from drachma.scheduler import cycle, gangpreemption, gangsearch, messages, profiles, settings
 from drachma.scheduler.decision import Aborted, Placed, Unfit
 from drachma.scheduler.framework import plugin, profile
 from drachma.scheduler.snapshot import Snapshot, gangs, podinfo
@@ -335,13 +335,11 @@ class Simulation:
             text = messages.few(gang, needed - len(candidates))
             yield from (Waiting(each, text) for each in candidates)
             return
-        decided = gangsearch.search(
-            self._cycle,
-            self.snapshot,
-            [podinfo.PodInfo(each) for each in candidates],
-            needed=needed,
-            steps=self._settings.gang_steps,
-        )
+        problem = gangs.disagreement(gang, [*candidates, *self._residents(gang)])
+        if problem:
+            yield from (Waiting(each, problem) for each in candidates)
+            return
+        decided = self._search(candidates, needed)(self.snapshot)
         match decided:
             case gangsearch.Together(placements=placements, left=left):
                 yield from map(self._carry_out, placements)
@@ -351,6 +349,32 @@ class Simulation:
                 yield from (Waiting(each, text, decided.unfit) for each in candidates)
             case Aborted(message=message):
                 yield from (Waiting(each, message) for each in candidates)
+
+    def _search(self, candidates: Sequence[pod.Pod], needed: int) -> gangpreemption.Search:
+        return functools.partial(
+            gangsearch.search,
+            self._cycle,
+            members=[podinfo.PodInfo(each) for each in candidates],
+            needed=needed,
+            steps=self._settings.gang_steps,
+        )
+
+    def _residents(self, gang: gangs.Gang) -> Iterator[pod.Pod]:
+        return (resident for uid in gang.members if (resident := self.snapshot.nodes.resident(uid)) is not None)
+
+    def preempt_for(self, fellows: Sequence[pod.Pod]) -> gangpreemption.Room | gangpreemption.NoRoom:
+        """Whose eviction would make room for pods of one gang that wait with their claims; nothing of it is done."""
+        gang = self.snapshot.gangs.of(fellows[0])
+        assert isinstance(gang, gangs.Gang), "pods that are placed together are a gang"
+        needed = self.snapshot.missing(gang)
+        return gangpreemption.preempt(
+            self._cycle,
+            self.snapshot,
+            [podinfo.PodInfo(each) for each in fellows],
+            gang=gang,
+            search=self._search(fellows, needed),
+            tell=functools.partial(messages.short, gang, needed, len(fellows)),
+        )
 
     def _candidate(self, wanting: pod.Pod) -> pod.Pod | Waiting:
         """The pod with its claims, if it may be tried now."""

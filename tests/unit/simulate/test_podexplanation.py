@@ -3,6 +3,7 @@
 from drachma import testing
 from drachma.api import gates
 from drachma.scheduler import Settings
+from drachma.scheduler.snapshot import gangs
 from drachma.simulate import ClusterState, Simulation, podexplanation
 from drachma.simulate.podexplanation import Device, NodesRuledOut
 from tests.unit.simulate import objects
@@ -49,6 +50,32 @@ def test_whom_preemption_would_take() -> None:
     asked = testing.pod("a").container("c", requests={"cpu": "3"}).spec(priority=10).build()
     made = podexplanation.explain(cluster(testing.node("n1").build(), lesser), asked)
     assert (made.preemption, made.victims) == ("would make room on node n1", ("default/lesser",))
+
+
+def test_whom_preemption_would_take_for_a_gang() -> None:
+    lesser = [
+        testing.pod(f"lesser-{node}").uid(node).on_node(node).container("c", requests={"cpu": "3"}).build()
+        for node in ("n1", "n2")
+    ]
+    gang = [
+        testing.pod(name)
+        .uid(name)
+        .container("c", requests={"cpu": "3"})
+        .spec(priority=10)
+        .label(gangs.LABEL, "g")
+        .annotation(gangs.SIZE, "2")
+        .build()
+        for name in ("a", "b")
+    ]
+    nodes = [
+        testing.node(name, allocatable={"cpu": "4", "memory": "8Gi", "pods": "9"}).build() for name in ("n1", "n2")
+    ]
+    state = ClusterState.of([*nodes, *lesser, *gang])
+    enabled = Settings(gates=gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True}))
+    for asked in gang:
+        made = podexplanation.explain(Simulation(state, chosen=enabled), asked)
+        assert made.preemption == "would make room for the whole gang"
+        assert sorted(made.victims) == ["default/lesser-n1", "default/lesser-n2"]
 
 
 def test_who_has_the_devices_and_is_not_evicted_for_them() -> None:

@@ -7,10 +7,19 @@ from typing import NamedTuple
 from drachma.api import pod, resourceclaim
 
 
+class Preemptor(NamedTuple):
+    """Whom pods are evicted for."""
+
+    kind: str
+    """In upstream's words: ``pod``, or ``podgroup``."""
+    uid: str
+
+
 class Eviction(NamedTuple):
-    """Less important pods have to go from a node, the most important first."""
+    """Less important pods have to go, the most important first."""
 
     node: str
+    """From where; for a gang that is the cluster."""
     victims: tuple[pod.Pod, ...]
     violations: int = 0
     """How many of them go beyond what a disruption budget allows."""

@@ -8,21 +8,17 @@ and overdrawn where it is not.
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime
 from typing import Final
 
-from drachma.accounting import ledger
 from drachma.api import pod
-from drachma.claims import wellknown
-from drachma.scheduler.framework import cyclestate, diagnosis, plugin, remedy, verdict
-from drachma.scheduler.snapshot import assignment, nodeclass, nodeinfo
+from drachma.scheduler.framework import cyclestate, diagnosis, plugin, remedy, verdict, victims
+from drachma.scheduler.snapshot import nodeclass, nodeinfo
 
 _NAME: Final = "DefaultPreemption"
 _NOT_HELPFUL: Final = verdict.Rejection(_NAME, ("Preemption is not helpful for scheduling",))
 _NO_VICTIMS: Final = verdict.Rejection(_NAME, ("No preemption victims found for incoming pod",))
 _LEAST_CANDIDATES: Final = 100
 _CANDIDATES_PERCENT: Final = 10
-_FAR_FUTURE: Final = datetime.max.replace(tzinfo=UTC)
 _PRIORITY_OFFSET: Final = 2**31
 
 
@@ -82,7 +78,8 @@ def _ineligible(cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis) -> str
     if node is None or any(nodes & node.bit and not rejection.is_resolvable for rejection, nodes in unfit.rejections):
         return ""
     for booking in node.ledger.bookings.values():
-        if _priority(booking.pod) < info.priority and _is_being_preempted(booking.pod):
+        is_lesser = snapshot.gangs.priority_of(booking.pod) < info.priority
+        if is_lesser and victims.is_being_preempted(booking.pod):
             return "not eligible due to a terminating pod on the nominated node."
     return ""
 
@@ -92,28 +89,18 @@ def _dry_run(
 ) -> remedy.Eviction | verdict.Rejection:
     """Who would have to go from a node, or why that would not help; the trial's snapshot is changed."""
     fork = trial.snapshot
-    lesser = [booking for booking in node.ledger.bookings.values() if _priority(booking.pod) < trial.pod.priority]
+    lesser = victims.below(trial.pod.priority, fork, (node,))
     if not lesser:
         return _NO_VICTIMS
-    for booking in lesser:
-        fork.remove_pod(booking.pod.metadata.uid)
+    for each in lesser:
+        each.leave(fork)
     passing, rejections = filters.filter_with_nominated_pods(trial, node.bit)
     if not passing:
         return rejections[0][0]
-    lesser.sort(key=_importance)
-    beyond = fork.budgets.violating(booking.pod for booking in lesser)
-    # As many as possible may stay: first those that budgets are about, and of both kinds the most important first.
-    victims: list[ledger.Booking] = []
-    for booking in sorted(lesser, key=lambda each: each.pod.metadata.uid not in beyond):
-        fork.bind(assignment.Assignment(booking.pod, node.name, booking.demand))
-        if not filters.filter_with_nominated_pods(trial, node.bit)[0]:
-            fork.remove_pod(booking.pod.metadata.uid)
-            victims.append(booking)
-    if not victims:
+    spared = victims.spare(lesser, fork, fits=lambda: bool(filters.filter_with_nominated_pods(trial, node.bit)[0]))
+    if not spared.victims:
         raise verdict.AbortError(f'expected at least one victim pod on node "{node.name}"')
-    victims.sort(key=_importance)
-    pods = tuple(booking.pod for booking in victims)
-    return remedy.Eviction(node.name, pods, sum(victim.metadata.uid in beyond for victim in pods))
+    return remedy.Eviction(node.name, spared.victims, spared.violations)
 
 
 def _rank(candidate: remedy.Eviction) -> tuple[int, int, int, int, float]:
@@ -123,7 +110,7 @@ def _rank(candidate: remedy.Eviction) -> tuple[int, int, int, int, float]:
     """
     priorities = [_priority(victim) for victim in candidate.victims]
     highest = max(priorities)
-    earliest = min(_started(victim) for victim in candidate.victims if _priority(victim) == highest)
+    earliest = min(victims.started(victim) for victim in candidate.victims if _priority(victim) == highest)
     return (
         candidate.violations,
         priorities[0],
@@ -133,22 +120,5 @@ def _rank(candidate: remedy.Eviction) -> tuple[int, int, int, int, float]:
     )
 
 
-def _importance(booking: ledger.Booking) -> tuple[int, datetime]:
-    return (-_priority(booking.pod), _started(booking.pod))
-
-
-def _started(victim: pod.Pod) -> datetime:
-    return victim.status.start_time or _FAR_FUTURE
-
-
 def _priority(of: pod.Pod) -> int:
     return of.spec.priority or 0
-
-
-def _is_being_preempted(of: pod.Pod) -> bool:
-    return of.metadata.deletion_timestamp is not None and any(
-        condition.type == wellknown.DISRUPTION_TARGET
-        and condition.status == "True"
-        and condition.reason == wellknown.PREEMPTION_BY_SCHEDULER
-        for condition in of.status.conditions
-    )

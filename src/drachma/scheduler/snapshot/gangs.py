@@ -14,7 +14,7 @@ and simulations ask. Without gangs nobody puts anything in here.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from drachma.api import meta, pod, podgroup
@@ -61,6 +61,16 @@ class Gang(NamedTuple):
     """Its pods by uid, waiting or on nodes."""
     done: int = 0
     """How many more have had their node, and have succeeded there: nobody waits for them."""
+    priority: int | None = None
+    """That of the object that says what the gang is, where there is one."""
+
+
+class Unit(NamedTuple):
+    """Pods of a PodGroup that are evicted together or not at all."""
+
+    key: GangKey
+    members: Sequence[str]
+    """Their uids; some may have no node."""
 
 
 class Undefined(NamedTuple):
@@ -136,14 +146,15 @@ class Gangs:
         if key is None:
             return None
         members = self._members.get(key, {})
+        priority: int | None = None
         if key.source is Source.POD_GROUP:
             group = self._groups.get(cache.Key(key.namespace, key.name))
             if group is None:
-                return Undefined(f'waiting for pod\'s pod group "{key.name}" to appear in scheduling queue')
+                return Undefined(f'waiting for pods\'s pod group "{key.name}" to appear in scheduling queue')
             policy = group.spec.scheduling_policy.gang
             if policy is None:
                 return None
-            size = policy.min_count
+            size, priority = policy.min_count, group.spec.priority or 0
         else:
             annotation = _SIZES[key.source]
             if not _size(member.metadata, key.source):
@@ -156,11 +167,49 @@ class Gangs:
             # Where members do not agree, all wait for the most that anybody asks for.
             size = max([_size(member.metadata, key.source), *(each.size for each in members.values())])
         living = {uid: each.key for uid, each in members.items() if not each.has_succeeded}
-        return Gang(key, size, living, len(members) - len(living))
+        return Gang(key, size, living, len(members) - len(living), priority)
 
     def group(self, key: GangKey) -> podgroup.PodGroup | None:
         """The object that says what a gang is, where there is one."""
         return self._groups.get(cache.Key(key.namespace, key.name)) if key.source is Source.POD_GROUP else None
+
+    # What preemption asks
+
+    def group_of(self, member: pod.Pod) -> podgroup.PodGroup | None:
+        """The PodGroup that a pod belongs to, whatever its policy."""
+        key = key_of(member) if self._groups else None
+        return None if key is None else self.group(key)
+
+    def priority_of(self, member: pod.Pod) -> int:
+        """How important a pod is: as its PodGroup where it belongs to one."""
+        group = self.group_of(member)
+        return (member.spec.priority if group is None else group.spec.priority) or 0
+
+    def disrupted_with(self, member: pod.Pod) -> Unit | None:
+        """Those that a pod is evicted with, itself among them; None for one that is evicted by itself."""
+        group = self.group_of(member)
+        if group is None or group.spec.disruption_mode is None or group.spec.disruption_mode.all is None:
+            return None
+        key = key_of(member)
+        assert key is not None, "whoever belongs to a group says so"
+        return Unit(key, [uid for uid, each in self._members.get(key, {}).items() if not each.has_succeeded])
+
+
+def disagreement(gang: Gang, pods: Iterable[pod.Pod]) -> str:
+    """What keeps pods from being scheduled as one PodGroup, as upstream tells; empty where nothing does."""
+    policy: str | None = None
+    for each in pods if gang.priority is not None else ():
+        priority = each.spec.priority or 0
+        if priority != gang.priority:
+            return (
+                "all pods in a single pod group should have the same priority as the pod group's priority, "
+                f"got {priority} and {gang.priority}"
+            )
+        own = each.spec.preemption_policy or "PreemptLowerPriority"
+        policy = policy or own
+        if own != policy:
+            return f"all pods in a single pod group should have the same preemption policy, got {own} and {policy}"
+    return ""
 
 
 def key_of(of: pod.Pod) -> GangKey | None:

@@ -74,3 +74,10 @@ def shape(of: pod.Pod) -> Hashable:
 def is_choosy(volume: pod.Volume) -> bool:
     """Whether a volume may decide where a pod can go."""
     return volume.persistent_volume_claim is not None or volume.ephemeral is not None
+
+
+def is_local(waiting: pod.Pod) -> bool:
+    """Whether a pod goes by what is on a node alone, and not by what is elsewhere: other pods, or volumes."""
+    spec = waiting.spec
+    has_rules = podaffinity.is_stated(waiting) or spec.topology_spread_constraints
+    return not has_rules and not any(map(is_choosy, spec.volumes))

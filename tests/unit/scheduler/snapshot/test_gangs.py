@@ -66,7 +66,7 @@ def test_members_that_do_not_agree_wait_for_the_most() -> None:
 def test_a_group_that_is_no_gang() -> None:
     known = gangs.Gangs()
     member = a_pod("p").uid("p").spec(scheduling_group=POD_GROUP).build()
-    assert known.of(member) == gangs.Undefined('waiting for pod\'s pod group "g" to appear in scheduling queue')
+    assert known.of(member) == gangs.Undefined('waiting for pods\'s pod group "g" to appear in scheduling queue')
     known.put_group(group(None))
     assert known.of(member) is None
     assert known.of(a_pod("q").build()) is None
