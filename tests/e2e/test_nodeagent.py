@@ -1,12 +1,11 @@
 """kubectl with the agent of a node that is a process of its own, and whose containers are processes."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e import nodeprocess
 from tests.e2e.conftest import Kubectl
 from tests.scenarios import processes
 
@@ -31,10 +30,7 @@ spec:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
-    """A control plane that lets nodes in by a bootstrap token."""
-    folder = tmp_path_factory.mktemp("agent")
-    options = ("--bootstrap-kubeconfig-out", str(folder / "bootstrap.kubeconfig"))
-    with processes.running(folder / "data", command_name="up", options=options) as started:
+    with nodeprocess.control_plane(tmp_path_factory.mktemp("agent")) as started:
         yield started
 
 
@@ -44,37 +40,13 @@ def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFact
     return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(server.kubeconfig), "TZ": "UTC"}
 
 
-class Agent:
-    """The agent of a node, which can be killed and started again."""
-
-    def __init__(self, command: list[str]) -> None:
-        self._command = command
-        self._process = subprocess.Popen(command, env=dict(os.environ))
-
-    def restart(self) -> None:
-        self._process.kill()
-        self._process.wait(60)
-        self._process = subprocess.Popen(self._command, env=dict(os.environ))
-
-    def end(self) -> None:
-        self._process.terminate()
-        self._process.wait(60)
-
-
 @pytest.fixture(scope="module")
-def agent(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
-    folder = tmp_path_factory.mktemp("node")
-    options = ["--name", "n1", "--kubeconfig", str(folder / "kubeconfig"), "--listen", "127.0.0.1:0"]
-    options += ["--bootstrap-kubeconfig", str(server.folder.parent / "bootstrap.kubeconfig")]
-    command = [sys.executable, "-c", "from drachma.cli import main; main()", "node", "--root", str(folder / "root")]
-    started = Agent([*command, *options, "--runtime", "process"])
-    try:
+def agent(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nodeprocess.Agent]:
+    with nodeprocess.agent(server, tmp_path_factory.mktemp("node"), runtime="process") as started:
         yield started
-    finally:
-        started.end()
 
 
-def test_what_runs_on_a_node_of_its_own(kubectl: Kubectl, agent: Agent) -> None:
+def test_what_runs_on_a_node_of_its_own(kubectl: Kubectl, agent: nodeprocess.Agent) -> None:
     kubectl("apply", "-f", "-", stdin=POD)
     kubectl("wait", "pod/box", "--for=condition=Ready", "--timeout=90s")
     assert kubectl("get", "pod", "box", "-o", "jsonpath={.spec.nodeName} {.status.podIP}") == "n1 127.0.0.1"

@@ -3,8 +3,9 @@
 import json
 import os
 import pathlib
+import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 import pytest
@@ -13,8 +14,9 @@ from drachma.api import meta, pod
 from drachma.node.cgroups import Cgroup
 from drachma.node.logs import selection
 from drachma.node.runtimes import podman, protocol
+from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
-from tests.e2e import podmanimage
+from tests.e2e import nodeprocess, podmanimage
 from tests.e2e.conftest import Kubectl
 from tests.scenarios import processes
 
@@ -23,22 +25,32 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="podman is tried as root"),
 ]
 
-CDI = pathlib.Path("/var/run/cdi")
-
 
 @pytest.fixture(scope="module")
 def image() -> str:
     return podmanimage.load()
 
 
+@pytest.fixture(params=["directory-of-podman", "another-directory"])
+def cdi(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A directory of CDI files."""
+    return registry.DIRECTORIES[-1] if request.param == "directory-of-podman" else tmp_path / "cdi"
+
+
 @pytest.fixture
-def device() -> Iterator[str]:
-    """A device whose file in containers is a copy of /dev/zero."""
+def device(cdi: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[str]:
+    """A device whose file in containers is a copy of /dev/zero, with a library."""
     kind = f"drachma-{uuid.uuid4().hex[:8]}.example.com/gpu"
-    edits = {"env": ["GPU=7"], "deviceNodes": [{"path": "/dev/gpu7", "hostPath": "/dev/zero"}]}
+    library = tmp_path / "library"
+    library.write_text("version 7\n")
+    edits = {
+        "env": ["GPU=7"],
+        "deviceNodes": [{"path": "/dev/gpu7", "hostPath": "/dev/zero"}],
+        "mounts": [{"hostPath": str(library), "containerPath": "/usr/lib/gpu", "options": ["ro", "bind"]}],
+    }
     spec = {"cdiVersion": "0.5.0", "kind": kind, "devices": [{"name": "seven", "containerEdits": edits}]}
-    CDI.mkdir(parents=True, exist_ok=True)
-    file = CDI / f"{kind.replace('/', '-')}.json"
+    cdi.mkdir(parents=True, exist_ok=True)
+    file = cdi / f"{kind.replace('/', '-')}.json"
     file.write_text(json.dumps(spec))
     try:
         yield f"{kind}=seven"
@@ -60,22 +72,32 @@ async def _written(container: protocol.Container) -> str:
     return b"".join(pieces).decode()
 
 
-async def test_a_container_sees_the_device_of_a_spec(image: str, device: str, tmp_path: pathlib.Path) -> None:
-    runtime = podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
-    script = "echo $GPU; ls -l /dev/gpu7; exit 3"
-    container = await runtime.start(_work(image, "sh", "-c", script, devices=(device,)))
+@pytest.fixture
+async def runtime(tmp_path: pathlib.Path) -> AsyncIterator[podman.PodmanRuntime]:
+    """A runtime of which nothing is left in the end."""
+    yield podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
+    await podman.PodmanRuntime(tmp_path, time=clock.SystemClock()).retain(frozenset())
+
+
+async def test_a_container_sees_the_device_of_a_spec(
+    image: str, device: str, cdi: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    runtime = podman.PodmanRuntime(tmp_path, time=clock.SystemClock(), cdi=(cdi,))
+    work = _work(image, "sh", "-c", "echo $GPU; cat /usr/lib/gpu; ls -l /dev/gpu7; exit 3", devices=(device,))
+    container = await runtime.start(work)
     assert await container.wait() == protocol.Exit(3)
-    lines = (await _written(container)).splitlines()
-    assert lines[0] == "7"
-    assert lines[1].startswith("c")
-    assert "1, " in lines[1]
+    number, library, file = (await _written(container)).splitlines()
+    assert (number, library) == ("7", "version 7")
+    assert file.startswith("c")
+    assert "1, " in file
+    runtime.forget(work.pod.metadata.uid)
+    await runtime.close()
 
 
-async def test_a_container_is_bounded(image: str, tmp_path: pathlib.Path) -> None:
+async def test_a_container_is_bounded(image: str, runtime: podman.PodmanRuntime) -> None:
     own = Cgroup(cpu_shares=512, cpu_quota=50_000, cpu_period=100_000, memory=2**28)
     bounds = protocol.Bounds(quality="Burstable", pod=own, container=own, oom_score=500)
     script = "cat /proc/self/oom_score_adj /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes; true"
-    runtime = podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
     container = await runtime.start(msgspec.structs.replace(_work(image, "sh", "-c", script), bounds=bounds))
     assert await container.wait() == protocol.Exit(0)
     # Of the two files a machine has that of its generation of cgroups.
@@ -83,26 +105,60 @@ async def test_a_container_is_bounded(image: str, tmp_path: pathlib.Path) -> Non
     assert numbers == ["500", str(2**28)]
 
 
-async def test_a_device_that_nobody_knows(image: str, tmp_path: pathlib.Path) -> None:
-    runtime = podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
+async def test_a_device_that_nobody_knows(image: str, runtime: podman.PodmanRuntime) -> None:
     with pytest.raises(protocol.StartError, match="unresolvable CDI devices nobody"):
         await runtime.start(_work(image, "true", devices=("nobody.example.com/gpu=one",)))
 
 
-async def test_what_an_agent_left_is_removed_by_the_next(image: str, tmp_path: pathlib.Path) -> None:
-    first = podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
-    container = await first.start(_work(image, "sleep", "600"))
-    following = await podman.PodmanRuntime(tmp_path, time=clock.SystemClock()).start(_work(image, "sh", "-c", "exit 0"))
-    assert (await container.wait()).code != 0
-    assert await following.wait() == protocol.Exit(0)
+async def test_a_command_that_is_not_there(image: str, runtime: podman.PodmanRuntime) -> None:
+    work = _work(image, "nonsense")
+    for _ in range(2):
+        with pytest.raises(protocol.StartError, match="nonsense") as refusal:
+            await runtime.start(work)
+        assert refusal.value.reason == "RunContainerError"
+
+
+async def test_what_an_agent_left_is_taken_over_by_the_next(
+    image: str, runtime: podman.PodmanRuntime, tmp_path: pathlib.Path
+) -> None:
+    works = [_work(image, "sh", "-c", script) for script in ("echo began; exec sleep 600", "exit 5", "exec sleep 600")]
+    lasting, ended, orphan = [await runtime.start(work) for work in works]
+    assert (await ended.wait()).code == 5
+
+    following = podman.PodmanRuntime(tmp_path, time=clock.SystemClock())
+    await following.retain({work.pod.metadata.uid for work in works[:2]})
+    assert (await orphan.wait()).code != 0
+    # An agent that knows of a container recalls it; one whose last word on it was not written starts it again.
+    now = clock.SystemClock().utc()
+    recalled = await following.recall(works[1], ended.id, since=now)
+    assert recalled is not None
+    assert await recalled.wait() == protocol.Exit(5)
+    adopted = await following.start(works[0])
+    assert adopted.id == lasting.id
+    assert await following.recall(works[2], orphan.id, since=now) is None
+
+    session = await adopted.execute(protocol.Command(words=("sh", "-c", "exit 7")))
+    assert (await session.wait()).code == 7
+    await adopted.stop(0)
+    assert await _written(adopted) == "began\n"
+    assert await lasting.wait() == await adopted.wait()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
-    """A control plane with a machine whose containers are podman's."""
-    folder = tmp_path_factory.mktemp("podman") / "data"
-    with processes.running(folder, command_name="up", options=("--nodes", "1", "--runtime", "podman")) as started:
+    with nodeprocess.control_plane(tmp_path_factory.mktemp("podman")) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def agent(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> Iterator[nodeprocess.Agent]:
+    """The agent of a machine whose containers are podman's."""
+    folder = tmp_path_factory.mktemp("node")
+    try:
+        with nodeprocess.agent(server, folder, runtime="podman") as started:
+            yield started
+    finally:
+        podmanimage.remove_containers(below=folder)
 
 
 @pytest.fixture(scope="module")
@@ -111,14 +167,27 @@ def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFact
     return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(server.kubeconfig), "TZ": "UTC"}
 
 
-def test_a_pod_of_real_containers(kubectl: Kubectl, image: str) -> None:
+SCRIPT = """
+while ! test -e /tmp/hook; do sleep 0.1; done
+echo began
+while ! test -e /tmp/end; do sleep 0.1; done
+echo ends
+echo enough > /dev/termination-log
+exit 3
+"""
+
+CONTAINER_ID = "jsonpath={.status.containerStatuses[0].containerID}"
+
+
+def test_a_pod_of_real_containers_outlives_its_agent(kubectl: Kubectl, image: str, agent: nodeprocess.Agent) -> None:
     kubectl("create", "configmap", "settings", "--from-literal=greeting=hello")
     container = {
         "name": "c",
         "image": image,
-        "command": ["sh", "-c", "echo began; exec sleep 600"],
+        "command": ["sh", "-c", SCRIPT],
+        "lifecycle": {"postStart": {"exec": {"command": ["sh", "-c", "echo > /tmp/hook"]}}},
         "volumeMounts": [{"name": "settings", "mountPath": "/etc/settings"}],
-        "readinessProbe": {"exec": {"command": ["cat", "/etc/settings/greeting"]}, "periodSeconds": 1},
+        "readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1},
     }
     spec = {
         "containers": [container],
@@ -127,8 +196,27 @@ def test_a_pod_of_real_containers(kubectl: Kubectl, image: str) -> None:
     }
     made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "real"}, "spec": spec}
     kubectl("apply", "-f", "-", stdin=json.dumps(made))
-    kubectl("wait", "pod/real", "--for=condition=Ready", "--timeout=90s")
-    assert kubectl("logs", "real") == "began\n"
+    kubectl("wait", "pod/real", "--for=jsonpath={.status.containerStatuses[0].started}=true", "--timeout=90s")
     assert kubectl("exec", "real", "--", "cat", "/etc/settings/greeting") == "hello"
     assert kubectl("exec", "-i", "real", "--", "cat", stdin="word\n") == "word\n"
+    kubectl("debug", "real", "--image", image, "--container", "helper", "--", "sh", "-c", "echo looking")
+    helper = "jsonpath={.status.ephemeralContainerStatuses[0].state.terminated.exitCode}=0"
+    kubectl("wait", "pod/real", f"--for={helper}", "--timeout=90s")
+    assert kubectl("logs", "real", "--container", "helper") == "looking\n"
+    first = kubectl("get", "pod", "real", "-o", CONTAINER_ID)
+
+    agent.restart()
+    # The next agent asks the probe, in the same container.
+    command = ["podman", "exec", first.removeprefix("podman://"), "sh", "-c", "echo > /tmp/ready"]
+    subprocess.run(command, check=True, timeout=60)
+    kubectl("wait", "pod/real", "--for=condition=Ready", "--timeout=90s")
+    assert kubectl("get", "pod", "real", "-o", CONTAINER_ID) == first
+    assert kubectl("logs", "real") == "began\n"
+
+    kubectl("exec", "real", "--", "sh", "-c", "echo > /tmp/end")
+    kubectl("wait", "pod/real", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=90s")
+    last = "jsonpath={.status.containerStatuses[0].lastState.terminated['exitCode','message']}"
+    assert kubectl("get", "pod", "real", "-o", last) == "3 enough\n"
+    kubectl("wait", "pod/real", "--for=jsonpath={.status.containerStatuses[0].started}=true", "--timeout=90s")
+    assert kubectl("logs", "real", "--previous") == "began\nends\n"
     kubectl("delete", "pod", "real", "--timeout=60s")

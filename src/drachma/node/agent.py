@@ -105,6 +105,8 @@ class Agents:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 self._has_group.set()
+                uids = {of.metadata.uid for of in self._pods.cache}
+                group.create_task(self._runtime.retain(uids), name="containers of pods that are gone")
                 for agent in self._agents.values():
                     group.create_task(agent.run(), name=f"agent of {agent.name}")
                 if self._faults is not None:
@@ -136,6 +138,8 @@ class Agents:
             return
         task.cancel()
         await asyncio.wait([task])
+        for of in self._pods.cache.by(INDEX, name):
+            self._runtime.forget(of.metadata.uid)
         del self._agents[name]
         if self._addresses is not None:
             self._addresses.remove(name)

@@ -199,8 +199,8 @@ class Finished(NamedTuple):
         return lines[-1] if lines else f"exit code {self.code}"
 
 
-async def run(words: Sequence[str], *, environment: Mapping[str, str], seconds: float) -> Finished:
-    """Runs a command that has so many seconds; what it writes is kept up to a megabyte.
+async def run(words: Sequence[str], *, environment: Mapping[str, str], seconds: float | None) -> Finished:
+    """Runs a command that has so many seconds, or as many as it takes; what it writes is kept up to a megabyte.
 
     Raises:
         OSError: there is no such command.

@@ -11,11 +11,10 @@ from typing import Final, Protocol
 
 from drachma.node.logs import filelog
 from drachma.node.logs.log import Log
+from drachma.node.runtimes import hostnetwork
 from drachma.node.runtimes.child import Child
 from drachma.node.runtimes.output import Output
 from drachma.node.runtimes.protocol import Command, Connection, Exit, StreamError, Usage
-
-_LOCALHOST: Final = "127.0.0.1"
 
 
 class Handle(Protocol):
@@ -71,11 +70,7 @@ class ChildContainer:
         return AttachedSession(self, self._child, self._output)
 
     async def connect(self, port: int) -> Connection:
-        """Containers share the network of the machine."""
-        try:
-            return Connection(*await asyncio.open_connection(_LOCALHOST, port))
-        except OSError as error:
-            raise StreamError(f"dial tcp {_LOCALHOST}:{port}: {error.strerror or error}") from error
+        return await hostnetwork.connect(port)
 
     def usage(self) -> Usage:
         return self._handle.usage()

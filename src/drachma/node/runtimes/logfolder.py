@@ -21,24 +21,33 @@ class LogFolder:
         Raises:
             OSError: it cannot be written.
         """
-        path = self._path(work)
-        folder = path.parent
-        for file in folder.glob("*.log*") if folder.is_dir() else ():
+        return filelog.FileLog(self.place(work))
+
+    def place(self, work: Work) -> pathlib.Path:
+        """Where whoever runs the container is to write that log.
+
+        Raises:
+            OSError: the folder cannot be made.
+        """
+        path = self.path(work)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for file in path.parent.glob("*.log*"):
             number = file.name.partition(".")[0]
             if number.isdigit() and int(number) < work.attempt - 1:
                 file.unlink(missing_ok=True)
-        return filelog.FileLog(path)
+        return path
 
     def recall(self, work: Work) -> filelog.FileLog | None:
         """The log of a run that has ended; None where there is none."""
-        path = self._path(work)
+        path = self.path(work)
         if not path.exists():
             return None
         log = filelog.FileLog(path)
         log.end()
         return log
 
-    def _path(self, work: Work) -> pathlib.Path:
+    def path(self, work: Work) -> pathlib.Path:
+        """Where the log of a run is, if there is one."""
         return self._folder / work.pod.metadata.uid / work.container.name / f"{work.attempt}.log"
 
     def forget(self, uid: str) -> None:

@@ -1,8 +1,12 @@
 """Containers by podman with runc: images, isolation, and devices by CDI.
 
 They have the machine's network: a pod's containers reach each other at localhost, and so does everybody on the machine.
-Images are pulled where they are missing. What CDI edits say is podman's to apply; it reads ``/etc/cdi`` and
-``/var/run/cdi``, and the version that Debian 12 has takes specs up to 0.5.0.
+Images are pulled where they are missing. What CDI edits say is podman's to apply (:mod:`.podmandevices`); the version
+that Debian 12 has takes specs up to 0.5.0.
+
+Containers outlive the agent. Their names tell of which run of which container of which pod they are, and labels whose
+agent's and which pod's; so the next agent goes on with those of its pods, and removes the others. One that has ended
+stays until its pod goes or it is started again: how it ended may not have been told yet.
 """
 
 from __future__ import annotations
@@ -14,31 +18,38 @@ import json
 import logging
 import pathlib
 import shutil
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Sequence, Set
+from typing import Final, NamedTuple
 
 from drachma import errors
+from drachma.node.logs.filelog import FILE_BYTES
 from drachma.node.logs.log import Log
-from drachma.node.runtimes import cgrouptree, processusage
-from drachma.node.runtimes.child import Child, Finished, run
-from drachma.node.runtimes.childcontainer import ChildContainer
+from drachma.node.logs.runtimelog import RuntimeLog
+from drachma.node.runtimes import cgrouptree, podmancommand, podmandevices
 from drachma.node.runtimes.logfolder import LogFolder
-from drachma.node.runtimes.output import Output
-from drachma.node.runtimes.protocol import Command, StartError, Usage, Work
+from drachma.node.runtimes.podmancontainer import PodmanContainer
+from drachma.node.runtimes.protocol import StartError, Work
 from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
 
 _log = logging.getLogger(__name__)
 
-_PODMAN: Final = ("podman", "--runtime", "runc")
 _LIMITS: Final = ("--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:4096")
 """Without both, runc raises limits, which takes a privilege that not every root has."""
 
 _LABEL: Final = "dev.drachma.root"
 _POD_LABEL: Final = "io.kubernetes.pod.uid"
-_ENVIRONMENT: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
-_CALL_SECONDS: Final = 60.0
+_UNSTARTED: Final = frozenset({"configured", "created", "initialized"})
 _PULL_SECONDS: Final = 600.0
+
+
+class _Remnant(NamedTuple):
+    """A container that an agent left: the uid of its pod, podman's word for how it is, and its first process."""
+
+    id: str
+    uid: str
+    state: str
+    pid: int
 
 
 class PodmanRuntime:
@@ -54,7 +65,7 @@ class PodmanRuntime:
         time: clock.Clock,
         cdi: Sequence[pathlib.Path] = registry.DIRECTORIES,
     ) -> None:
-        """Devices of other directories than podman's own are given to containers as far as they are variables.
+        """``cdi`` are the directories of CDI files, also such as podman itself does not look into.
 
         Raises:
             errors.NodeError: podman or runc is not installed.
@@ -70,75 +81,113 @@ class PodmanRuntime:
         self._logs = LogFolder(folder / "logs")
         (folder / "pids").mkdir(parents=True, exist_ok=True)
         self._label = f"{_LABEL}={folder}"
-        self._clearing: asyncio.Task[None] | None = None
-        self._removals: set[asyncio.Task[int]] = set()
-        self._count = 0
+        self._listing: asyncio.Task[dict[str, _Remnant]] | None = None
+        self._removals: set[asyncio.Task[None]] = set()
 
-    async def start(self, work: Work) -> ChildContainer:
+    async def start(self, work: Work) -> PodmanContainer:
         """Refused are images that cannot be had, and whatever podman refuses, in its words."""
-        await self._clear()
+        if (container := await self._adopt(work)) is not None:
+            return container
         await self._pull(work.container.image)
-        self._count += 1
-        name = f"{work.pod.metadata.uid}-{work.container.name}-{work.attempt}-{self._count}"
-        created = await _call(*self._creation(name, work))
-        if created.code != 0:
-            raise StartError("CreateContainerError", f"container {work.container.name}: {created.said}")
-        sink = self._logs.open(work)
-        interactive = ("--interactive",) if work.setup.has_input or work.setup.has_terminal else ()
-        child = Child(
-            (*_PODMAN, "start", "--attach", *interactive, name),
-            environment=_ENVIRONMENT,
-            has_terminal=work.setup.has_terminal,
-            has_input=work.setup.has_input,
-        )
-        return ChildContainer(
-            f"podman://{created.output.decode().strip()}",
-            child,
-            sink,
-            output=Output(sink, self._clock.utc),
-            handle=_Handle(name, self._pid_file(name)),
-        )
+        name = _name(work)
+        # How the run before ended is in the pod's status by now.
+        await podmancommand.remove(*([_name(work, before=1)] if work.attempt else []))
+        made = await podmancommand.call(*self._creation(name, work))
+        if made.code != 0:
+            raise StartError("CreateContainerError", f"container {work.container.name}: {made.said}")
+        started = await podmancommand.call("start", name)
+        if started.code != 0:
+            await podmancommand.remove(name)
+            raise StartError("RunContainerError", f"container {work.container.name}: {started.said}")
+        return self._container(work, made.output.decode().strip(), pid=self._pid(name))
+
+    async def recall(self, work: Work, name: str, *, since: dt.datetime) -> PodmanContainer | None:
+        return await self._adopt(work)
+
+    async def _adopt(self, work: Work) -> PodmanContainer | None:
+        """The container that an agent before this one made for a run; None where there is none that ever started."""
+        remnant = (await self._remnants()).pop(_name(work), None)
+        if remnant is None:
+            return None
+        if remnant.state in _UNSTARTED:
+            await podmancommand.remove(_name(work))
+            return None
+        return self._container(work, remnant.id, pid=remnant.pid)
+
+    def _container(self, work: Work, identifier: str, *, pid: int) -> PodmanContainer:
+        log = RuntimeLog(self._logs.path(work), time=self._clock)
+        return PodmanContainer(_name(work), identifier, log, pid=pid)
+
+    async def retain(self, uids: Set[str]) -> None:
+        try:
+            remnants = await self._remnants()
+        except errors.NodeError as error:
+            _log.warning("podman runtime: what pods that are gone left is not removed: %s", error)
+            return
+        names = [name for name, each in remnants.items() if each.uid not in uids]
+        for name in names:
+            del remnants[name]
+        if names:
+            _log.warning("podman runtime: removing %d containers of pods that are gone", len(names))
+            await podmancommand.remove(*names)
+
+    async def _remnants(self) -> dict[str, _Remnant]:
+        """What agents before this one left and nobody has taken over yet, by name; asked for once."""
+        if self._listing is None:
+            self._listing = asyncio.create_task(self._list(self._label, "--sync"), name="containers of agents before")
+        try:
+            return await asyncio.shield(self._listing)
+        except errors.NodeError:
+            self._listing = None
+            raise
+
+    async def _list(self, label: str, *options: str) -> dict[str, _Remnant]:
+        """All containers that have a label; a NodeError where podman does not answer."""
+        words = ("ps", "--all", *options, "--filter", f"label={label}", "--format", "json")
+        answer = await podmancommand.call(*words)
+        if answer.code != 0:
+            raise errors.NodeError(f"podman cannot say which containers there are: {answer.said}")
+        return {
+            each["Names"][0]: _Remnant(each["Id"], each["Labels"][_POD_LABEL], each["State"], int(each["Pid"]))
+            for each in json.loads(answer.output)
+        }
 
     def _pid_file(self, name: str) -> pathlib.Path:
         return self._folder / "pids" / name
 
-    async def recall(self, work: Work, name: str, *, since: dt.datetime) -> None:
-        """Containers end with the agent that started them."""
+    def _pid(self, name: str) -> int:
+        """The first process of a container that was just started; 0 where it has ended already."""
+        with contextlib.suppress(OSError, ValueError):
+            return int(self._pid_file(name).read_text())
+        return 0
 
     def log(self, work: Work) -> Log | None:
         return self._logs.recall(work)
 
     def forget(self, uid: str) -> None:
-        self._logs.forget(uid)
-        # A pod that went while a container was being made leaves it behind.
-        task = asyncio.create_task(self._remove(f"{_POD_LABEL}={uid}"), name=f"containers of {uid}")
+        task = asyncio.create_task(self._remove(uid), name=f"containers of {uid}")
         self._removals.add(task)
         task.add_done_callback(self._removals.discard)
 
+    async def _remove(self, uid: str) -> None:
+        try:
+            names = await self._list(f"{_POD_LABEL}={uid}")
+        except errors.NodeError as error:
+            _log.warning("podman runtime: containers of the pod of uid %s are not removed: %s", uid, error)
+            return
+        await podmancommand.remove(*names)
+        for name in names:
+            self._pid_file(name).unlink(missing_ok=True)
+        self._logs.forget(uid)
+
     async def close(self) -> None:
-        await self._remove(self._label)
-
-    async def _clear(self) -> None:
-        """Removes, once, what an agent before this one left."""
-        if self._clearing is None:
-            self._clearing = asyncio.create_task(self._remove_orphans())
-        await asyncio.shield(self._clearing)
-
-    async def _remove_orphans(self) -> None:
-        if count := await self._remove(self._label):
-            _log.warning("podman runtime: removed %d containers that an agent before this one had left", count)
-
-    async def _remove(self, label: str) -> int:
-        """Removes all containers that have a label; how many."""
-        names = (await _call("ps", "--all", "--quiet", "--filter", f"label={label}")).output.decode().split()
-        if names:
-            await _call("rm", "--force", "--time", "0", *names)
-        return len(names)
+        """Containers go on; whoever is agent next finds them."""
+        await asyncio.gather(*self._removals)
 
     async def _pull(self, image: str) -> None:
-        if (await _call("image", "exists", image)).code == 0:
+        if (await podmancommand.call("image", "exists", image)).code == 0:
             return
-        pulled = await _call("pull", "--quiet", image, seconds=_PULL_SECONDS)
+        pulled = await podmancommand.call("pull", "--quiet", image, seconds=_PULL_SECONDS)
         if pulled.code != 0:
             raise StartError("ErrImagePull", f'failed to pull image "{image}": {pulled.said}')
 
@@ -148,13 +197,18 @@ class PodmanRuntime:
         words += ["--label", f"{_POD_LABEL}={work.pod.metadata.uid}", "--no-hosts"]
         words += ["--pidfile", str(self._pid_file(name))]
         words += _bounds(work)
-        own, variables = self._devices(work)
-        for variable, value in {**setup.environment, **variables}.items():
+        words += ["--log-driver", "k8s-file", "--log-opt", f"path={self._logs.place(work)}"]
+        words += ["--log-opt", f"max-size={FILE_BYTES}"]
+        for variable, value in setup.environment.items():
             words += ["--env", f"{variable}={value}"]
         for mount in setup.mounts:
             words += ["--volume", f"{mount.source}:{mount.target}{':ro' if mount.is_read_only else ''}"]
-        for device in own:
-            words += ["--device", device]
+        try:
+            words += podmandevices.words(work.devices, self._cdi)
+        except errors.InvalidValueError as error:
+            raise StartError(
+                "CreateContainerError", f"container {container.name}: CDI device injection failed: {error}"
+            ) from error
         if container.working_dir:
             words += ["--workdir", container.working_dir]
         words += ["--tty"] if setup.has_terminal else []
@@ -163,21 +217,10 @@ class PodmanRuntime:
             words += ["--entrypoint", json.dumps(list(setup.command))]
         return [*words, container.image, *setup.args]
 
-    def _devices(self, work: Work) -> tuple[list[str], dict[str, str]]:
-        """The devices that podman knows itself, and the variables of others."""
-        known = registry.read().devices
-        own = [each for each in work.devices if each in known]
-        others = [each for each in work.devices if each not in known]
-        if not others:
-            return own, {}
-        try:
-            edited = registry.read(self._cdi).inject(others, {})
-        except errors.InvalidValueError as error:
-            raise StartError(
-                "CreateContainerError", f"container {work.container.name}: CDI device injection failed: {error}"
-            ) from error
-        variables: Sequence[str] = (edited.get("process") or {}).get("env") or ()
-        return own, dict(variable.partition("=")[::2] for variable in variables)
+
+def _name(work: Work, *, before: int = 0) -> str:
+    """What a run is called; of the runs of a container, so many before."""
+    return f"{work.pod.metadata.uid}-{work.container.name}-{work.attempt - before}"
 
 
 def _bounds(work: Work) -> list[str]:
@@ -192,38 +235,3 @@ def _bounds(work: Work) -> list[str]:
     if own.memory is not None:
         words += ["--memory", f"{own.memory}b"]
     return words
-
-
-class _Handle:
-    """A container by its name in podman."""
-
-    def __init__(self, name: str, pid_file: pathlib.Path) -> None:
-        self._name = name
-        self._pid_file = pid_file
-
-    async def stop(self, grace_seconds: float) -> None:
-        await _call("stop", "--time", str(round(grace_seconds)), self._name, seconds=grace_seconds + _CALL_SECONDS)
-
-    def execute(self, command: Command) -> Child:
-        words = [*_PODMAN, "exec"]
-        words += ["--interactive"] if command.has_input or command.has_terminal else []
-        words += ["--tty"] if command.has_terminal else []
-        return Child(
-            [*words, self._name, *command.words],
-            environment=_ENVIRONMENT,
-            has_terminal=command.has_terminal,
-            has_input=command.has_input,
-        )
-
-    async def ended(self) -> None:
-        await _call("rm", "--force", "--time", "0", self._name)
-        self._pid_file.unlink(missing_ok=True)
-
-    def usage(self) -> Usage:
-        with contextlib.suppress(OSError, ValueError):
-            return processusage.of_namespace(int(self._pid_file.read_text()))
-        return Usage(0.0, 0)
-
-
-async def _call(*words: str, seconds: float = _CALL_SECONDS) -> Finished:
-    return await run([*_PODMAN, *words], environment=_ENVIRONMENT, seconds=seconds)

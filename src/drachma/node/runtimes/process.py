@@ -18,7 +18,7 @@ import os
 import pathlib
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
 from drachma import errors
@@ -159,6 +159,9 @@ class ProcessRuntime:
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> None:
         """Containers end with the agent that started them."""
+
+    async def retain(self, uids: Set[str]) -> None:
+        """Nothing is left: what an agent before this one started was ended when this one began."""
 
     def log(self, work: Work) -> Log | None:
         return self._logs.recall(work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -181,7 +181,13 @@ class Runtime(Protocol):
         """A container that an agent before this one started, by its id and since when it runs; None where it is lost.
 
         Of the work only pod, container and attempt count.
+
+        Raises:
+            errors.NodeError: that cannot be said now.
         """
+
+    async def retain(self, uids: Set[str]) -> None:
+        """Removes what an agent before this one left of other pods than these, which are all that there are."""
 
     def log(self, work: Work) -> Log | None:
         """What a run that ended before this agent began wrote, by pod, container and attempt; None where it is lost."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final
 
 from drachma import errors
@@ -56,6 +56,9 @@ class SimulatedRuntime:
         greeting = f"container {work.container.name} of pod {of.namespace}/{of.name} goes on"
         age = (self._clock.utc() - since).total_seconds()
         return self._container(work, name, greeting=[greeting], age=max(age, 0.0))
+
+    async def retain(self, uids: Set[str]) -> None:
+        """Nothing runs outside the agent."""
 
     def log(self, work: Work) -> None:
         """Logs are in memory."""

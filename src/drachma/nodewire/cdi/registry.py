@@ -54,14 +54,11 @@ class Registry(msgspec.Struct, frozen=True):
         """The qualified names of all devices, sorted."""
         return tuple(sorted(self.entries))
 
-    def inject(
-        self, devices: Sequence[str], oci: Mapping[str, Any], *, look: edits.Look | None = None
-    ) -> dict[str, Any]:
-        """An OCI configuration with what the devices need; edits of a file come once, before those of its first device.
+    def container_edits(self, devices: Sequence[str]) -> spec.ContainerEdits:
+        """What the devices need together; edits of a file come once, before those of its first device.
 
         Raises:
             UnresolvedError: some of the devices are in no file.
-            errors.InvalidValueError: a device file of the host is missing or of another type.
         """
         missing = [device for device in devices if device not in self.entries]
         if missing:
@@ -74,6 +71,18 @@ class Registry(msgspec.Struct, frozen=True):
                 files.add(file.path)
                 total += file.content.container_edits
             total += entry.container_edits
+        return total
+
+    def inject(
+        self, devices: Sequence[str], oci: Mapping[str, Any], *, look: edits.Look | None = None
+    ) -> dict[str, Any]:
+        """An OCI configuration with what the devices need.
+
+        Raises:
+            UnresolvedError: some of the devices are in no file.
+            errors.InvalidValueError: a device file of the host is missing or of another type.
+        """
+        total = self.container_edits(devices)
         try:
             return edits.apply(total, oci, look=look or look_up)
         except errors.InvalidValueError as error:

@@ -1,0 +1,28 @@
+"""Podman's command: what is asked of it, in which words, and what it answers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from drachma.node.runtimes.child import Child, Finished, run
+
+CALL_SECONDS: Final = 60.0
+
+_PODMAN: Final = ("podman", "--runtime", "runc")
+_ENVIRONMENT: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
+
+
+async def call(*words: str, seconds: float | None = CALL_SECONDS) -> Finished:
+    """Has podman do something, and waits for its answer, for so many seconds or as long as it takes."""
+    return await run([*_PODMAN, *words], environment=_ENVIRONMENT, seconds=seconds)
+
+
+def begin(*words: str, has_terminal: bool = False, has_input: bool = False) -> Child:
+    """Begins something that has streams, such as a command in a container."""
+    return Child([*_PODMAN, *words], environment=_ENVIRONMENT, has_terminal=has_terminal, has_input=has_input)
+
+
+async def remove(*names: str) -> None:
+    """Removes containers, ended or not; nothing happens where there are none."""
+    if names:
+        await call("rm", "--force", "--ignore", "--time", "0", *names)
