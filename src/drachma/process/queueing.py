@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from drachma.process import components, configurationfile, placement
 from drachma.process.queueingchoice import Chosen
+from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
 from drachma.queueing import configuration, frameworks, jobwebhooks, webhooks
 from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent, Reviews
@@ -87,12 +88,15 @@ def component(
     *,
     view: PendingView | None = None,
     endpoint: WebhookEndpoint | None = None,
+    visibility: VisibilityEndpoint | None = None,
 ) -> components.Run:
     """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap.
 
-    ``view``: where to show who waits. ``endpoint``: where to answer API servers that ask about writes.
+    ``view``: where to show who waits. ``endpoint``: where to answer API servers that ask about writes. ``visibility``:
+    where to answer those that pass on who asks who waits.
     """
     own = surroundings.acting_as(ACCOUNT)
+    view = view or PendingView()
     built = QueueingComponent(
         own,
         configured,
@@ -107,6 +111,8 @@ def component(
             parts.append(configurationfile.follow(configuration_file, configured, time=surroundings.clock))
         if endpoint is not None:
             parts.append(_answer(endpoint, built.reviews, own))
+        if visibility is not None:
+            parts.append(_show(visibility, view, own))
         await controller.together(*parts)
 
     return run
@@ -118,12 +124,23 @@ async def _answer(endpoint: WebhookEndpoint, reviews: Reviews, surroundings: Sur
     await endpoint.serve(reviews)
 
 
+async def _show(endpoint: VisibilityEndpoint, view: PendingView, surroundings: Surroundings) -> None:
+    await surroundings.informers.wait_synced()
+    await endpoint.serve(visible(view), surroundings)
+
+
+def visible(view: PendingView) -> app.Additions:
+    """The kinds that show who waits, where a component shows it."""
+    return app.Additions(kinds=visibilitykinds.kinds(), observers=_observers(view))
+
+
 def additions(configured: ActiveConfiguration, view: PendingView) -> app.Additions:
     """What an application serves and asks for queueing's sake; ``view`` is where its component shows who waits."""
+    shown = visible(view)
     return app.Additions(
-        kinds=(*queuekinds.kinds(), *visibilitykinds.kinds()),
+        kinds=(*queuekinds.kinds(), *shown.kinds),
         functions=tuple(_hook(each, configured) for each in webhooks.ALL),
-        observers=_observers(view),
+        observers=shown.observers,
         namespaces=(configuration.DEFAULT_NAMESPACE,),
         roles=_ROLES,
     )

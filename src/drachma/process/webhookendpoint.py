@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -12,6 +10,7 @@ import msgspec
 from aiohttp import web
 
 from drachma import errors
+from drachma.process import tlsserving
 from drachma.queueing import webhooks
 from drachma.queueing.component import Reviews
 from drachma.queueing.webhooks import Webhook
@@ -20,7 +19,6 @@ from drachma.server.wire import serving
 
 _MOST_BYTES: Final = 8 * 1024 * 1024
 """A review holds an object twice, each of at most 3 MiB."""
-_GOODBYE_SECONDS: Final = 1.0
 _SPARED: Final = ("kube-system", "kueue-system")
 """Namespaces whose jobs and pods must come up whatever becomes of the webhooks."""
 
@@ -42,15 +40,7 @@ class WebhookEndpoint:
             if each.completed is not None:
                 application.router.add_post(f"/mutate-{each.place}", _handler(each, reviews.completed))
             application.router.add_post(f"/validate-{each.place}", _handler(each, reviews.checked))
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(self._files.certificate, self._files.key)
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
-        await runner.setup()
-        try:
-            await web.SockSite(runner, self._socket, ssl_context=context).start()
-            await asyncio.Event().wait()
-        finally:
-            await runner.cleanup()
+        await tlsserving.serve(application, self._socket, tlsserving.context(self._files))
 
 
 def _handler(webhook: Webhook, review: _Review) -> Callable[[web.Request], Awaitable[web.Response]]:

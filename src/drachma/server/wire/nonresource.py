@@ -38,7 +38,10 @@ _PATHS: Final = (
 class NonResource:
     """Everything that is only read and is not a resource."""
 
-    def __init__(self, checks: health.Health, numbers: metrics.Metrics, tokens: accounttokens.AccountTokens) -> None:
+    def __init__(
+        self, checks: health.Health, numbers: metrics.Metrics, tokens: accounttokens.AccountTokens | None = None
+    ) -> None:
+        """``tokens`` are those that the server issues, where it issues any."""
         self._health = checks
         self._metrics = numbers
         self._tokens = tokens
@@ -59,8 +62,9 @@ class NonResource:
         if path == "/metrics":
             kind = b"text/plain; version=0.0.4; charset=utf-8"
             return responses.Response(200, self._metrics.exposition(), ((b"content-type", kind),))
-        if path in (openid.CONFIGURATION_PATH, openid.KEYS_PATH) and openid.is_served(self._tokens):
-            return self._openid(path, request)
+        tokens = self._tokens
+        if tokens is not None and path in (openid.CONFIGURATION_PATH, openid.KEYS_PATH) and openid.is_served(tokens):
+            return _openid(path, request, tokens)
         if path.startswith("/openapi/"):
             return _openapi(path, request, surface)
         if path in ("/api", "/apis") and _wants_aggregated(request):
@@ -77,15 +81,16 @@ class NonResource:
             _admit(request, mediatypes.BODY_TYPES)
         return responses.document(200, content, request.output)
 
-    def _openid(self, path: str, request: Request) -> responses.Response:
-        """OpenID discovery, which relying parties may keep for an hour."""
-        if path == openid.KEYS_PATH:
-            content, kind = openid.keys(self._tokens), b"application/jwk-set+json"
-        else:
-            content = openid.configuration(self._tokens, server_address=_address(request))
-            kind = b"application/json"
-        headers = ((b"content-type", kind), (b"cache-control", b"public, max-age=3600"))
-        return responses.Response(200, responses.document(200, content).body, headers)
+
+def _openid(path: str, request: Request, tokens: accounttokens.AccountTokens) -> responses.Response:
+    """OpenID discovery, which relying parties may keep for an hour."""
+    if path == openid.KEYS_PATH:
+        content, kind = openid.keys(tokens), b"application/jwk-set+json"
+    else:
+        content = openid.configuration(tokens, server_address=_address(request))
+        kind = b"application/json"
+    headers = ((b"content-type", kind), (b"cache-control", b"public, max-age=3600"))
+    return responses.Response(200, responses.document(200, content).body, headers)
 
 
 def _content(path: str, request: Request, surface: apisurface.ApiSurface) -> Any:

@@ -1,0 +1,90 @@
+"""``visibility.kueue.x-k8s.io`` over HTTPS, for API servers without queueing in their process, and the manifests that
+have them pass requests on to it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any, Final
+
+from aiohttp import web
+
+from drachma.process import tlsserving
+from drachma.process.extensionaccess import ExtensionAccess
+from drachma.process.extensionapi import ExtensionApi
+from drachma.runtime import Surroundings
+from drachma.server.access import certificates
+from drachma.server.kinds.kueue import visibilitykinds
+from drachma.server.wire import app, serving
+
+SERVICE: Final = "visibility-server"
+NAMESPACE: Final = "kueue-system"
+HOSTS: Final = (f"{SERVICE}.{NAMESPACE}.svc", f"{SERVICE}.{NAMESPACE}")
+"""Names under which API servers expect to find it; its certificate must have the first."""
+
+_ACCOUNT: Final = {"kind": "ServiceAccount", "name": "kueue-controller-manager", "namespace": NAMESPACE}
+_PRIORITY: Final = 100
+_MOST_BYTES: Final = 64 * 1024
+"""Nothing that is served here has a body."""
+
+
+class VisibilityEndpoint:
+    """Listens at an address, with a certificate of an authority of its own."""
+
+    def __init__(self, address: serving.Address, files: certificates.Files) -> None:
+        """InvalidValueError where nothing can listen."""
+        self._files: Final = files
+        self._socket, self.address = serving.bind(address)
+
+    async def serve(self, additions: app.Additions, surroundings: Surroundings) -> None:
+        """Answers until cancelled; of ``additions``, kinds and observers count."""
+        context = tlsserving.context(self._files)
+        access = ExtensionAccess(surroundings, context)
+        application = web.Application(client_max_size=_MOST_BYTES)
+        application.router.add_route("*", "/{path:.*}", ExtensionApi(additions, access).handle)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(access.follow())
+            await access.wait_ready()
+            await tlsserving.serve(application, self._socket, context)
+
+
+def manifests(host: str, port: int, authority: bytes) -> list[dict[str, Any]]:
+    """A service that stands for it, APIServices under Kueue's names, and leave to find out who asks and who may."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": SERVICE, "namespace": NAMESPACE},
+            "spec": {"type": "ExternalName", "externalName": host},
+        },
+        *(_registration(version, port, authority) for version in visibilitykinds.VERSIONS),
+        _binding("RoleBinding", f"{SERVICE}-auth-reader", "Role", of="extension-apiserver-authentication-reader"),
+        _binding("ClusterRoleBinding", f"{SERVICE}-auth-delegator", "ClusterRole", of="system:auth-delegator"),
+    ]
+
+
+def _registration(version: str, port: int, authority: bytes) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{version}.{visibilitykinds.GROUP}"},
+        "spec": {
+            "group": visibilitykinds.GROUP,
+            "version": version,
+            "groupPriorityMinimum": _PRIORITY,
+            "versionPriority": _PRIORITY,
+            "service": {"name": SERVICE, "namespace": NAMESPACE, "port": port},
+            "caBundle": base64.b64encode(authority).decode(),
+        },
+    }
+
+
+def _binding(kind: str, name: str, role_kind: str, *, of: str) -> dict[str, Any]:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": kind,
+        "metadata": {"name": name, **({"namespace": "kube-system"} if kind == "RoleBinding" else {})},
+        "roleRef": {"apiGroup": group, "kind": role_kind, "name": of},
+        "subjects": [_ACCOUNT],
+    }
