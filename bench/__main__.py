@@ -16,6 +16,7 @@ BENCHMARKS = (
     "nodes",
     "store",
     "server",
+    "bodies",
     "policies",
     "client",
     "customresources",

@@ -74,6 +74,8 @@ class Interner:
 
     A write asks about the same few values again and again. One that is the very value of a young part need not be
     written down to find that out; the part keeps it, so nothing else can have its id.
+
+    It may be used by several threads: at worst, two of them have a part each for what is written alike.
     """
 
     __slots__ = ("_by_id", "_bytes", "_largest", "_most", "_most_bytes", "_old", "_young")
@@ -92,17 +94,17 @@ class Interner:
 
     def part(self, value: Any) -> Part:
         """The part for a document or a struct, which nobody changes from now on."""
-        identity = id(value)
-        if identity in self._by_id:
-            return self._by_id[identity]
+        part = self._by_id.get(id(value))
+        if part is not None:
+            return part
         text = _encode(value)
         # Structs of two types may be written alike.
         key = text if value.__class__ is dict else (value.__class__, text)
-        return self._young[key] if key in self._young else self._enter(key, text, value)
+        return self._young.get(key) or self._enter(key, text, value)
 
     def read(self, text: bytes) -> Part:
         """The part for the document that is written so, in the form that documents are encoded in here."""
-        return self._young[text] if text in self._young else self._enter(text, text, _UNKNOWN)
+        return self._young.get(text) or self._enter(text, text, _UNKNOWN)
 
     def _enter(self, key: Hashable, text: bytes, value: Any) -> Part:
         part = self._old.pop(key, None) or Part(self, _decode(text) if value is _UNKNOWN else value)

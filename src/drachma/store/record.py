@@ -6,6 +6,7 @@ value of a record is shared as well and must not be modified; copy it before cha
 
 import collections
 import enum
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -71,8 +72,9 @@ class Record(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def value(self) -> Any:
         """The decoded JSON; shared, so not to be modified. Kept while it is among the latest decoded ones."""
-        if self._value is not msgspec.UNSET:
-            return self._value
+        kept = self._value
+        if kept is not msgspec.UNSET:
+            return kept
         try:
             value = _decode(self.data)
         except msgspec.DecodeError as error:
@@ -100,21 +102,26 @@ class Record(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class Decoded:
-    """The records of this process that carry their decoded value, oldest first, within a bound on memory."""
+    """The records of this process that carry their decoded value, oldest first, within a bound on memory.
+
+    Records are read in several threads.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._records: collections.deque[Record] = collections.deque()
         self._bytes = 0
 
     def add(self, item: Record) -> None:
         if item._value is msgspec.UNSET:
             return
-        self._records.append(item)
-        self._bytes += len(item.data)
-        while self._bytes > DECODED_BYTES:
-            oldest = self._records.popleft()
-            self._bytes -= len(oldest.data)
-            msgspec.structs.force_setattr(oldest, "_value", msgspec.UNSET)
+        with self._lock:
+            self._records.append(item)
+            self._bytes += len(item.data)
+            while self._bytes > DECODED_BYTES:
+                oldest = self._records.popleft()
+                self._bytes -= len(oldest.data)
+                msgspec.structs.force_setattr(oldest, "_value", msgspec.UNSET)
 
 
 DECODED: Final = Decoded()

@@ -2,7 +2,8 @@
 the server's process.
 
 What they refuse looks to clients as what a webhook of that name refuses. They are asked about objects in the form that
-is stored, and mutate new ones only.
+is stored, and mutate new ones only. About large objects they are asked in a lane, so they may depend on nothing that
+changes but on what they read in the store.
 """
 
 from collections.abc import Callable, Mapping, Sequence

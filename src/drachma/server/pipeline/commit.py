@@ -21,6 +21,7 @@ from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.calls.call import BODY_LIMIT
 from drachma.server.pipeline import group
 from drachma.server.pipeline import intent as intents
+from drachma.server.reads import distantreader
 from drachma.server.surface.consultation import PendingError
 from drachma.store import protocol, record, write
 
@@ -32,6 +33,9 @@ OBJECT_LIMIT: Final = 2 * BODY_LIMIT
 
 Ask: TypeAlias = Callable[[Hashable], Awaitable[object]]
 """Answers a question that deciding has to wait for; whatever goes wrong is an answer, too."""
+
+Decider: TypeAlias = Callable[[intents.Intent], Awaitable[tuple[intents.Decision, distantreader.Lookups]]]
+"""Has an intent decided apart from the event loop: what it decides, and what it has looked up for that."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -47,11 +51,19 @@ class Committer:
         self._store = store
         self._ask = ask
 
-    async def commit(self, intent: intents.Intent) -> intents.Outcome:
-        """What the intent left behind. If it is refused, at whatever point, nothing has been written."""
+    async def commit(self, intent: intents.Intent, decider: Decider | None = None) -> intents.Outcome:
+        """What the intent left behind. If it is refused, at whatever point, nothing has been written.
+
+        It is decided here and now, unless there is a ``decider`` for what takes long.
+        """
         for _ in range(ATTEMPTS):
             try:
-                decision = intent.decide(self._store.get)
+                if decider is None:
+                    decision = intent.decide(self._store.get)
+                else:
+                    decision, lookups = await decider(intent)
+                    if not distantreader.is_current(lookups, self._store):
+                        continue
             except PendingError as pending:
                 await self.consult(pending)
                 continue

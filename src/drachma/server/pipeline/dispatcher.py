@@ -5,9 +5,10 @@ have looked that up. Whatever refuses a call raises a Status, which both doors h
 """
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from drachma import errors
 from drachma.server import status
@@ -31,10 +32,11 @@ from drachma.server.pipeline import (
     update,
 )
 from drachma.server.pipeline.answer import Answer
+from drachma.server.pipeline.desk import Desk, Desks
 from drachma.server.pipeline.intent import Outcome
 from drachma.server.pipeline.phases import Finish
 from drachma.server.pipeline.plan import Plan, Planner
-from drachma.server.pipeline.questions import accessreview, rulesreview, selfsubjectreview, tokenreview
+from drachma.server.pipeline.questions import accessreview, question, rulesreview, selfsubjectreview, tokenreview
 from drachma.server.pipeline.services import Services
 from drachma.server.surface import apisurface, verbs
 from drachma.server.surface.consultation import PendingError
@@ -49,6 +51,9 @@ _ATTEMPT_SECONDS: Final = 0.03
 """As long as upstream waits for the account of a new namespace, but looking more often."""
 
 Operation: TypeAlias = Callable[[Services, Call], Awaitable[Answer]]
+
+Reply: TypeAlias = Callable[[Services, Call, dict[str, Any]], Answer]
+"""Answers a question that was read from a call."""
 
 WRITES: Final[Mapping[str, Planner]] = {
     verbs.CREATE: creation.plan,
@@ -90,7 +95,7 @@ _READS: Final = frozenset({verbs.GET, verbs.LIST, verbs.WATCH})
 MEASURED: Final[Mapping[str, Operation]] = {verbs.GET: measurement.get, verbs.LIST: measurement.list_}
 """What is done with kinds that nodes are asked about."""
 
-QUESTIONS: Final[Mapping[str, Operation]] = {
+QUESTIONS: Final[Mapping[str, Reply]] = {
     "authentication.k8s.io/selfsubjectreviews": selfsubjectreview.answer,
     "authentication.k8s.io/tokenreviews": tokenreview.answer,
     "authorization.k8s.io/localsubjectaccessreviews": accessreview.answer,
@@ -106,7 +111,8 @@ class Dispatcher:
 
     ``surface`` is what is served from now on: calls are made on it, and whoever gives it another one changes what the
     next calls find. Those that are under way stay on theirs. ``extend`` adds what users have defined. ``after`` has
-    what is done after every write to a resource, before whoever wrote is answered.
+    what is done after every write to a resource, before whoever wrote is answered. ``desks`` are where large calls are
+    decided; without any, they are decided on the spot like all others.
     """
 
     def __init__(
@@ -115,11 +121,13 @@ class Dispatcher:
         surface: apisurface.ApiSurface,
         *,
         extend: Callable[[apisurface.ApiSurface], apisurface.ApiSurface] | None = None,
+        desks: Desks | None = None,
     ) -> None:
         self.services: Final = services
         self.after: Final[dict[str, Callable[[], Awaitable[None]]]] = {}
         self._surface = surface
         self._extend = extend
+        self._desks = desks
 
     @property
     def surface(self) -> apisurface.ApiSurface:
@@ -206,6 +214,11 @@ class Dispatcher:
 
     async def _answer(self, call: Call) -> Answer:
         services, planner = self.services, _planner(call)
+        desk = self._desks.of(call) if self._desks is not None and call.body.data else None
+        if call.target.resource.traits.is_question:
+            return await self._reply(call, desk)
+        if desk is not None and planner is not None:
+            return await self._answer_large(call, desk, planner=planner)
         if planner is None:
             try:
                 return await _operation(call)(services, call)
@@ -217,6 +230,19 @@ class Dispatcher:
             return plan.answer(outcome)
         except PendingError:
             return await self.consulted(lambda: _shown(plan, outcome))
+
+    async def _answer_large(self, call: Call, desk: Desk, *, planner: Planner) -> Answer:
+        """The same as for others, but read and decided at a desk."""
+        plan = await desk.plan(planner, call)
+        outcome = await self.services.committer.commit(plan.intent, desk.decide)
+        return await self.consulted(lambda: desk.answer(plan, outcome))
+
+    async def _reply(self, call: Call, desk: Desk | None) -> Answer:
+        """The answer to a question, which may take long to read."""
+        services = self.services
+        read = functools.partial(question.read, services, call)
+        asked = read() if desk is None else await desk.run(read)
+        return QUESTIONS[call.target.resource.key](services, call, asked)
 
     async def _appears(self, key: record.Key) -> bool:
         """Whether an object that a controller is about to make is there in a moment."""
@@ -256,8 +282,6 @@ def _planner(call: Call) -> Planner | None:
 
 def _operation(call: Call) -> Operation:
     resource, subresource = call.target.resource, call.target.subresource
-    if resource.traits.is_question:
-        return QUESTIONS[resource.key]
     if subresource is not None and (subresource.kind or subresource.connects):
         return BELOW[subresource.name][call.verb]
     if resource.traits.is_measured:

@@ -1,19 +1,18 @@
 """What the operations work with: objects to read, a committer to write, and the phases in between."""
 
 import random
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from drachma.api import gates as feature
 from drachma.server import objectmeta, status
 from drachma.server.access import accounttokens, authentication
 from drachma.server.access.access import Access
 from drachma.server.access.authorization import Authoriser
-from drachma.server.admission import hooks, webhookreview
+from drachma.server.admission import webhookreview
 from drachma.server.calls.call import Call, Target
 from drachma.server.kinds.apiextensions import conversion
 from drachma.server.pipeline import commit, phases
@@ -45,6 +44,12 @@ NO_OBSERVERS: Observers = MappingProxyType({})
 async def ask_nobody(places: Mapping[str, Elsewhere]) -> Mapping[str, Mapping[str, Any]]:
     """Where nodes cannot be reached."""
     return {}
+
+
+class MakePhases(Protocol):
+    """Makes phases that read a store and ask an authoriser; see :func:`phases.standard`."""
+
+    def __call__(self, store: Reader, *, authoriser: Authoriser) -> phases.Phases: ...
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,29 +95,17 @@ def standard(
     store: protocol.Store,
     *,
     access: Access,
-    gates: feature.Gates,
+    make_phases: MakePhases,
     clock: Callable[[], datetime],
     chance: random.Random,
-    disabled_plugins: Collection[str] = phases.PLUGINS,
-    audit: tuple[phases.Auditor, ...] = (),
-    functions: Sequence[hooks.Hook] = (),
     ask_nodes: AskNodes = ask_nobody,
     observers: Observers = NO_OBSERVERS,
 ) -> Services:
-    """The services of drachma's API server on a store, by default without plugins that need controllers."""
-    steps = phases.standard(
-        store,
-        authoriser=access.authoriser,
-        gates=gates,
-        chance=chance,
-        disabled_plugins=disabled_plugins,
-        audit=audit,
-        functions=functions,
-    )
+    """The services of drachma's API server on a store."""
     return Services(
         store=store,
         committer=commit.Committer(store, _asking(chance)),
-        phases=steps,
+        phases=make_phases(store, authoriser=access.authoriser),
         authenticator=access.authenticator,
         issuer=access.issuer,
         watches=watching.Watches(),

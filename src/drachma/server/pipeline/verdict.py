@@ -7,6 +7,7 @@ claims may ask for: those among the documents as they are there; of all others t
 """
 
 import contextlib
+import functools
 import random
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -21,7 +22,7 @@ from drachma.server import mediatypes, status
 from drachma.server.access import access, authentication
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds import builtin
-from drachma.server.pipeline import services
+from drachma.server.pipeline import phases, services
 from drachma.server.pipeline.answer import Unstored
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import apisurface, resources, verbs
@@ -56,8 +57,13 @@ class Judge:
         surface = self._surface = apisurface.ApiSurface((*builtin.KINDS, *builtin.FIRST_ALPHA), environment=environment)
 
         def dispatcher(store: memory.MemoryStore) -> Dispatcher:
+            chance = _Placeholders()
             standard = services.standard(
-                store, access=access.plain(store, clock=clock), gates=gates, clock=clock, chance=_Placeholders()
+                store,
+                access=access.plain(store, clock=clock),
+                make_phases=functools.partial(phases.standard, gates=gates, chance=chance),
+                clock=clock,
+                chance=chance,
             )
             alone = msgspec.structs.replace(standard, phases=standard.phases.without_cluster())
             return Dispatcher(alone, surface)

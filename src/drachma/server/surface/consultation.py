@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar
 
 _T = TypeVar("_T")
 
+_OPEN: Final = object()
+
 
 class PendingError(Exception):
     """Deciding has to wait for answers to these questions, which belong to a consultation."""
@@ -38,10 +40,11 @@ class Consultation:
         Raises:
             PendingError: some are not answered yet.
         """
-        open_ = [each for each in questions if each not in self._answers]
+        answers = [self._answers.get(each, _OPEN) for each in questions]
+        open_ = [question for question, answer in zip(questions, answers, strict=True) if answer is _OPEN]
         if open_:
             raise PendingError(self, open_)
-        return [self._answers[each] for each in questions]
+        return answers
 
     def forget(self, question: Hashable) -> None:
         """Has a question asked again."""

@@ -19,8 +19,8 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import gates as feature
-from drachma.server import deadlines, definitions, mediatypes, status
-from drachma.server.access import attributes, authorization, impersonation
+from drachma.server import deadlines, definitions, lanes, mediatypes, status
+from drachma.server.access import attributes, authorization, distantauthoriser, impersonation
 from drachma.server.access.access import Access
 from drachma.server.admission import hooks
 from drachma.server.authorisers import claimstatus
@@ -30,9 +30,10 @@ from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
 from drachma.server.pipeline import phases, services
 from drachma.server.pipeline.answer import Answer, Elsewhere
+from drachma.server.pipeline.desk import Desks
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.presentation import negotiation
-from drachma.server.reads import watching
+from drachma.server.reads import distantreader, watching
 from drachma.server.surface import apisurface, resources, routes, verbs
 from drachma.server.surface.consultation import PendingError
 from drachma.server.surface.strategy import Environment
@@ -97,26 +98,39 @@ class Application:
         self._chance = chance
         self._is_draining = False
         self._in_flight = 0
+        self._lanes = lanes.Lanes()
         environment = Environment(
             gates=gates,
-            store=store,
-            status_authorizer=functools.partial(claimstatus.StatusAuthorizer, access.authoriser),
+            store=distantreader.DistantReader(store, self._lanes),
+            status_authorizer=functools.partial(
+                claimstatus.StatusAuthorizer, distantauthoriser.DistantAuthoriser(access.authoriser, self._lanes)
+            ),
         )
         added = additions or Additions()
         surface = apisurface.ApiSurface((*builtin.served(gates), *added.kinds), environment=environment)
-        standard = services.standard(
-            store,
-            access=access,
+        make_phases = functools.partial(
+            phases.standard,
             gates=gates,
-            clock=clock,
             chance=chance,
             disabled_plugins=disabled_plugins,
             audit=audit,
             functions=added.functions,
+        )
+        standard = services.standard(
+            store,
+            access=access,
+            make_phases=make_phases,
+            clock=clock,
+            chance=chance,
             ask_nodes=self._nodes.ask,
             observers=added.observers,
         )
-        self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
+        self.dispatcher: Final = Dispatcher(
+            standard,
+            surface,
+            extend=extensions.Extensions(store).extend,
+            desks=Desks(self._lanes, standard, make_phases=make_phases),
+        )
         self.definitions: Final = definitions.Definitions(self.dispatcher)
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()

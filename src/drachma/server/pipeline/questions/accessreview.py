@@ -25,9 +25,8 @@ _LABEL_OPERATORS: Final = {
 }
 
 
-async def answer(services: Services, call: Call) -> Answer:
+def answer(services: Services, call: Call, asked: dict[str, Any]) -> Answer:
     """Whether a user may do something."""
-    asked = question.read(services, call)
     _refuse(list(rules.check(asked, is_local=call.target.resource.namespaced)))
     spec = asked["spec"]
     extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
@@ -35,9 +34,8 @@ async def answer(services: Services, call: Call) -> Answer:
     return _answer(services, call, asked, user=user)
 
 
-async def answer_self(services: Services, call: Call) -> Answer:
+def answer_self(services: Services, call: Call, asked: dict[str, Any]) -> Answer:
     """Whether who asks may do something."""
-    asked = question.read(services, call)
     _refuse(list(rules.check_self(asked)))
     return _answer(services, call, asked, user=call.user)
 

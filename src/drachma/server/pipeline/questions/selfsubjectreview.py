@@ -1,5 +1,7 @@
 """SelfSubjectReviews: who am I."""
 
+from typing import Any
+
 from drachma.api import meta
 from drachma.server.calls.call import Call
 from drachma.server.kinds.authentication import userinfo
@@ -8,9 +10,8 @@ from drachma.server.pipeline.questions import question
 from drachma.server.pipeline.services import Services
 
 
-async def answer(services: Services, call: Call) -> Answer:
+def answer(services: Services, call: Call, asked: dict[str, Any]) -> Answer:
     """Tells the user of a call who that is; whatever else the question says does not matter."""
-    asked = question.read(services, call)
     return question.answer(
         call,
         {

@@ -10,9 +10,8 @@ from drachma.server.pipeline.questions import question
 from drachma.server.pipeline.services import Services
 
 
-async def answer(services: Services, call: Call) -> Answer:
+def answer(services: Services, call: Call, asked: dict[str, Any]) -> Answer:
     """The user that a token stands for, or why it is no good; a 400 for no token at all."""
-    asked = question.read(services, call)
     spec = asked.get("spec") or {}
     token = spec.get("token", "")
     if not token:

@@ -1,0 +1,148 @@
+"""Large calls are decided at desks, apart from the event loop: others are answered meanwhile, and nothing is lost."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from drachma.server import lanes
+from drachma.server.admission import hooks
+from drachma.server.wire import app
+from tests.unit.server import client
+
+SPACE = "/api/v1/namespaces/elsewhere"
+MAPS = f"{SPACE}/configmaps"
+SMALL = "/api/v1/namespaces/default"
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+class Held:
+    """Stops every write of a ConfigMap named ``large`` until it is let go."""
+
+    def __init__(self) -> None:
+        self.come = threading.Event()
+        self.let_go = threading.Event()
+        self.times = 0
+        self.threads: set[int] = set()
+
+    def look(self, review: hooks.Review) -> hooks.Verdict:
+        if review.document["metadata"]["name"] == "large":
+            self.times += 1
+            self.threads.add(threading.get_ident())
+            self.come.set()
+            self.let_go.wait(60)
+        return hooks.Verdict()
+
+    async def arrival(self) -> None:
+        """Until a write has come here."""
+        assert await asyncio.to_thread(self.come.wait, 60)
+
+
+async def start(held: Held) -> client.Client:
+    hook = hooks.Hook("maps.example.com", frozenset({"configmaps"}), validate=held.look)
+    server = await client.start(additions=app.Additions(functions=(hook,)))
+    await server.call("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
+    return server
+
+
+def configmap(name: str, size: int, **data: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name},
+        "data": {"text": "x" * size, **data},
+    }
+
+
+@pytest.mark.parametrize("size", [lanes.LARGE, lanes.VERY_LARGE])
+async def test_others_are_answered_while_a_large_body_is_decided(size: int) -> None:
+    held = Held()
+    server = await start(held)
+    large = asyncio.create_task(server.call("POST", MAPS, configmap("large", size)))
+    await held.arrival()
+    read = await server.call("GET", SMALL)
+    written = await server.call("POST", MAPS, configmap("small", 1))
+    assert (read.code, written.code, large.done()) == (200, 201, False)
+    held.let_go.set()
+    assert (await large).code == 201
+    assert threading.get_ident() not in held.threads
+
+
+async def test_the_very_large_do_not_hold_up_the_large() -> None:
+    held = Held()
+    server = await start(held)
+    very_large = asyncio.create_task(server.call("POST", MAPS, configmap("large", lanes.VERY_LARGE)))
+    await held.arrival()
+    assert (await server.call("POST", MAPS, configmap("less", lanes.LARGE))).code == 201
+    assert not very_large.done()
+    held.let_go.set()
+    assert (await very_large).code == 201
+
+
+async def test_a_small_patch_of_a_large_object_is_large() -> None:
+    held = Held()
+    held.let_go.set()
+    server = await start(held)
+    await server.call("POST", MAPS, configmap("large", lanes.LARGE))
+    held.threads.clear()
+    patch = {"data": {"a": "b"}}
+    answer = await server.call("PATCH", f"{MAPS}/large", patch, content_type="application/merge-patch+json")
+    assert (answer.code, answer.body["data"]["a"]) == (200, "b")
+    assert held.threads
+    assert threading.get_ident() not in held.threads
+
+
+async def _terminate(server: client.Client) -> None:
+    assert (await server.call("DELETE", SPACE)).code == 200
+
+
+async def _relabel(server: client.Client) -> None:
+    answer = await server.call(
+        "PATCH", SPACE, {"metadata": {"labels": {"a": "b"}}}, content_type="application/merge-patch+json"
+    )
+    assert answer.code == 200
+
+
+async def _make_another(server: client.Client) -> None:
+    assert (await server.call("POST", MAPS, configmap("other", 1))).code == 201
+
+
+@pytest.mark.parametrize(
+    ("change", "want_code", "want_times"),
+    [
+        pytest.param(_terminate, 403, 1, id="the-namespace-ends"),
+        pytest.param(_relabel, 201, 2, id="the-namespace-changes"),
+        pytest.param(_make_another, 201, 1, id="something-else-changes"),
+    ],
+)
+async def test_what_was_looked_up_is_still_so_when_it_is_written(
+    change: Callable[[client.Client], Any], want_code: int, want_times: int
+) -> None:
+    held = Held()
+    server = await start(held)
+    large = asyncio.create_task(server.call("POST", MAPS, configmap("large", lanes.LARGE)))
+    await held.arrival()
+    await change(server)
+    held.let_go.set()
+    answer = await large
+    assert answer.code == want_code, answer.body
+    assert held.times == want_times
+    assert ((await server.call("GET", f"{MAPS}/large")).code == 200) is (want_code == 201)
+
+
+async def test_large_bodies_are_refused_like_others() -> None:
+    server = await client.start()
+    large = await server.call("POST", SMALL + "/configmaps", configmap("Not a name", lanes.LARGE))
+    small = await server.call("POST", SMALL + "/configmaps", configmap("Not a name", 1))
+    assert (large.code, large.body) == (422, small.body)
+
+
+async def test_a_large_question_is_answered() -> None:
+    server = await client.start()
+    spec = {"user": "u", "groups": ["g" * lanes.LARGE], "resourceAttributes": {"verb": "get", "resource": "pods"}}
+    answer = await server.call(
+        "POST", REVIEWS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    )
+    assert (answer.code, answer.body["status"]) == (201, {"allowed": True})
