@@ -34,6 +34,9 @@ _QUIET_SECONDS: Final = 0.5
 _SILENT_SECONDS: Final = 3.0
 """How long nothing must change once every pod has its answer, and where one may never get any."""
 
+_LOOKS: Final = 50
+"""How often it is looked meanwhile."""
+
 Claim = resourceclaim.ResourceClaim
 
 
@@ -212,17 +215,26 @@ class _Watched:
         """Returns when nothing changes any more; False if that takes too long."""
         try:
             async with asyncio.timeout(seconds):
-                while True:
-                    self._changed.clear()
-                    is_answered = self._is_answered() and not self.queued
-                    quiet = _QUIET_SECONDS if is_answered else _SILENT_SECONDS
-                    try:
-                        async with asyncio.timeout(quiet):
-                            await self._changed.wait()
-                    except TimeoutError:
-                        return True
+                while not await self._is_quiet():
+                    pass
         except TimeoutError:
             return False
+        return True
+
+    async def _is_quiet(self) -> bool:
+        """Whether nothing changes for a while.
+
+        That is looked at many times: whoever might change something runs in this process too, and gets a turn with
+        every look, so that a machine that lets this process stand still is not taken for silence.
+        """
+        self._changed.clear()
+        is_answered = self._is_answered() and not self.queued
+        quiet = _QUIET_SECONDS if is_answered else _SILENT_SECONDS
+        for _ in range(_LOOKS):
+            await asyncio.sleep(quiet / _LOOKS)
+            if self._changed.is_set():
+                return False
+        return True
 
     def _is_answered(self) -> bool:
         """Whether all pods have come as far as they will, and those of workloads are there."""
