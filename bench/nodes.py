@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import yaml
+from tests import patience
 from tests.peers import agents, programs
 from tests.scenarios import nodecluster, processes
 from tests.scenarios.nodecluster import NodeCluster, devices, workload
@@ -127,7 +128,7 @@ class _Stopwatch:
         await asyncio.gather(*self._running.values())
 
     async def seconds(self, name: str) -> float:
-        async with asyncio.timeout(nodecluster.PATIENCE_SECONDS):
+        async with asyncio.timeout(patience.SECONDS):
             return await self._running[name] - self._created[name]
 
 

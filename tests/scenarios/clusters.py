@@ -20,6 +20,7 @@ from drachma.server import inprocess
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.wire import app, serving
 from drachma.store import memory, protocol
+from tests import ports
 
 TOKEN = "sesame"
 
@@ -124,17 +125,15 @@ class RestartingCluster:
 async def restarting_cluster() -> AsyncIterator[RestartingCluster]:
     """Not started yet; with a client over HTTP."""
     application, store = await _application()
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    reached = access.Access(server=f"http://127.0.0.1:{port}", source="test", token=TOKEN)
-    async with store, http.HttpClient(reached, time=clock.SystemClock()) as client:
-        inside = local.LocalClient(inprocess.InProcess(application.dispatcher))
-        cluster = RestartingCluster(store, inside, port=port, client=client)
-        try:
-            yield cluster
-        finally:
-            await cluster.stop()
+    with ports.reserved() as port:
+        reached = access.Access(server=f"http://127.0.0.1:{port}", source="test", token=TOKEN)
+        async with store, http.HttpClient(reached, time=clock.SystemClock()) as client:
+            inside = local.LocalClient(inprocess.InProcess(application.dispatcher))
+            cluster = RestartingCluster(store, inside, port=port, client=client)
+            try:
+                yield cluster
+            finally:
+                await cluster.stop()
 
 
 class _SecureServer(serving.Server):

@@ -12,6 +12,7 @@ import threading
 import time
 from typing import Any
 
+from tests import patience
 from tests.scenarios import processes, wire
 from tests.unit.server import client
 
@@ -93,30 +94,36 @@ class Watcher:
         self.state: dict[str, int] = {}
         self.revision = 0
 
-    def catch_up(self, server: processes.Process, newest: int) -> None:
-        """Reads until it has seen everything up to a revision."""
+    def catch_up(self, server: processes.Process, ledger: Ledger) -> None:
+        """Reads up to an object that it writes itself: then it has seen everything before."""
         with wire.Wire(server) as admin:
             if not self.revision:
                 listed = admin.call("GET", CLAIMS).body
                 self.revision = int(listed["metadata"]["resourceVersion"])
                 self.state = {item["metadata"]["name"]: _step(item) for item in listed["items"]}
-            query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion={self.revision}"
-            for line in admin.open("GET", f"{CLAIMS}?{query}"):
+            mark = f"mark-{self.revision}"
+            ledger.begin(mark, 0)
+            made = admin.call("POST", CLAIMS, client.claim(mark, labels={"step": "0"}))
+            assert made.code == 201, made.body
+            newest = int(made.body["metadata"]["resourceVersion"])
+            ledger.finish(mark, 0, revision=newest)
+            for line in admin.open("GET", f"{CLAIMS}?watch=1&resourceVersion={self.revision}"):
                 self._see(json.loads(line))
                 if self.revision >= newest:
                     return
+            raise AssertionError(f"the watch ended at {self.revision}, before {newest}")
 
     def _see(self, event: Any) -> None:
         found = event["object"]
         revision = int(found["metadata"]["resourceVersion"])
         assert event["type"] != "ERROR", event
-        assert revision >= self.revision if event["type"] == "BOOKMARK" else revision > self.revision, event
+        assert revision > self.revision, event
         self.revision = revision
         name = found["metadata"].get("name", "")
         if event["type"] == "DELETED":
             assert name in self.state, event
             del self.state[name]
-        elif event["type"] != "BOOKMARK":
+        else:
             assert (event["type"] == "ADDED") is (name not in self.state), event
             self.state[name] = _step(found)
 
@@ -130,7 +137,7 @@ def rounds(folder: pathlib.Path, count: int, *, seed: int, longest: float = 0.5)
         server = processes.start(folder)
         try:
             revision = _check(server, ledger, at_least=revision)
-            watcher.catch_up(server, revision)
+            watcher.catch_up(server, ledger)
             assert watcher.state == _steps(server), "the watcher's view is not what is there"
             writers = [
                 Writer(server, ledger, number=number, chance=random.Random(chance.random()))
@@ -141,9 +148,8 @@ def rounds(folder: pathlib.Path, count: int, *, seed: int, longest: float = 0.5)
             time.sleep(chance.uniform(0.02, longest))
         finally:
             server.kill()
-            server.process.communicate()
         for writer in writers:
-            writer.join(30)
+            writer.join(patience.SECONDS)
             assert writer.problem is None, writer.problem
     with processes.running(folder) as server:
         _check(server, ledger, at_least=revision)

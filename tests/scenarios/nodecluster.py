@@ -11,19 +11,14 @@ from typing import Any
 
 import yaml
 
-from drachma import errors
 from drachma.api import event, node, pod
 from drachma.client import http
 from drachma.runtime import clock
-from tests import clusterview
+from tests import clusterview, patience
 from tests.scenarios import processes
-
-PATIENCE_SECONDS = 90.0
-"""How long a busy machine may take for anything."""
 
 FAKE_DRIVER = (sys.executable, "-m", "tests.scenarios.fakedriver")
 
-_POLL_SECONDS = 0.02
 _TOKEN = "{name}-token"
 
 
@@ -43,13 +38,14 @@ class Talker:
 
     async def says(self, beginning: str, *, times: int = 1) -> str:
         """Waits until it has said a line with this beginning, so many times; the line, of several the last."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                said = [line for line in self.lines if line.startswith(beginning)]
-                if len(said) >= times:
-                    return said[times - 1]
-                assert self._process.returncode is None, f"it has ended: {self.story()}"
-                await asyncio.sleep(_POLL_SECONDS)
+
+        async def said() -> list[str]:
+            lines = [line for line in self.lines if line.startswith(beginning)]
+            assert len(lines) >= times or self._process.returncode is None, f"it has ended: {self.story()}"
+            return lines
+
+        what = f"{times} lines that begin with {beginning!r}"
+        return (await patience.until_async(said, lambda lines: len(lines) >= times, what=what))[times - 1]
 
     def tell(self, line: str) -> None:
         assert self._process.stdin is not None, "the input is piped"
@@ -68,7 +64,7 @@ class Talker:
         await self._ended()
 
     async def _ended(self) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(patience.SECONDS):
             await self._process.wait()
             await self._reading
 
@@ -158,59 +154,48 @@ class NodeCluster(clusterview.ClusterView):
     # What a test waits for
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await holds():
-                await asyncio.sleep(_POLL_SECONDS)
+        await patience.until_async(holds, what=getattr(holds, "__qualname__", repr(holds)))
 
     async def node_is_ready(self, name: str) -> None:
         """Waits until a node is ready, and drivers can register there."""
 
-        async def holds() -> bool:
+        async def look() -> tuple[list[tuple[str, str]], bool]:
             registered = await self.find(node.Node, name)
             conditions = registered.status.conditions if registered is not None else ()
-            is_ready = any((each.type, each.status) == ("Ready", "True") for each in conditions)
-            return is_ready and (self.root(name) / "plugins_registry").exists()
+            return [(each.type, each.status) for each in conditions], (self.root(name) / "plugins_registry").exists()
 
-        await self.until(holds)
+        await patience.until_async(
+            look, lambda seen: ("Ready", "True") in seen[0] and seen[1], what=f"node {name} is ready"
+        )
 
     async def pod_is(self, name: str, phase: str, *, namespace: str = "default") -> dict[str, Any]:
         """Waits until a pod is in a phase; its status."""
 
-        async def holds() -> bool:
+        async def status() -> dict[str, Any]:
             document = await self.client.get_document(pod.Pod, name, namespace=namespace)
-            return bool(document["status"].get("phase") == phase)
+            return dict(document["status"])
 
-        await self.until(holds)
-        status: dict[str, Any] = (await self.client.get_document(pod.Pod, name, namespace=namespace))["status"]
-        return status
+        return await patience.until_async(
+            status, lambda seen: seen.get("phase") == phase, what=f"pod {namespace}/{name} is {phase}"
+        )
 
     async def pod_goes(self, name: str, *, namespace: str = "default", grace: int | None = None) -> None:
         """Deletes a pod, and waits until it is gone."""
         await self.client.delete(pod.Pod, name, namespace=namespace, grace_period_seconds=grace)
 
-        async def holds() -> bool:
-            try:
-                await self.client.get(pod.Pod, name, namespace=namespace)
-            except errors.ObjectNotFoundError:
-                return True
-            return False
-
-        await self.until(holds)
+        await patience.until_async(
+            lambda: self.find(pod.Pod, name, namespace), lambda seen: seen is None, what=f"pod {namespace}/{name} goes"
+        )
 
     async def event_says(self, reason: str, about: str) -> str:
         """Waits until there is an event of a reason about an object; its message."""
-        messages: list[str] = []
 
-        async def holds() -> bool:
-            messages[:] = [
-                each.message
-                for each in await self.all_of(event.Event)
-                if each.reason == reason and each.involved_object.name == about
-            ]
-            return bool(messages)
+        async def events() -> list[tuple[str, str]]:
+            found = [each for each in await self.all_of(event.Event) if each.involved_object.name == about]
+            return [(each.reason, each.message) for each in found]
 
-        await self.until(holds)
-        return messages[-1]
+        seen = await patience.until_async(events, lambda seen: reason in dict(seen), what=f"event {reason} of {about}")
+        return dict(seen)[reason]
 
 
 @contextlib.contextmanager

@@ -4,16 +4,16 @@ import asyncio
 import contextlib
 import os
 import pathlib
-import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import yaml
 
-START_SECONDS = 60.0
+from tests import patience
 
 DRACHMA = (sys.executable, "-c", "from drachma import cli; cli.main()")
 
@@ -24,7 +24,7 @@ _ALONE = ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",)
 class Process:
     """A running server: where it is, and how to get in."""
 
-    def __init__(self, process: subprocess.Popen[str], folder: pathlib.Path, kubeconfig: pathlib.Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], folder: pathlib.Path, kubeconfig: pathlib.Path) -> None:
         self.process = process
         self.folder = folder
         self.kubeconfig = kubeconfig
@@ -41,7 +41,7 @@ class Process:
     def stop(self) -> int:
         """Asks it to end, and waits until it has; its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
+        return self.process.wait(patience.SECONDS)
 
 
 def start(
@@ -56,17 +56,26 @@ def start(
     if options is None:
         options = _ALONE if command_name == "apiserver" else ()
     own = ("--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig))
-    process = subprocess.Popen(
-        [*DRACHMA, command_name, *own, *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    said = _until_serving(process)
+    # In a file, for nobody reads a pipe while the server runs: full, it would hold the server.
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            [*DRACHMA, command_name, *own, *options],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+
+        def look() -> tuple[bool, str]:
+            has_ended = process.poll() is not None
+            return has_ended, os.pread(log.fileno(), 1_000_000, 0).decode()
+
+        try:
+            _, said = patience.until(look, lambda seen: seen[0] or "serving on" in seen[1], what="the server starts")
+        except AssertionError:
+            process.kill()
+            process.wait()
+            raise
     if "serving on" not in said:
-        process.kill()
-        process.communicate()
         raise RuntimeError(f"the server did not start: {said}")
     return Process(process, folder, kubeconfig)
 
@@ -80,8 +89,7 @@ def running(
     try:
         yield server
     finally:
-        server.process.kill()
-        server.process.communicate()
+        server.kill()
 
 
 @contextlib.asynccontextmanager
@@ -103,19 +111,3 @@ async def stopped(process: asyncio.subprocess.Process) -> int | None:
     process.send_signal(signal.SIGTERM)
     await process.communicate()
     return process.returncode
-
-
-def _until_serving(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None, "the output is piped"
-    said = ""
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while "serving on" not in said:
-            if not selector.select(START_SECONDS):
-                break
-            # Past the buffer of the stream: lines that wait there would not be seen by the selector.
-            more = os.read(process.stdout.fileno(), 65_536)
-            if not more:
-                break
-            said += more.decode()
-    return said

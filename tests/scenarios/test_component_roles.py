@@ -5,13 +5,12 @@ Read from the audit log of ``drachma up``: a role that lacks a verb fails here.
 
 import json
 import pathlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests import certificaterequests
+from tests import certificaterequests, patience
 from tests.scenarios import processes, wire
 
 Document = dict[str, Any]
@@ -23,7 +22,14 @@ omitStages: [RequestReceived]
 rules: [{level: Metadata}]
 """
 COMPONENTS = ("system:serviceaccount:kube-system:", "system:kube-", "system:node:")
-SECONDS = 60.0
+WORKERS = frozenset({
+    "certificate-controller", "deployment-controller", "disruption-controller", "generic-garbage-collector",
+    "job-controller", "namespace-controller", "node-controller", "replicaset-controller",
+    "resource-claim-controller", "resourcequota-controller", "root-ca-cert-publisher", "service-account-controller",
+    "resourcepoolstatusrequest-controller", "system:kube-controller-manager", "system:kube-scheduler",
+    "system:node:node-1", "ttl-after-finished-controller",
+})  # fmt: skip
+"""Who has something to do in what follows."""
 CORE = "/api/v1/namespaces/work"
 POD: Document = {
     "metadata": {"labels": {"app": "a"}},
@@ -97,21 +103,23 @@ WORKLOADS: tuple[tuple[str, Document], ...] = (
 )
 
 
-def wait(ready: Callable[[], bool], what: str) -> None:
-    """Until something is so; this is another process, on the time of day."""
-    end = time.monotonic() + SECONDS
-    while not ready():
-        assert time.monotonic() < end, f"{what}: not within {SECONDS} s"
-        time.sleep(0.1)
-
-
 def items(admin: wire.Wire, path: str) -> list[Document]:
     listed: list[Document] = admin.call("GET", path).body["items"]
     return listed
 
 
+def until_status(admin: wire.Wire, path: str, field: str, value: int) -> None:
+    """Until the status of an object has a value in a field."""
+    patience.until(
+        lambda: admin.call("GET", path).body.get("status", {}),
+        lambda status: status.get(field) == value,
+        what=f"{path}: {field} is {value}",
+    )
+
+
 def events(log: pathlib.Path) -> Iterator[Document]:
-    for line in log.read_text().splitlines():
+    # What stands after the last end of a line is being written.
+    for line in log.read_text().rpartition("\n")[0].splitlines():
         event = json.loads(line)
         if event["user"]["username"].startswith(COMPONENTS):
             yield event
@@ -119,35 +127,47 @@ def events(log: pathlib.Path) -> Iterator[Document]:
 
 def work(admin: wire.Wire) -> None:
     """What keeps every component busy: workloads with claims, their changes, and their end."""
-    wait(lambda: len(items(admin, "/api/v1/nodes")) == 3, "nodes")
+    patience.until(lambda: items(admin, "/api/v1/nodes"), lambda nodes: len(nodes) == 3, what="nodes")
     for path, document in WORKLOADS:
         made = admin.call("POST", path, document)
         assert made.code == 201, made.body
     deployment = "/apis/apps/v1/namespaces/work/deployments/d"
-    wait(lambda: admin.call("GET", deployment).body["status"].get("availableReplicas") == 3, "pods of a deployment")
-    wait(lambda: not items(admin, "/apis/batch/v1/namespaces/work/jobs"), "a job that is done and gone")
+    until_status(admin, deployment, "availableReplicas", 3)
+    patience.until(
+        lambda: items(admin, "/apis/batch/v1/namespaces/work/jobs"),
+        lambda jobs: not jobs,
+        what="a job that is done and gone",
+    )
     template = {"spec": {"template": {"metadata": {"annotations": {"again": "1"}}}}}
     admin.call("PATCH", deployment, template, content_type="application/merge-patch+json")
-    wait(lambda: admin.call("GET", deployment).body["status"].get("updatedReplicas") == 3, "a rollout")
+    until_status(admin, deployment, "updatedReplicas", 3)
     cordon = {"spec": {"taints": [{"key": "gone", "effect": "NoExecute"}]}}
     admin.call("PATCH", "/api/v1/nodes/node-0", cordon, content_type="application/merge-patch+json")
-    wait(
-        lambda: not [each for each in items(admin, f"{CORE}/pods") if each["spec"].get("nodeName") == "node-0"],
-        "a node that pods leave",
+    patience.until(
+        lambda: [each for each in items(admin, f"{CORE}/pods") if each["spec"].get("nodeName") == "node-0"],
+        lambda pods: not pods,
+        what="a node that pods leave",
     )
     assert admin.call("DELETE", "/api/v1/namespaces/work").code == 200
-    wait(lambda: admin.call("GET", "/api/v1/namespaces/work").code == 404, "a namespace that goes")
+    patience.until(
+        lambda: admin.call("GET", "/api/v1/namespaces/work"), lambda answer: answer.code == 404, what="a namespace goes"
+    )
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+    """The audit log of components that have been busy, and still run."""
     folder = tmp_path_factory.mktemp("roles")
     policy, audit = folder / "policy.yaml", folder / "audit.log"
     policy.write_text(POLICY)
     options = ("--nodes", "3", "--audit-policy-file", str(policy), "--audit-log-path", str(audit))
     with processes.running(folder / "data", command_name="up", options=options) as server, wire.Wire(server) as admin:
         work(admin)
-    return audit
+        yield audit
+
+
+def users(log: pathlib.Path) -> set[str]:
+    return {event["user"]["username"].removeprefix(COMPONENTS[0]) for event in events(log)}
 
 
 def test_nothing_is_refused_to_any_of_them(log: pathlib.Path) -> None:
@@ -162,11 +182,4 @@ def test_nothing_is_refused_to_any_of_them(log: pathlib.Path) -> None:
 
 
 def test_all_of_them_were_at_work(log: pathlib.Path) -> None:
-    users = {event["user"]["username"].removeprefix(COMPONENTS[0]) for event in events(log)}
-    assert users >= {
-        "certificate-controller", "deployment-controller", "disruption-controller", "generic-garbage-collector",
-        "job-controller", "namespace-controller", "node-controller", "replicaset-controller",
-        "resource-claim-controller", "resourcequota-controller", "root-ca-cert-publisher", "service-account-controller",
-        "resourcepoolstatusrequest-controller", "system:kube-controller-manager", "system:kube-scheduler",
-        "system:node:node-1", "ttl-after-finished-controller",
-    }  # fmt: skip
+    patience.until(lambda: WORKERS - users(log), lambda idle: not idle, what="each of them has done something")

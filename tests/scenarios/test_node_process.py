@@ -49,12 +49,13 @@ async def test_a_claim_is_prepared_before_its_pod_runs_and_given_back_before_it_
         await cluster.apply(workload("one", "resourceClaimTemplateName: one.example.com"))
         status = await cluster.pod_is("one", "Running")
         claim = await _claim_of(cluster, "one")
+        await driver.says("prepare")
         assert driver.lines == ["registered", f"prepare default/{claim} dev-0"]
         (identifier,) = _resources(status)["claim:device"]
         assert identifier.startswith("one.example.com/device=")
         assert _checkpoint(cluster, "worker-1") == {claim}
         await cluster.pod_goes("one")
-        assert driver.lines[-1] == f"unprepare default/{claim}"
+        assert await driver.says("unprepare") == f"unprepare default/{claim}"
         assert not _checkpoint(cluster, "worker-1")
 
 
@@ -87,7 +88,8 @@ spec:
 """,
         )
         status = await cluster.pod_is("pair", "Running")
-        assert driver.lines[1:] == ["prepare default/pair dev-0,dev-1"]
+        assert await driver.says("prepare") == "prepare default/pair dev-0,dev-1"
+        assert len(driver.lines) == 2
         both = _resources(status, "both")["claim:pair"]
         assert len(both) == 2
         assert _resources(status, "same")["claim:pair"] == both
@@ -110,11 +112,13 @@ spec: {devices: {requests: [{name: one, exactly: {deviceClassName: three.example
         await cluster.apply(*shared)
         for number in range(3):
             await cluster.pod_is(f"shared-{number}", "Running")
+        await driver.says("prepare")
         assert driver.lines == ["registered", "prepare default/shared dev-0"]
         await cluster.pod_goes("shared-0")
         await cluster.pod_goes("shared-1")
         assert driver.lines == ["registered", "prepare default/shared dev-0"]
         await cluster.pod_goes("shared-2")
+        await driver.says("unprepare")
         assert driver.lines[2:] == ["unprepare default/shared"]
 
 
@@ -166,9 +170,10 @@ async def test_an_agent_that_is_killed_before_containers_start_begins_again(serv
         driver.tell("ok")
         await cluster.agent("worker-6")
         await cluster.pod_is("six", "Running")
-        assert driver.lines.count(f"prepare default/{claim} dev-0") == 2
+        await driver.says(f"prepare default/{claim} dev-0", times=2)
         await cluster.pod_goes("six")
-        assert driver.lines[-1] == f"unprepare default/{claim}"
+        assert await driver.says("unprepare") == f"unprepare default/{claim}"
+        assert driver.lines.count(f"prepare default/{claim} dev-0") == 2
 
 
 async def test_what_pods_left_that_went_without_the_agent_is_given_back(server: processes.Process) -> None:
@@ -231,12 +236,23 @@ async def test_two_instances_of_a_driver_take_turns(server: processes.Process) -
         await cluster.apply(workload("ten-a", "resourceClaimTemplateName: ten.example.com"))
         await cluster.pod_is("ten-a", "Running")
         newer = await cluster.driver("ten.example.com", "worker-10", options=("-pod-uid", "b"))
-        await cluster.apply(workload("ten-b", "resourceClaimTemplateName: ten.example.com"))
-        await cluster.pod_is("ten-b", "Running")
-        assert [len(each.lines) for each in (older, newer)] == [2, 2]
+
+        async def newer_is_asked() -> bool:
+            await cluster.apply(workload("ten-b", "resourceClaimTemplateName: ten.example.com"))
+            await cluster.pod_is("ten-b", "Running")
+            await cluster.pod_goes("ten-b")
+            return len(newer.lines) > 1
+
+        # An agent asks the older one until it is connected to the newer.
+        await cluster.until(newer_is_asked)
+        before = list(older.lines)
+        await cluster.apply(workload("ten-c", "resourceClaimTemplateName: ten.example.com"))
+        await cluster.pod_is("ten-c", "Running")
+        await newer.says("prepare", times=2)
+        assert older.lines == before
         await older.close_input()
         await cluster.pod_goes("ten-a")
-        assert newer.lines[-1].startswith("unprepare")
+        await newer.says("unprepare", times=2)
 
 
 async def test_a_namespace_in_use_goes_with_all_that_is_in_it(server: processes.Process) -> None:
@@ -258,7 +274,7 @@ async def test_a_namespace_in_use_goes_with_all_that_is_in_it(server: processes.
             return await cluster.find(namespace.Namespace, "busy") is None
 
         await cluster.until(is_gone)
-        assert sum(line.startswith("unprepare busy/") for line in driver.lines) == 4
+        await driver.says("unprepare busy/", times=4)
         assert not await cluster.all_of(resourceclaim.ResourceClaim, "busy")
         assert not _checkpoint(cluster, "worker-11")
 
@@ -267,7 +283,8 @@ async def test_two_hundred_pods_go_through_ten_nodes() -> None:
     with nodecluster.control_plane("--nodes", "10", "--profile", "cpu", "--plugin-dir", "{folder}") as server:
         async with nodecluster.connected(server) as cluster:
             nodes = [f"node-{number}" for number in range(10)]
-            await cluster.until(lambda: _exists(cluster.root(nodes[-1]) / "plugins_registry"))
+            for each in nodes:
+                await cluster.until(functools.partial(_exists, cluster.root(each) / "plugins_registry"))
             driver = await cluster.driver("many.example.com", *nodes)
             await cluster.apply(devices("many.example.com"))
             short = [

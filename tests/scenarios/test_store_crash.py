@@ -32,7 +32,7 @@ WRITERS = 32
 NAMES = 200
 BIG = 100
 """Writes of the biggest commits: more rows than the journal writes by one statement."""
-HISTORY = store.Limits(history_events=5000)
+HISTORY = store.Limits(history_events=100_000)
 """More than one life of a child can write, so that the parent sees every event of it."""
 
 

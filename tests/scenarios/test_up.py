@@ -6,6 +6,7 @@ import signal
 from typing import Any
 
 from drachma.api import manifest
+from tests import patience
 from tests.scenarios import processes, wire
 
 Document = dict[str, Any]
@@ -47,7 +48,7 @@ def bound(connection: wire.Wire, name: str) -> Document:
         if each["metadata"]["name"] == name and each["spec"].get("nodeName"):
             return Document(each)
     version = listed["metadata"]["resourceVersion"]
-    selector = f"fieldSelector=metadata.name%3D{name}&resourceVersion={version}&timeoutSeconds=30"
+    selector = f"fieldSelector=metadata.name%3D{name}&resourceVersion={version}"
     with_watch = connection.open("GET", f"{PATHS['Pod']}?watch=1&{selector}")
     for line in with_watch:
         event = json.loads(line)
@@ -71,8 +72,8 @@ def test_pods_are_scheduled_before_and_after_a_restart(tmp_path: pathlib.Path) -
         devices = [each["device"] for each in claim["status"]["allocation"]["devices"]["results"]]
         assert devices == ["gpu-2", "gpu-3", "nic-1"]
         assert [each["name"] for each in claim["status"]["reservedFor"]] == ["trainer"]
-        metrics = connection.call("GET", "/metrics").body
-        assert 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0' in metrics
+        count = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0'
+        patience.until(lambda: connection.call("GET", "/metrics").body, lambda seen: count in seen, what="the metric")
         connection.close()
         assert server.stop() == 0, "asked to stop, it ends well"
 
@@ -91,7 +92,7 @@ def test_pods_are_scheduled_before_and_after_a_restart(tmp_path: pathlib.Path) -
 def test_control_c_ends_it_well(tmp_path: pathlib.Path) -> None:
     with processes.running(tmp_path, command_name="up") as server:
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(timeout=60) == 0
+        assert server.process.wait(patience.SECONDS) == 0
 
 
 def test_machines_are_nodes_who_may_do_what_nodes_may(tmp_path: pathlib.Path) -> None:
@@ -105,7 +106,7 @@ def test_machines_are_nodes_who_may_do_what_nodes_may(tmp_path: pathlib.Path) ->
         create(connection, template)
         create(connection, a_pod("worker"))
         assert bound(connection, "worker")["spec"]["nodeName"] == "node-0"
-        running = f"{PATHS['Pod']}?watch=1&resourceVersion=0&timeoutSeconds=30&fieldSelector=status.phase%3DRunning"
+        running = f"{PATHS['Pod']}?watch=1&resourceVersion=0&fieldSelector=status.phase%3DRunning"
         event = json.loads(next(iter(connection.open("GET", running))))
         assert event["object"]["metadata"]["name"] == "worker"
         connection.close()
