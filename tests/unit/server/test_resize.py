@@ -32,6 +32,13 @@ async def test_cpu_and_memory(server: client.Client) -> None:
     assert again.body["metadata"]["generation"] == 2, "nothing changed"
 
 
+async def test_nothing_is_no_change(server: client.Client) -> None:
+    assert (await server.call("POST", PODS, client.pod())).code == 201
+    before = (await server.call("GET", f"{PODS}/p")).body
+    answer = await server.call("PATCH", f"{PODS}/p/resize", {"spec": {}}, content_type=MERGE)
+    assert (answer.code, answer.body) == (200, before)
+
+
 async def test_all_else_stays(server: client.Client) -> None:
     await _create(server)
     patch = {

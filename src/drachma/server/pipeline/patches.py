@@ -42,8 +42,8 @@ def plan(services: Services, call: Call) -> Plan:
     change: update.Change
     lifts = bodies.has_sources(call.body.data, call.surface, call.target.resource)
     if is_apply:
-        configuration = _configuration(call.body.data)
-        change = _Application(podsources.lifted(configuration) if lifts else configuration, write, wanted=wanted)
+        configured = configuration(call.body.data)
+        change = _Application(podsources.lifted(configured) if lifts else configured, write, wanted=wanted)
     else:
         change = _Patch(call.body.data, patch_type, write, wanted=wanted, lifts=lifts)
     return update.changing(services, call, update.Update(services, change, write, wanted=wanted, creates=is_apply))
@@ -173,7 +173,8 @@ def _lifted(patch: bytes) -> bytes:
     return patch if lifted is content else msgspec.json.encode(lifted)
 
 
-def _configuration(body: bytes) -> dict[str, Any]:
+def configuration(body: bytes) -> dict[str, Any]:
+    """What is applied; a 400 for what is no document."""
     try:
         content = yamlsyntax.read(body).content
     except errors.DecodeError as error:

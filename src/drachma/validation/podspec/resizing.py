@@ -30,11 +30,11 @@ def prepared(spec: Document, old: Document) -> dict[str, Any]:
 
 def _resized(new: Document, before: Document) -> dict[str, Any]:
     container = dict(before)
-    for field in ("resources", "resizePolicy"):
-        if new.get(field):
-            container[field] = new[field]
-        else:
-            container.pop(field, None)
+    container["resources"] = new.get("resources") or {}
+    if new.get("resizePolicy"):
+        container["resizePolicy"] = new["resizePolicy"]
+    else:
+        container.pop("resizePolicy", None)
     return container
 
 

@@ -25,12 +25,22 @@ def paths(resource: resources.Resource, version: str) -> resources.ScalePaths:
     return resource.scales.get(version, WORKLOAD)
 
 
+def places(resource: resources.Resource) -> dict[str, tuple[str, ...] | None]:
+    """Where each version of a resource has its number of replicas, by apiVersion; None for one without a scale."""
+    if not resource.scales:
+        return dict.fromkeys(resource.api_versions, WORKLOAD.replicas)
+    found = {version: resource.scales.get(version) for version in resource.versions}
+    return {resource.api_version(version): at.replicas if at else None for version, at in found.items()}
+
+
 def made(workload: Mapping[str, Any], resource: resources.Resource, *, version: str) -> dict[str, Any]:
     """The scale of a workload, which is in that version."""
     places = paths(resource, version)
     own, replicas = workload["metadata"], selectable.dig(workload, places.replicas)
     is_plain = places is WORKLOAD
-    selector = _selector(workload, resource) if is_plain else selectable.dig(workload, places.selector)
+    selector: Any = _selector(workload, resource) if is_plain else None
+    if places.selector:
+        selector = selectable.dig(workload, places.selector)
     current: dict[str, Any] = {"replicas": selectable.dig(workload, places.status_replicas) or 0}
     if selector or is_plain:
         current["selector"] = selector
