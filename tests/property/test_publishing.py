@@ -40,6 +40,8 @@ def _steps(todo: plan.Plan, stored: Stored) -> Iterator[None]:
         stored[write.slice.metadata.name] = write.slice
         yield
     for write in todo.creations:
+        assert (write.slice.spec.driver, write.slice.spec.node_name) == (IDENTITY.driver, "worker")
+        assert [(each.kind, each.uid) for each in write.slice.metadata.owner_references] == [("Node", "u")]
         name = f"{write.slice.metadata.generate_name}{len(stored)}{write.slice.spec.pool.generation}"
         stored[name] = structs.replace(write.slice, metadata=meta.ObjectMeta(name=name))
         yield
