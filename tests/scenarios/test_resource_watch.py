@@ -199,6 +199,22 @@ async def test_slices_follow_what_a_driver_says_and_go_when_it_is_gone() -> None
             await made.until(lambda names: not names, passing=drivers.GONE_SECONDS)
 
 
+async def test_slices_belong_to_the_node_that_is_there_when_it_is_made_anew() -> None:
+    async with machine() as made:
+        made.driver.say([model("gpu-0")])
+        await made.driver.start()
+        async with made.running():
+            await made.until(lambda names: names == ["gpu-0"])
+            [before] = await made.slices()
+            await made.client.delete(node.Node, "worker")
+            anew = await made.client.create(node.Node(metadata=meta.ObjectMeta(name="worker")))
+            made.driver.say([model("gpu-1")])
+            await made.until(lambda names: names == ["gpu-1"])
+            [after] = await made.slices()
+            assert after.metadata.name == before.metadata.name
+            assert [each.uid for each in after.metadata.owner_references] == [anew.metadata.uid]
+
+
 class Shaky:
     """A client that does not reach the server when it first asks for slices."""
 

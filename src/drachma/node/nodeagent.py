@@ -61,7 +61,7 @@ class Drivers(preparation.Drivers, Protocol):
     @property
     def health(self) -> health.DeviceHealth: ...
 
-    async def run(self, owner: node.Node) -> None:
+    async def run(self, owner: node.Node, /) -> None:
         """Looks after the drivers of a node that is registered; returns when that needs nothing more."""
 
 

@@ -49,14 +49,14 @@ class Plugins:
         """The instance of a driver to ask; a NodeError where there is none."""
         return self._drivers.get(driver)
 
-    async def run(self, owner: node.Node) -> None:
+    async def run(self, _owner: node.Node, /) -> None:
         """Looks after drivers until cancelled.
 
         Slices of before are removed first: a driver that publishes when it is registered loses nothing.
         """
         try:
             await self._remove_slices()
-            await controller.together(self._registration.run(), self._resources.run(owner))
+            await controller.together(self._registration.run(), self._resources.run())
         finally:
             await self._watch.close()
             await self._drivers.close()

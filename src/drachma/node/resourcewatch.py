@@ -1,9 +1,9 @@
 """The resource watch: what drivers say of their resources is published for them as NodeResourceSlices (KEP-4381).
 
 A driver that advertises ``v1alpha3.Node`` is listened to. For each model that it speaks of there is a slice, which the
-Node owns; what changes is changed, and the slices of a driver that is gone, or was gone before the agent came up, are
-removed. What somebody else does to slices is put right within a minute. A cluster that does not have the kind is left
-in peace.
+Node owns, also when that is made anew; what changes is changed, and the slices of a driver that is gone, or was gone
+before the agent came up, are removed. What somebody else does to slices is put right within a minute. A cluster that
+does not have the kind is left in peace.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import grpc
 import grpc.aio
@@ -34,6 +34,7 @@ _ALL: Final = ""
 """In the place of a driver: all that have slices."""
 
 Resources = resourcemodels.Resources
+_Owners: TypeAlias = tuple[meta.OwnerReference, ...]
 
 
 class Changes(NamedTuple):
@@ -44,13 +45,14 @@ class Changes(NamedTuple):
     deleted: Sequence[NodeResourceSlice]
 
 
-def changes(existing: Iterable[NodeResourceSlice], models: Sequence[Resources]) -> Changes:
-    """How slices come to have these models: those that have one stay, others are used anew before any is made."""
+def changes(existing: Iterable[NodeResourceSlice], models: Sequence[Resources], *, owners: _Owners) -> Changes:
+    """How slices come to have these models and owners: those that have both stay, others are used anew before any is
+    made."""
     missing = list(models)
     obsolete: list[NodeResourceSlice] = []
     for each in existing:
         content = each.spec.named_resources_with_attributes
-        if content in missing:
+        if content in missing and each.metadata.owner_references == owners:
             missing.remove(content)
         else:
             obsolete.append(each)
@@ -73,14 +75,14 @@ class ResourceWatch:
         self._models: Final[dict[str, tuple[Resources, ...]]] = {}
         self._listeners: Final[dict[drivers.Instance, asyncio.Task[None]]] = {}
 
-    async def run(self, owner: node.Node) -> None:
+    async def run(self) -> None:
         """Publishes until cancelled."""
 
         async def reconcile(driver: str) -> None:
             if driver == _ALL:
                 await self._look()
             else:
-                await self._publish(driver, owner)
+                await self._publish(driver)
 
         self._queue.add(_ALL)
         try:
@@ -141,16 +143,19 @@ class ResourceWatch:
         for each in await self._slices():
             self._queue.add(each.spec.driver_name)
 
-    async def _publish(self, driver: str, owner: node.Node) -> None:
+    async def _publish(self, driver: str) -> None:
         """Makes the slices of a driver say what it said; ReconcileError where that has to be tried again."""
         try:
-            due = changes(await self._slices(driver), self._models.get(driver, ()))
+            models = self._models.get(driver, ())
+            # A node that is gone can own nothing, but what nobody stands behind goes without it.
+            owners = (_reference(await self._client.get(node.Node, self._node)),) if models else ()
+            due = changes(await self._slices(driver), models, owners=owners)
             for slice_, resources in due.updated:
-                content = {"spec": {"namedResourcesWithAttributes": resources}}
+                content = {"metadata": {"ownerReferences": owners}, "spec": {"namedResourcesWithAttributes": resources}}
                 patch = patches.merge(content, patches.unchanged(slice_))
                 await self._client.patch(NodeResourceSlice, slice_.metadata.name, patch=patch)
             for resources in due.created:
-                await self._client.create(self._slice(driver, resources, owner))
+                await self._client.create(self._slice(driver, resources, owners))
             for slice_ in due.deleted:
                 await self._client.delete(NodeResourceSlice, slice_.metadata.name, preconditions=patches.same(slice_))
         except (errors.RefusedError, errors.UnreachableError) as error:
@@ -171,13 +176,16 @@ class ResourceWatch:
             _log.debug("node %s: no NodeResourceSlices here: %s", self._node, error)
             return ()
 
-    def _slice(self, driver: str, resources: Resources, owner: node.Node) -> NodeResourceSlice:
-        reference = meta.OwnerReference(
-            api_version="v1", kind="Node", name=owner.metadata.name, uid=owner.metadata.uid, controller=True
-        )
+    def _slice(self, driver: str, resources: Resources, owners: _Owners) -> NodeResourceSlice:
         return NodeResourceSlice(
-            metadata=meta.ObjectMeta(generate_name=f"{self._node}-{driver}-", owner_references=(reference,)),
+            metadata=meta.ObjectMeta(generate_name=f"{self._node}-{driver}-", owner_references=owners),
             spec=NodeResourceSliceSpec(
                 node_name=self._node, driver_name=driver, named_resources_with_attributes=resources
             ),
         )
+
+
+def _reference(owner: node.Node) -> meta.OwnerReference:
+    return meta.OwnerReference(
+        api_version="v1", kind="Node", name=owner.metadata.name, uid=owner.metadata.uid, controller=True
+    )

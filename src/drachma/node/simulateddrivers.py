@@ -35,7 +35,7 @@ class SimulatedDrivers:
         self._client = client
         self._work: Final = _Work(faults, time)
 
-    async def run(self, owner: node.Node) -> None:
+    async def run(self, owner: node.Node, /) -> None:
         """Publishes the devices that the machine has; there is nothing else to look after."""
         reference = {
             "apiVersion": "v1",
