@@ -99,7 +99,7 @@ class PodmanRuntime:
         if started.code != 0:
             await podmancommand.remove(name)
             raise StartError("RunContainerError", f"container {work.container.name}: {started.said}")
-        return self._container(work, made.output.decode().strip(), pid=self._pid(name))
+        return self._container(work, made.output.decode().strip(), pid=_read_pid(self._pid_file(name)))
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> PodmanContainer | None:
         return await self._adopt(work)
@@ -116,7 +116,8 @@ class PodmanRuntime:
 
     def _container(self, work: Work, identifier: str, *, pid: int) -> PodmanContainer:
         log = RuntimeLog(self._logs.path(work), time=self._clock)
-        return PodmanContainer(_name(work), identifier, log, pid=pid)
+        monitor = _read_pid(self._monitor_file(_name(work))) if pid else 0
+        return PodmanContainer(_name(work), identifier, log, pid=pid, monitor=monitor)
 
     async def retain(self, uids: Set[str]) -> None:
         try:
@@ -155,11 +156,8 @@ class PodmanRuntime:
     def _pid_file(self, name: str) -> pathlib.Path:
         return self._folder / "pids" / name
 
-    def _pid(self, name: str) -> int:
-        """The first process of a container that was just started; 0 where it has ended already."""
-        with contextlib.suppress(OSError, ValueError):
-            return int(self._pid_file(name).read_text())
-        return 0
+    def _monitor_file(self, name: str) -> pathlib.Path:
+        return self._folder / "pids" / f"{name}.conmon"
 
     def log(self, work: Work) -> Log | None:
         return self._logs.recall(work)
@@ -178,6 +176,7 @@ class PodmanRuntime:
         await podmancommand.remove(*names)
         for name in names:
             self._pid_file(name).unlink(missing_ok=True)
+            self._monitor_file(name).unlink(missing_ok=True)
         self._logs.forget(uid)
 
     async def close(self) -> None:
@@ -195,7 +194,7 @@ class PodmanRuntime:
         setup, container = work.setup, work.container
         words = ["create", "--name", name, "--label", self._label, "--network", "host", *_LIMITS]
         words += ["--label", f"{_POD_LABEL}={work.pod.metadata.uid}", "--no-hosts"]
-        words += ["--pidfile", str(self._pid_file(name))]
+        words += ["--pidfile", str(self._pid_file(name)), "--conmon-pidfile", str(self._monitor_file(name))]
         words += _bounds(work)
         words += ["--log-driver", "k8s-file", "--log-opt", f"path={self._logs.place(work)}"]
         words += ["--log-opt", f"max-size={FILE_BYTES}"]
@@ -221,6 +220,13 @@ class PodmanRuntime:
 def _name(work: Work, *, before: int = 0) -> str:
     """What a run is called; of the runs of a container, so many before."""
     return f"{work.pod.metadata.uid}-{work.container.name}-{work.attempt - before}"
+
+
+def _read_pid(file: pathlib.Path) -> int:
+    """The process that podman wrote into a file; 0 where there is none."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(file.read_text())
+    return 0
 
 
 def _bounds(work: Work) -> list[str]:

@@ -24,21 +24,22 @@ _LOST: Final = 137
 class PodmanContainer:
     """A container that was started, by this agent or one before it."""
 
-    def __init__(self, name: str, identifier: str, log: RuntimeLog, *, pid: int) -> None:
-        """``pid`` is its first process; 0 where that is not known or has ended."""
+    def __init__(self, name: str, identifier: str, log: RuntimeLog, *, pid: int, monitor: int) -> None:
+        """``pid`` is its first process, and ``monitor`` podman's that watches it; 0 for what has ended."""
         self.id: Final = f"podman://{identifier}"
         self.log: Final[Log] = log
         self._name = name
         self._log = log
         self._pid = pid
+        self._monitor = monitor
         self._input: Child | None = None
         self._draining: asyncio.Task[None] | None = None
         self._life = asyncio.create_task(self._live(), name=self.id)
 
     async def _live(self) -> Exit:
-        if self._pid:
-            await _gone(self._pid)
-        # Whoever watches the container for podman may take a moment longer to say how it ended.
+        # Whoever watches it for podman ends last: when its log is written, and how it ended is known.
+        if self._monitor:
+            await _gone(self._monitor)
         await podmancommand.call("wait", self._name, seconds=None)
         answer = await self._inspect(".State")
         self._log.end()
