@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from drachma.api import event, meta, nodeselector
-from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, Struct
 from drachma.values import quantity
 
 AVAILABLE: Final = "Available"
@@ -15,6 +15,13 @@ class VolumeNodeAffinity(Struct, frozen=True, kw_only=True):
     """On which nodes a volume can be used."""
 
     required: nodeselector.NodeSelector | None = None
+
+
+class CSIVolumeSource(Struct, frozen=True, kw_only=True):
+    """Which volume of which storage driver it is."""
+
+    driver: str = ZERO_TEXT
+    volume_handle: str = ZERO_TEXT
 
 
 class PersistentVolumeSpec(Struct, frozen=True, kw_only=True):
@@ -28,6 +35,7 @@ class PersistentVolumeSpec(Struct, frozen=True, kw_only=True):
     volume_mode: str | None = None
     node_affinity: VolumeNodeAffinity | None = None
     volume_attributes_class_name: str | None = None
+    csi: CSIVolumeSource | None = None
 
 
 class PersistentVolumeStatus(Struct, frozen=True, kw_only=True):

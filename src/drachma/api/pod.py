@@ -151,6 +151,35 @@ class ImageVolume(Struct, frozen=True, kw_only=True):
     reference: str = ABSENT_TEXT
 
 
+class GCEDisk(Struct, frozen=True, kw_only=True):
+    """A disk of Google's."""
+
+    pd_name: str = ZERO_TEXT
+    read_only: bool = False
+
+
+class EBSVolume(Struct, frozen=True, kw_only=True):
+    """A disk of Amazon's."""
+
+    volume_id: str = msgspec.field(default=ZERO_TEXT, name="volumeID")
+
+
+class ISCSIVolume(Struct, frozen=True, kw_only=True):
+    """A disk by iSCSI."""
+
+    iqn: str = ZERO_TEXT
+    read_only: bool = False
+
+
+class RBDVolume(Struct, frozen=True, kw_only=True):
+    """An image of Ceph's."""
+
+    monitors: tuple[str, ...] = ABSENT_TUPLE
+    image: str = ZERO_TEXT
+    pool: str = ZERO_TEXT
+    read_only: bool = False
+
+
 class Volume(Struct, frozen=True, kw_only=True):
     """Storage of a pod, as far as it decides where the pod can go."""
 
@@ -159,6 +188,10 @@ class Volume(Struct, frozen=True, kw_only=True):
     ephemeral: meta.Opaque = None
     """A template; the claim that is made of it is named after the pod and the volume."""
     image: ImageVolume | None = None
+    gce_persistent_disk: GCEDisk | None = None
+    aws_elastic_block_store: EBSVolume | None = None
+    iscsi: ISCSIVolume | None = None
+    rbd: RBDVolume | None = None
 
 
 class PodSchedulingGroup(Struct, frozen=True, kw_only=True):

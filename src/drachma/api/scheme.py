@@ -15,6 +15,8 @@ from drachma.api import (
     configmap,
     controllerrevision,
     cronjob,
+    csidriver,
+    csinode,
     daemonset,
     deployment,
     deviceclass,
@@ -46,6 +48,7 @@ from drachma.api import (
     v1alpha3,
     v1beta1,
     validatingadmissionpolicy,
+    volumeattachment,
 )
 from drachma.api.v1alpha2 import parameters as alpha_parameters
 from drachma.api.v1alpha2 import resourceclaim as alpha_claim
@@ -187,6 +190,9 @@ KINDS: Final[tuple[Kind, ...]] = (
         namespaced=False,
     ),
     Kind(group="storage.k8s.io", model=storageclass.StorageClass, plural="storageclasses", namespaced=False),
+    Kind(group="storage.k8s.io", model=csinode.CSINode, plural="csinodes", namespaced=False),
+    Kind(group="storage.k8s.io", model=csidriver.CSIDriver, plural="csidrivers", namespaced=False),
+    Kind(group="storage.k8s.io", model=volumeattachment.VolumeAttachment, plural="volumeattachments", namespaced=False),
     Kind(group="policy", model=poddisruptionbudget.PodDisruptionBudget, plural="poddisruptionbudgets"),
     Kind(
         group="scheduling.k8s.io",

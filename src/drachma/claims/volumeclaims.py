@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from drachma.api import labelselectors, persistentvolume, persistentvolumeclaim
+from drachma.api import labelselectors, persistentvolume, persistentvolumeclaim, pod
 from drachma.values import labels
 
 Claim = persistentvolumeclaim.PersistentVolumeClaim
@@ -25,6 +25,23 @@ BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 
 _STORAGE: Final = "storage"
 _FILESYSTEM: Final = "Filesystem"
+
+
+def names(of: pod.Pod) -> dict[str, bool]:
+    """The names of the claims that a pod uses, and whether each is made for it alone."""
+    names: dict[str, bool] = {}
+    for volume in of.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            names[volume.persistent_volume_claim.claim_name] = False
+        elif volume.ephemeral is not None:
+            names[f"{of.metadata.name}-{volume.name}"] = True
+    return names
+
+
+def is_exclusive(volume: pod.Volume) -> bool:
+    """Whether a volume is a disk that pods of one node may not share, or only as readers."""
+    disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.iscsi, volume.rbd)
+    return any(disk is not None for disk in disks)
 
 
 def is_bound_to(volume: Volume, claim: Claim) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from drachma.api import (
+    csidriver,
+    csinode,
     deviceclass,
     devicetaintrule,
     meta,
@@ -21,6 +23,7 @@ from drachma.api import (
     service,
     statefulset,
     storageclass,
+    volumeattachment,
 )
 from drachma.api import node as nodes
 from drachma.claims import podstate, reservation
@@ -137,6 +140,21 @@ class Handlers:
             put=volumes.put_claim,
             drop=volumes.remove_claim,
         )
+        self._register_storage(
+            shared.of(csidriver.CSIDriver), Resource.CSI_DRIVER, put=volumes.put_driver, drop=volumes.remove_driver
+        )
+        self._register_storage(
+            shared.of(csinode.CSINode),
+            Resource.CSI_NODE,
+            put=volumes.put_driver_node,
+            drop=volumes.remove_driver_node,
+        )
+        self._register_storage(
+            shared.of(volumeattachment.VolumeAttachment),
+            Resource.VOLUME_ATTACHMENT,
+            put=volumes.put_attachment,
+            drop=volumes.remove_attachment,
+        )
 
     def _register_storage(
         self,
@@ -154,7 +172,11 @@ class Handlers:
             put(new)
             self._queue.wake(Change(resource, Action.UPDATE, old, new))
 
-        source.add_handler(informer.Handler(added=added, updated=updated, deleted=drop))
+        def deleted(gone: ObjectT) -> None:
+            drop(gone)
+            self._queue.wake(Change(resource, Action.DELETE, gone, None))
+
+        source.add_handler(informer.Handler(added=added, updated=updated, deleted=deleted))
 
     # Namespaces
 

@@ -25,9 +25,12 @@ from drachma.scheduler.plugins import (
     nodeports,
     noderesourcesfit,
     nodeunschedulable,
+    nodevolumelimits,
     schedulinggates,
     structuredparameters,
     tainttoleration,
+    volumerestrictions,
+    volumezone,
 )
 from drachma.scheduler.plugins.dynamicresources import options
 from drachma.scheduler.plugins.dynamicresources.plugin import DevicePolicy, DynamicResources
@@ -64,7 +67,10 @@ def default(chosen: settings.Settings, *, time: clock.Clock, chance: random.Rand
             Entry(nodeaffinity.NodeAffinity(), weight=2),
             Entry(nodeports.NodePorts()),
             Entry(noderesourcesfit.NodeResourcesFit(enabled, strategy=strategy), weight=1),
+            Entry(volumerestrictions.VolumeRestrictions()),
+            Entry(nodevolumelimits.NodeVolumeLimits()),
             Entry(VolumeBinding(binding_seconds=chosen.binding_seconds, has_controllers=chosen.has_volume_controllers)),
+            Entry(volumezone.VolumeZone(has_controllers=chosen.has_volume_controllers)),
             Entry(PodTopologySpread(), weight=2),
             Entry(interpodaffinity.InterPodAffinity(), weight=2),
             *((Entry(structuredparameters.StructuredParameters()),) if enabled.on(gates.Gate.FIRST_ALPHA) else ()),

@@ -8,6 +8,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from drachma.api import (
+    csidriver,
+    csinode,
     deviceclass,
     devicetaintrule,
     meta,
@@ -25,6 +27,7 @@ from drachma.api import (
     service,
     statefulset,
     storageclass,
+    volumeattachment,
 )
 from drachma.claims import identity
 
@@ -40,6 +43,9 @@ KINDS: Final[tuple[type[meta.Object], ...]] = (
     storageclass.StorageClass,
     persistentvolume.PersistentVolume,
     persistentvolumeclaim.PersistentVolumeClaim,
+    csidriver.CSIDriver,
+    csinode.CSINode,
+    volumeattachment.VolumeAttachment,
     node.Node,
     deviceclass.DeviceClass,
     devicetaintrule.DeviceTaintRule,

@@ -18,6 +18,8 @@ from typing import NamedTuple
 from msgspec import structs
 
 from drachma.api import (
+    csidriver,
+    csinode,
     deviceclass,
     devicetaintrule,
     gates,
@@ -36,6 +38,7 @@ from drachma.api import (
     service,
     statefulset,
     storageclass,
+    volumeattachment,
 )
 from drachma.claims import identity, ownership, podclaims, podstate, templates
 from drachma.runtime import cache, clock
@@ -200,6 +203,12 @@ class Simulation:
                 self.snapshot.volumes.put_volume(given)
             case persistentvolumeclaim.PersistentVolumeClaim():
                 self.snapshot.volumes.put_claim(given)
+            case csidriver.CSIDriver():
+                self.snapshot.volumes.put_driver(given)
+            case csinode.CSINode():
+                self.snapshot.volumes.put_driver_node(given)
+            case volumeattachment.VolumeAttachment():
+                self.snapshot.volumes.put_attachment(given)
 
     def _add_pod(self, given: pod.Pod) -> None:
         if given.spec.node_name or self._is_ours(given):
@@ -258,6 +267,12 @@ class Simulation:
                 self.snapshot.volumes.remove_volume(gone)
             case persistentvolumeclaim.PersistentVolumeClaim():
                 self.snapshot.volumes.remove_claim(gone)
+            case csidriver.CSIDriver():
+                self.snapshot.volumes.remove_driver(gone)
+            case csinode.CSINode():
+                self.snapshot.volumes.remove_driver_node(gone)
+            case volumeattachment.VolumeAttachment():
+                self.snapshot.volumes.remove_attachment(gone)
 
     def remove_node(self, name: str, slices: Iterable[str] = ()) -> None:
         """Take a node away, and slices with it. Its pods and their claims stay as they are."""

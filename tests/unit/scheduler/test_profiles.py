@@ -38,18 +38,12 @@ ELSEWHERE = {
 }
 """What is part of drachma without being a plugin."""
 
-LATER = {
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeZone",
-}
-
 PROFILE = profiles.default(Settings(), time=ManualClock(), chance=random.Random(1))
 
 
 def test_order_is_upstreams() -> None:
     names = [entry.plugin.name for entry in PROFILE.entries]
-    assert names == [name for name in UPSTREAM if name not in ELSEWHERE and name not in LATER]
+    assert names == [name for name in UPSTREAM if name not in ELSEWHERE]
 
 
 def test_weights_are_upstreams() -> None:

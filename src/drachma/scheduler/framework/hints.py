@@ -28,6 +28,9 @@ class Resource(enum.StrEnum):
     PERSISTENT_VOLUME = "PersistentVolume"
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
     STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
 
 
 class Action(enum.Flag):

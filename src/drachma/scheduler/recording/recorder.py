@@ -17,6 +17,8 @@ from msgspec import structs
 
 from drachma.accounting import ledger
 from drachma.api import (
+    csidriver,
+    csinode,
     deviceclass,
     devicetaintrule,
     meta,
@@ -32,6 +34,7 @@ from drachma.api import (
     service,
     statefulset,
     storageclass,
+    volumeattachment,
 )
 from drachma.runtime import cache, clock, informer, informers
 from drachma.scheduler import gangsearch
@@ -56,6 +59,9 @@ KINDS: Final[tuple[type[meta.Object], ...]] = (
     storageclass.StorageClass,
     persistentvolume.PersistentVolume,
     persistentvolumeclaim.PersistentVolumeClaim,
+    csidriver.CSIDriver,
+    csinode.CSINode,
+    volumeattachment.VolumeAttachment,
     node.Node,
     deviceclass.DeviceClass,
     devicetaintrule.DeviceTaintRule,

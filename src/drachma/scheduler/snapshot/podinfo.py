@@ -9,6 +9,7 @@ from msgspec import structs
 
 from drachma.accounting import ledger, resourcenames
 from drachma.api import codec, pod
+from drachma.claims import volumeclaims
 from drachma.runtime import cache
 from drachma.scheduler.snapshot import podaffinity
 
@@ -73,7 +74,9 @@ def shape(of: pod.Pod) -> Hashable:
 
 def is_choosy(volume: pod.Volume) -> bool:
     """Whether a volume may decide where a pod can go."""
-    return volume.persistent_volume_claim is not None or volume.ephemeral is not None
+    return (
+        volume.persistent_volume_claim is not None or volume.ephemeral is not None or volumeclaims.is_exclusive(volume)
+    )
 
 
 def is_local(waiting: pod.Pod) -> bool:

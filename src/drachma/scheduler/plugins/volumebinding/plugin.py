@@ -138,7 +138,7 @@ def _classes(snapshot: Snapshot) -> dict[str, storageclass.StorageClass]:
 
 
 def _claim_helps(waiting: pod.Pod, _old: Claim | None, new: Claim) -> bool:
-    return new.metadata.namespace == waiting.metadata.namespace and new.metadata.name in podvolumes.claim_names(waiting)
+    return new.metadata.namespace == waiting.metadata.namespace and new.metadata.name in volumeclaims.names(waiting)
 
 
 def _class_helps(_waiting: pod.Pod, old: storageclass.StorageClass | None, new: storageclass.StorageClass) -> bool:

@@ -19,23 +19,12 @@ class PodVolumes(NamedTuple):
     delayed: tuple[Claim, ...] = ()
 
 
-def claim_names(of: pod.Pod) -> dict[str, bool]:
-    """The names of the claims that a pod uses, and whether each is made for it alone."""
-    names: dict[str, bool] = {}
-    for volume in of.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            names[volume.persistent_volume_claim.claim_name] = False
-        elif volume.ephemeral is not None:
-            names[f"{of.metadata.name}-{volume.name}"] = True
-    return names
-
-
 def read(of: pod.Pod, known: snapshotvolumes.Volumes, *, are_bound_by_controllers: bool) -> PodVolumes | str | None:
     """The claims of a pod; why it fits nowhere; or None where it has none.
 
     Where no controller binds volumes, claims that wait for one keep nobody waiting.
     """
-    names = claim_names(of)
+    names = volumeclaims.names(of)
     if not names:
         return None
     bound: list[Claim] = []

@@ -114,7 +114,7 @@ def why(world: worlds.World, info: podinfo.PodInfo) -> str:
         ),
         pytest.param(
             [a_claim("c", volume_name="v", annotations=BOUND)],
-            "3 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+            'persistentvolume "v" not found',
             id="no-volume",
         ),
         pytest.param(

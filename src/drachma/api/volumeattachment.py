@@ -1,0 +1,24 @@
+"""VolumeAttachment: which volume is attached to which node. A partial view."""
+
+from drachma.api import meta
+from drachma.api.struct import ABSENT_TEXT, Struct
+
+
+class VolumeAttachmentSource(Struct, frozen=True, kw_only=True):
+    """What is attached."""
+
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(Struct, frozen=True, kw_only=True):
+    """Who attaches what to which node."""
+
+    attacher: str = ABSENT_TEXT
+    node_name: str = ABSENT_TEXT
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(meta.Object, frozen=True, kw_only=True):
+    """``storage.k8s.io`` VolumeAttachment, cluster-scoped; a partial view."""
+
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
