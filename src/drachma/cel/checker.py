@@ -11,7 +11,19 @@ from collections.abc import Callable
 
 import msgspec
 
-from drachma.cel import ast, checking, declarations, environment, messages, parser, source, tree, types, validators
+from drachma.cel import (
+    ast,
+    checking,
+    declarations,
+    environment,
+    lexer,
+    messages,
+    parser,
+    source,
+    tree,
+    types,
+    validators,
+)
 from drachma.cel.types import Kind, Type
 
 
@@ -153,19 +165,37 @@ class _Checker(checking.Checking):
 
     def finish_select(self, node: ast.Node, _stage: int) -> None:
         assert isinstance(node, ast.Select)
-        result = self.selected(node.id, node.operand, node.field)
+        name = self.field_name(node.operand, node.field)
+        if name != node.field:
+            self.replaced[node.id] = lambda below: ast.Select(node.id, below[0], name, node.test_only)
+        result = self.selected(node.id, node.operand, name)
         self.types[node.id] = types.BOOL if node.test_only else self.known.apply(result)
 
     def finish_optional_select(self, node: ast.Node, _stage: int) -> None:
         assert isinstance(node, ast.Call)
         field = node.args[1]
         assert isinstance(field, ast.Literal)
-        result = self.selected(node.id, node.args[0], str(field.value))
+        name = self.field_name(node.args[0], str(field.value))
+        if name != field.value:
+            self.replaced[field.id] = lambda _below: ast.Literal(field.id, name)
+        result = self.selected(node.id, node.args[0], name)
         if not self.known.apply(self.types[node.args[0].id]).is_optional:
             result = types.optional_of(result)
         self.types[node.id] = self.known.apply(result)
         self.types[field.id] = types.STRING
         self.references[node.id] = checking.Reference(overload_ids=("select_optional_field",))
+
+    def field_name(self, operand: ast.Node, field: str) -> str:
+        """The name that a field has in its object: words that the language keeps for itself have another one there.
+
+        As upstream since 1.31, both are understood: ``self.namespace`` and ``self.__namespace__``.
+        """
+        if field not in lexer.RESERVED:
+            return field
+        target = self.known.apply(self.types[operand.id])
+        fields = self.env.objects.get((target.params[0] if target.is_optional else target).name) or {}
+        escaped = f"__{field}__"
+        return escaped if field not in fields and escaped in fields else field
 
     def selected(self, node_id: int, operand: ast.Node, field: str) -> Type:
         """The type of a field; optional if the operand is."""

@@ -22,6 +22,7 @@ def _field(kind: str, *written: dict[str, Any], **more: Any) -> rules.Rules:
     return _rules(properties={"x": {"type": kind, "x-kubernetes-validations": list(written), **more}})
 
 
+_RESERVED = "!has(self.namespace) || self.namespace == self.?package.orValue('')"
 _OVER = "'%d over %d'.format([self.a, self.b])"
 
 
@@ -69,6 +70,14 @@ _OVER = "'%d over %d'.format([self.a, self.b])"
             {"a-b": "x", "in": "y"},
             "spec.x: Invalid value: failed rule: self.a__dash__b == self.__in__",
             id="escaped-names",
+        ),
+        pytest.param(
+            _field("object", {"rule": _RESERVED}, properties={
+                "namespace": {"type": "string"}, "package": {"type": "string"},
+            }),
+            {"namespace": "x", "package": "y"},
+            f"spec.x: Invalid value: failed rule: {_RESERVED}",
+            id="words-of-the-language-as-names",
         ),
         pytest.param(
             _field("string", {"rule": "self < duration('1h')", "message": "short"}, format="duration"),
