@@ -40,7 +40,7 @@ check: $(DEV) ## ruff, mypy strict and the layer contracts
 test: check ## everything CI runs: check, then the test suite
 	$(BIN)/pytest -n auto -q
 
-peers: $(DEV) ## try agents with a real kubelet and a Go driver; both are built first, which takes minutes once
+peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver and JobSets; they are built first, which takes minutes once
 	$(BIN)/python -m tests.peers.programs
 	$(BIN)/pytest -q tests/peers
 

@@ -100,7 +100,7 @@ class Kubelet:
             "kind": "KubeletConfiguration",
             # It tells the API server an address of the machine: its own loopback is refused as that of a node.
             "address": "0.0.0.0",
-            "port": _free_port(),
+            "port": free_port(),
             "healthzPort": 0,
             "readOnlyPort": 0,
             "authentication": {
@@ -126,7 +126,8 @@ class Kubelet:
         }
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback address that nobody listens at."""
     with socket.socket() as trial:
         trial.bind(("127.0.0.1", 0))
         port: int = trial.getsockname()[1]

@@ -1,4 +1,5 @@
-"""Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet.
+"""Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
+the controller of JobSets.
 
 ``python -m tests.peers.programs`` builds them all. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
 ``~/.cache/drachma/peers``, by a hash of what they are made of. The kubelet takes minutes the first time.
@@ -14,10 +15,14 @@ import time
 
 SOURCE = pathlib.Path(__file__).parent / "go"
 CACHE = pathlib.Path(os.environ.get("DRACHMA_PEERS_CACHE") or "~/.cache/drachma/peers").expanduser()
-NAMES = ("driver", "runtime", "kubelet")
+NAMES = ("driver", "runtime", "kubelet", "jobset")
 
 _LONGEST_SECONDS = 2400.0
 _REPORT_SECONDS = 30.0
+
+
+_OTHERS = {"jobset": "sigs.k8s.io/jobset"}
+"""Programs of other projects, built as they are, each in a module that pins what it is built from."""
 
 
 class MissingError(Exception):
@@ -31,32 +36,49 @@ def build(name: str) -> pathlib.Path:
         MissingError: there is no Go, or its modules cannot be fetched.
         RuntimeError: it does not build, or not in time.
     """
-    go = shutil.which("go")
-    if go is None:
-        raise MissingError(f"{name}: Go is not installed")
-    parts = [SOURCE / "go.mod", SOURCE / "go.sum", *sorted((SOURCE / name).iterdir())]
-    key = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:16]
-    binary = CACHE / f"{name}-{key}"
+    go, module = _go(name), _module(name)
+    package = _OTHERS.get(name, f"./{name}")
+    own = [] if name in _OTHERS else sorted((SOURCE / name).iterdir())
+    key = hashlib.sha256(b"".join(part.read_bytes() for part in (module / "go.mod", module / "go.sum", *own)))
+    binary = CACHE / f"{name}-{key.hexdigest()[:16]}"
     if binary.exists():
         return binary
     CACHE.mkdir(parents=True, exist_ok=True)
     unfinished = CACHE / f".{name}-{os.getpid()}"
-    problems = _run([go, "list", "-deps", f"./{name}"], title=f"fetching modules of {name}")
+    problems = _run([go, "list", "-deps", package], module, title=f"fetching modules of {name}")
     if problems:
         raise MissingError(f"{name}: its modules cannot be fetched: {problems.strip().splitlines()[-1]}")
-    build = [go, "build", "-o", str(unfinished), f"./{name}"]
-    problems = _run(build, title=f"building {name} (once; the kubelet takes minutes)")
+    build = [go, "build", "-o", str(unfinished), package]
+    problems = _run(build, module, title=f"building {name} (once; the kubelet takes minutes)")
     if problems:
         raise RuntimeError(f"{name} does not build: {problems}")
     unfinished.replace(binary)
     return binary
 
 
-def _run(command: list[str], *, title: str) -> str:
-    """Runs a command, and says now and then that it still runs; its errors where it fails."""
+def files_of(name: str) -> pathlib.Path:
+    """Where the files of another project's program are that was built, its manifests among them."""
+    command = [_go(name), "list", "-m", "-f", "{{.Dir}}", _OTHERS[name]]
+    done = subprocess.run(command, cwd=_module(name), capture_output=True, text=True, check=True)
+    return pathlib.Path(done.stdout.strip())
+
+
+def _go(name: str) -> str:
+    go = shutil.which("go")
+    if go is None:
+        raise MissingError(f"{name}: Go is not installed")
+    return go
+
+
+def _module(name: str) -> pathlib.Path:
+    return SOURCE / name if name in _OTHERS else SOURCE
+
+
+def _run(command: list[str], module: pathlib.Path, *, title: str) -> str:
+    """Runs a command in the folder of a module, and says now and then that it still runs; its errors where it fails."""
     begun = time.monotonic()
     _report(title)
-    with subprocess.Popen(command, cwd=SOURCE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=module, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while True:
             try:
                 _, problems = process.communicate(timeout=_REPORT_SECONDS)

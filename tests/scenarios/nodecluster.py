@@ -68,6 +68,10 @@ class Talker:
             await self._process.wait()
             await self._reading
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.returncode is None
+
     def story(self) -> str:
         """All that it said, for who wonders."""
         return "\n".join([*self.lines, self._log.read_text()[-4000:]])
