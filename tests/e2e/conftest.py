@@ -3,12 +3,13 @@
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests import kubectlprogram
+from tests import kubectlprogram, patience
 from tests.scenarios import processes
 
 Kubectl = Callable[..., str]
@@ -35,9 +36,12 @@ def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def kubectl(kubectl_binary: pathlib.Path, environment: dict[str, str], namespace: str) -> Kubectl:
-    """Runs kubectl in a namespace of the test's own; what it prints. Fails with its errors."""
+    """Runs kubectl in a namespace of the test's own; what it prints. Fails with its errors, unless these are wanted.
 
-    def run(*arguments: str, stdin: str | None = None, fails: bool = False, **variables: str) -> str:
+    ``fails`` is None where either will do.
+    """
+
+    def run(*arguments: str, stdin: str | None = None, fails: bool | None = False, **variables: str) -> str:
         outcome = subprocess.run(
             [str(kubectl_binary), "--namespace", namespace, *arguments],
             input=stdin,
@@ -47,10 +51,19 @@ def kubectl(kubectl_binary: pathlib.Path, environment: dict[str, str], namespace
             timeout=120,
             check=False,
         )
-        assert (outcome.returncode != 0) is fails, outcome.stdout + outcome.stderr
+        assert fails in (None, outcome.returncode != 0), outcome.stdout + outcome.stderr
         return outcome.stdout + (outcome.stderr if fails else "")
 
     return run
+
+
+def eventually(kubectl: Kubectl, *arguments: str, want: str) -> str:
+    """What kubectl prints, once a regular expression is found there; until then it may fail, too."""
+    return patience.until(
+        lambda: kubectl(*arguments, fails=None),
+        lambda shown: re.search(want, shown),
+        what=f"kubectl {' '.join(arguments)} says {want!r}",
+    )
 
 
 @pytest.fixture

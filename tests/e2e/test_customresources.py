@@ -62,7 +62,7 @@ def parameters(kubectl: Kubectl) -> None:
 
 @pytest.mark.usefixtures("parameters")
 def test_kubectl_knows_a_kind_as_soon_as_it_is_defined(kubectl: Kubectl) -> None:
-    kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/gpuparameters.gpu.example.com")
+    kubectl("wait", "--for=condition=Established", "--timeout=90s", "crd/gpuparameters.gpu.example.com")
     assert "gpuparameters" in kubectl("api-resources", "--api-group=gpu.example.com")
     explained = kubectl("explain", "gpuparameters.spec.sharing.strategy")
     assert "How time on the GPU is shared." in explained
@@ -93,7 +93,7 @@ def test_apply_read_change_watch_delete(kubectl: Kubectl, watch: Watch) -> None:
 @pytest.mark.usefixtures("parameters")
 def test_a_definition_goes_with_its_objects(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=SHARED)
-    kubectl("delete", "crd", "gpuparameters.gpu.example.com", "--timeout=60s")
+    kubectl("delete", "crd", "gpuparameters.gpu.example.com", "--timeout=90s")
     assert "NotFound" in kubectl("get", "gpuparameters", fails=True)
 
 
@@ -103,13 +103,13 @@ def test_kueue_installs(kubectl: Kubectl) -> None:
         pytest.skip(vectors.required(folder))
     kubectl("apply", "--server-side", "-f", str(folder))
     try:
-        kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/workloads.kueue.x-k8s.io")
+        kubectl("wait", "--for=condition=Established", "--timeout=90s", "crd/workloads.kueue.x-k8s.io")
         assert "nominalQuota" in kubectl("explain", "clusterqueue.spec.resourceGroups.flavors.resources")
         kubectl("apply", "-f", "-", stdin=_QUEUE)
         assert kubectl("get", "clusterqueue", "gpus", "-o", "jsonpath={.spec.queueingStrategy}") == "BestEffortFIFO"
         assert "BestEffortFIFO" in kubectl("get", "cq", "-o", "wide")
     finally:
-        kubectl("delete", "-f", str(folder), "--timeout=60s")
+        kubectl("delete", "-f", str(folder), "--timeout=90s")
 
 
 _QUEUE = """\

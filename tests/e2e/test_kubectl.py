@@ -132,9 +132,9 @@ def test_wait_for_a_condition_and_for_the_end(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=POD)
     ready = '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}'
     kubectl("patch", "pod", "worker", "--subresource=status", "--type=merge", "-p", ready)
-    assert "condition met" in kubectl("wait", "--for=condition=Ready", "pod/worker", "--timeout=60s")
+    assert "condition met" in kubectl("wait", "--for=condition=Ready", "pod/worker", "--timeout=90s")
     kubectl("delete", "pod", "worker", "--wait=false")
-    kubectl("wait", "--for=delete", "pod/worker", "--timeout=60s")
+    kubectl("wait", "--for=delete", "pod/worker", "--timeout=90s")
 
 
 def test_get_and_watch(kubectl: Kubectl, watch: Watch) -> None:

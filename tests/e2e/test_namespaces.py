@@ -69,7 +69,7 @@ def test_a_namespace_ends_when_its_last_finalizer_is_gone(kubectl: Kubectl, name
     kubectl("apply", "-f", "-", stdin=FULL)
     kubectl("delete", "namespace", namespace, "--wait=false")
     of_namespace = f"namespace/{namespace}"
-    kubectl("wait", of_namespace, "--for=condition=NamespaceFinalizersRemaining", "--timeout=60s")
+    kubectl("wait", of_namespace, "--for=condition=NamespaceFinalizersRemaining", "--timeout=90s")
     path = '{.status.conditions[?(@.type=="NamespaceFinalizersRemaining")].message}'
     assert kubectl("get", of_namespace, "-o", f"jsonpath={path}") == (
         "Some content in the namespace has finalizers remaining: "
@@ -83,19 +83,19 @@ def test_a_namespace_ends_when_its_last_finalizer_is_gone(kubectl: Kubectl, name
     assert f"forbidden: unable to create new content in namespace {namespace} because it is being terminated" in refused
     for held in ("configmap/held", "resourceclaim/held"):
         kubectl("patch", held, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    kubectl("wait", of_namespace, "--for=delete", "--timeout=60s")
+    kubectl("wait", of_namespace, "--for=delete", "--timeout=90s")
 
 
 def test_quotas_and_limits(kubectl: Kubectl) -> None:
     kubectl("create", "quota", "devices", f"--hard={DEVICES}=3,count/configmaps=5")
-    kubectl("wait", "quota/devices", f"--for=jsonpath={{.status.hard.{PATH}}}=3")
+    kubectl("wait", "quota/devices", f"--for=jsonpath={{.status.hard.{PATH}}}=3", "--timeout=90s")
     kubectl("apply", "-f", "-", stdin=CLAIM % "one")
     refused = kubectl("apply", "-f", "-", stdin=CLAIM % "two", fails=True)
     assert f"exceeded quota: devices, requested: {DEVICES}=2, used: {DEVICES}=2, limited: {DEVICES}=3" in refused
     used = [line.split() for line in kubectl("describe", "quota", "devices").splitlines()]
     assert [DEVICES, "2", "3"] in used
     kubectl("delete", "resourceclaim", "one")
-    kubectl("wait", "quota/devices", f"--for=jsonpath={{.status.used.{PATH}}}=0")
+    kubectl("wait", "quota/devices", f"--for=jsonpath={{.status.used.{PATH}}}=0", "--timeout=90s")
     kubectl("apply", "-f", "-", stdin=CLAIM % "two")
     kubectl("apply", "-f", "-", stdin=LIMITS)
     described = kubectl("describe", "limits", "l")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e import nodeprocess
-from tests.e2e.conftest import Kubectl
+from tests.e2e.conftest import Kubectl, eventually
 from tests.scenarios import processes
 
 POD = """
@@ -50,7 +50,7 @@ def test_what_runs_on_a_node_of_its_own(kubectl: Kubectl, agent: nodeprocess.Age
     kubectl("apply", "-f", "-", stdin=POD)
     kubectl("wait", "pod/box", "--for=condition=Ready", "--timeout=90s")
     assert kubectl("get", "pod", "box", "-o", "jsonpath={.spec.nodeName} {.status.podIP}") == "n1 127.0.0.1"
-    assert kubectl("logs", "box") == "began\n"
+    assert eventually(kubectl, "logs", "box", want="began") == "began\n"
     kubectl("wait", "pod/done", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=90s")
     assert kubectl("exec", "box", "--", "echo", "hello") == "hello\n"
     assert kubectl("get", "--raw", "/api/v1/nodes/n1/proxy/healthz") == "ok"
@@ -61,4 +61,4 @@ def test_what_runs_on_a_node_of_its_own(kubectl: Kubectl, agent: nodeprocess.Age
     assert kubectl("get", "pod", "box", "-o", last) == "ContainerStatusUnknown"
     assert kubectl("logs", "box", "--previous") == "began\n"
     assert kubectl("logs", "done") == "done\n"
-    kubectl("delete", "pod", "box", "--timeout=60s")
+    kubectl("delete", "pod", "box", "--timeout=90s")

@@ -3,18 +3,16 @@
 import json
 import os
 import pathlib
-import re
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 
 import pytest
 
 from drachma.node.runtimes import process
-from tests.e2e.conftest import Kubectl
+from tests import ports
+from tests.e2e.conftest import Kubectl, eventually
 from tests.scenarios import processes
 
 TEMPLATE = """
@@ -32,8 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Proce
     with processes.running(folder, command_name="up", options=("--nodes", "2", "--runtime", "process")) as started:
         yield started
         # Asked to end, it ends its containers too; killed, it could not.
-        started.process.terminate()
-        started.process.wait(60)
+        started.stop()
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +49,7 @@ def _run(kubectl: Kubectl, name: str, script: str, **spec: object) -> None:
         "spec": {"automountServiceAccountToken": False, "containers": [container], **spec},
     }
     kubectl("apply", "-f", "-", stdin=json.dumps(pod))
-    _eventually(kubectl, "get", "pod", name, "-o", "jsonpath={.status.phase}", want="Running|Succeeded|Failed")
+    eventually(kubectl, "get", "pod", name, "-o", "jsonpath={.status.phase}", want="Running|Succeeded|Failed")
 
 
 _OF_CONTAINER = (
@@ -70,15 +67,6 @@ def _of_container(spec: dict[str, object]) -> dict[str, object]:
     return {name: spec.pop(name) for name in _OF_CONTAINER if name in spec}
 
 
-def _eventually(kubectl: Kubectl, *arguments: str, want: str) -> str:
-    """What kubectl prints, once that matches."""
-    deadline = time.monotonic() + 60
-    while not re.search(want, shown := kubectl(*arguments)):
-        assert time.monotonic() < deadline, shown
-        time.sleep(0.1)
-    return shown
-
-
 def test_a_log_shows_the_device(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=TEMPLATE)
     _run(
@@ -89,7 +77,7 @@ def test_a_log_shows_the_device(kubectl: Kubectl) -> None:
         resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
         terminationGracePeriodSeconds=1,
     )
-    shown = _eventually(kubectl, "logs", "train", want="SIMULATED")
+    shown = eventually(kubectl, "logs", "train", want="SIMULATED")
     assert shown.startswith("SIMULATED_DEVICE_GPU_")
 
 
@@ -97,12 +85,12 @@ def test_logs_in_part_and_of_the_run_before(kubectl: Kubectl, tmp_path: pathlib.
     sign = tmp_path / "sign"
     script = f"for n in 1 2 3; do echo line $n; done; while ! rm {sign} 2>/dev/null; do sleep 0.1; done; exit 1"
     _run(kubectl, "crash", script)
-    _eventually(kubectl, "logs", "crash", want="line 3")
+    eventually(kubectl, "logs", "crash", want="line 3")
     assert kubectl("logs", "crash", "--tail=1") == "line 3\n"
     assert kubectl("logs", "crash", "--limit-bytes=4") == "line"
     assert kubectl("logs", "crash", "--tail=1", "--timestamps").endswith("Z line 3\n")
     sign.touch()
-    _eventually(kubectl, "get", "pod", "crash", "-o", "jsonpath={.status.containerStatuses[0].restartCount}", want="1")
+    eventually(kubectl, "get", "pod", "crash", "-o", "jsonpath={.status.containerStatuses[0].restartCount}", want="1")
     assert kubectl("logs", "crash", "--previous") == "line 1\nline 2\nline 3\n"
     assert "container x is not valid for pod crash" in kubectl("logs", "crash", "-c", "x", fails=True)
 
@@ -139,35 +127,34 @@ def test_who_is_attached_speaks_with_the_container(kubectl: Kubectl) -> None:
 def test_a_port_is_forwarded(
     kubectl: Kubectl, kubectl_binary: pathlib.Path, environment: dict[str, str], namespace: str
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as opened:
-        port = opened.getsockname()[1]
-    # kubectl gives up its local port when the first connection to the container's is refused.
-    listens = {"tcpSocket": {"port": port}, "periodSeconds": 1}
-    serve = f"echo hello > index.html; exec python3 -m http.server {port} --bind 127.0.0.1"
-    _run(kubectl, "web", serve, readinessProbe=listens, terminationGracePeriodSeconds=1)
-    kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=60s")
-    forwarding = subprocess.Popen(
-        [str(kubectl_binary), "--namespace", namespace, "port-forward", "pod/web", f":{port}"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    try:
-        assert forwarding.stdout is not None
-        local = forwarding.stdout.readline().split(" -> ")[0].rpartition(":")[2]
-        for _ in range(3):
-            with urllib.request.urlopen(f"http://127.0.0.1:{local}/index.html", timeout=60) as response:
-                assert response.read() == b"hello\n"
-    finally:
-        forwarding.terminate()
-        forwarding.communicate(timeout=60)
+    with ports.reserved() as port:
+        # kubectl gives up its local port when the first connection to the container's is refused.
+        listens = {"tcpSocket": {"port": port}, "periodSeconds": 1}
+        serve = f"echo hello > index.html; exec python3 -m http.server {port} --bind 127.0.0.1"
+        _run(kubectl, "web", serve, readinessProbe=listens, terminationGracePeriodSeconds=1)
+        kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=90s")
+        forwarding = subprocess.Popen(
+            [str(kubectl_binary), "--namespace", namespace, "port-forward", "pod/web", f":{port}"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        try:
+            assert forwarding.stdout is not None
+            local = forwarding.stdout.readline().split(" -> ")[0].rpartition(":")[2]
+            for _ in range(3):
+                with urllib.request.urlopen(f"http://127.0.0.1:{local}/index.html", timeout=60) as response:
+                    assert response.read() == b"hello\n"
+        finally:
+            forwarding.terminate()
+            forwarding.communicate(timeout=60)
 
 
 def test_a_pod_that_minds_its_end_is_gone_within_its_grace_period(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
     hook = {"preStop": {"exec": {"command": ["touch", f"{tmp_path}/told"]}}}
     script = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
     _run(kubectl, "polite", script, lifecycle=hook, terminationGracePeriodSeconds=300)
-    kubectl("delete", "pod", "polite", "--timeout=60s")
+    kubectl("delete", "pod", "polite", "--timeout=90s")
     assert (tmp_path / "told").exists()
     assert "NotFound" in kubectl("get", "pod", "polite", fails=True)
 
@@ -214,13 +201,13 @@ def test_what_a_container_is_given(kubectl: Kubectl, tmp_path: pathlib.Path) -> 
     }
     kubectl("apply", "-f", "-", stdin=json.dumps(pod))
     waiting = "jsonpath={.status.containerStatuses[0].state.waiting}"
-    told = _eventually(kubectl, "get", "pod", "given", "-o", waiting, want="CreateContainerConfigError")
+    told = eventually(kubectl, "get", "pod", "given", "-o", waiting, want="CreateContainerConfigError")
     assert 'configmap \\"settings\\" not found' in told
     kubectl("create", "configmap", "settings", "--from-literal=greeting=hello")
     kubectl("delete", "pod", "given")
     kubectl("apply", "-f", "-", stdin=json.dumps(pod))
-    _eventually(kubectl, "get", "pod", "given", "-o", "jsonpath={.status.phase}", want="Running")
-    shown = _eventually(kubectl, "logs", "given", want="who=.*system:serviceaccount:.*:default")
+    eventually(kubectl, "get", "pod", "given", "-o", "jsonpath={.status.phase}", want="Running")
+    shown = eventually(kubectl, "logs", "given", want="who=.*system:serviceaccount:.*:default")
     assert "greeting=hello\nfile=hello\npod=given\n" in shown
 
 
@@ -236,10 +223,10 @@ def test_probes_say_when_a_container_is_ready_and_when_it_is_not(kubectl: Kubect
     )
     assert kubectl("get", "pod", "probed", "--no-headers").split()[1] == "0/1"
     pathlib.Path(f"{sign}-ready").touch()
-    kubectl("wait", "pod/probed", "--for=condition=Ready", "--timeout=60s")
+    kubectl("wait", "pod/probed", "--for=condition=Ready", "--timeout=90s")
     pathlib.Path(f"{sign}-dead").touch()
     message = "Container c failed liveness probe, will be restarted"
-    _eventually(kubectl, "get", "events", "--field-selector=reason=Killing", want=message)
+    eventually(kubectl, "get", "events", "--field-selector=reason=Killing", want=message)
 
 
 @pytest.mark.skipif(not process.can_mount(), reason="this machine lets nobody mount anything here")
@@ -248,7 +235,7 @@ def test_a_container_is_greeted_and_leaves_a_message(kubectl: Kubectl, tmp_path:
     script = f"while [ ! -e {tmp_path}/greeted ]; do sleep 0.05; done; echo out of luck > /dev/termination-log; exit 3"
     _run(kubectl, "luck", script, lifecycle=greeting, restartPolicy="Never")
     ended = "jsonpath={.status.containerStatuses[0].state.terminated.message}"
-    _eventually(kubectl, "get", "pod", "luck", "-o", ended, want="out of luck")
+    eventually(kubectl, "get", "pod", "luck", "-o", ended, want="out of luck")
     _run(
         kubectl,
         "silent",
@@ -256,20 +243,20 @@ def test_a_container_is_greeted_and_leaves_a_message(kubectl: Kubectl, tmp_path:
         restartPolicy="Never",
         terminationMessagePolicy="FallbackToLogsOnError",
     )
-    _eventually(kubectl, "get", "pod", "silent", "-o", ended, want="the last line")
+    eventually(kubectl, "get", "pod", "silent", "-o", ended, want="the last line")
 
 
 def test_a_pod_is_debugged(kubectl: Kubectl) -> None:
     _run(kubectl, "box", "sleep 600", terminationGracePeriodSeconds=1)
     kubectl("debug", "box", "--image=none", "--container=look", "--", "sh", "-c", "echo looked; exit 5")
     state = "jsonpath={.status.ephemeralContainerStatuses[0].state.terminated.exitCode}"
-    _eventually(kubectl, "get", "pod", "box", "-o", state, want="5")
+    eventually(kubectl, "get", "pod", "box", "-o", state, want="5")
     assert kubectl("logs", "box", "-c", "look") == "looked\n"
 
 
 def test_what_pods_and_nodes_use(kubectl: Kubectl, environment: dict[str, str], namespace: str) -> None:
     _run(kubectl, "busy", "while :; do :; done", terminationGracePeriodSeconds=1)
-    _eventually(kubectl, "top", "pods", want=r"busy +[1-9][0-9]*m")
+    eventually(kubectl, "top", "pods", want=r"busy +[1-9][0-9]*m")
     assert {line.split()[0] for line in kubectl("top", "nodes", "--no-headers").splitlines()} == {"node-0", "node-1"}
     assert "busy" not in kubectl("top", "pods", "-l", "app=other")
     assert "c " in kubectl("top", "pod", "busy", "--containers")
