@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-SECONDS = 90.0
+SECONDS = 120.0
 """How long a busy machine may take for anything."""
 
 _PAUSE_SECONDS = 0.02

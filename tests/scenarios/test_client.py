@@ -15,6 +15,7 @@ from drachma.runtime import Informers, clock
 from drachma.runtime.informer import Handler
 from drachma.testing import PodBuilder, claim, device_class
 from drachma.testing import pod as build_pod
+from tests import patience
 from tests.scenarios import clusters
 
 Claim = resourceclaim.ResourceClaim
@@ -26,7 +27,7 @@ CONFIG_MAPS = target.metadata_of("", "v1", plural="configmaps", kind="ConfigMap"
 @pytest.fixture(params=["local", "http"])
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[clusters.Cluster]:
     make = clusters.local_cluster if request.param == "local" else clusters.http_cluster
-    async with asyncio.timeout(60), make() as made:
+    async with asyncio.timeout(patience.SECONDS), make() as made:
         yield made
 
 
@@ -521,7 +522,7 @@ class HastyClock(clock.SystemClock):
 @pytest.mark.parametrize("is_forgotten", [pytest.param(False, id="resumes"), pytest.param(True, id="lists-again")])
 async def test_an_informer_survives_its_server(is_forgotten: bool) -> None:
     """The server is away for a while and things happen meanwhile; what it forgot of them, a new list has."""
-    async with asyncio.timeout(60), clusters.restarting_cluster() as cluster:
+    async with asyncio.timeout(patience.SECONDS), clusters.restarting_cluster() as cluster:
         for name in ("stays", "goes"):
             await cluster.inside.create(a_claim(name))
         await cluster.start()

@@ -14,12 +14,13 @@ from drachma.api import namespace
 from drachma.client import http
 from drachma.runtime import clock
 from drachma.server.access import certificates
+from tests import patience
 from tests.scenarios import clusters
 
 
 @pytest.fixture
 async def cluster(tmp_path: pathlib.Path) -> AsyncIterator[clusters.SecureCluster]:
-    async with asyncio.timeout(60), clusters.secure_cluster(tmp_path) as made:
+    async with asyncio.timeout(patience.SECONDS), clusters.secure_cluster(tmp_path) as made:
         yield made
 
 

@@ -19,6 +19,7 @@ from drachma.runtime import Surroundings, controller
 from drachma.testing import claim_template, taint_rule
 from drachma.testing import namespace as build_namespace
 from drachma.testing import node as build_node
+from tests import patience
 from tests.scenarios import clusters
 from tests.unit.controllers import builders, worlds
 
@@ -198,7 +199,7 @@ async def http_controllers() -> AsyncIterator[Client]:
     ]
     component = functools.partial(components.controllers, chosen=tuple(makes))
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(patience.SECONDS),
         clusters.http_cluster() as cluster,
         embedded.running(Surroundings(cluster.client), component),
     ):

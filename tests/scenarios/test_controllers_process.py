@@ -8,6 +8,7 @@ import pytest
 from drachma.api import lease, pod
 from drachma.client import Client, http
 from drachma.runtime import clock
+from tests import patience
 from tests.scenarios import processes
 from tests.scenarios.test_controllers import watched
 from tests.unit.controllers import builders
@@ -36,7 +37,7 @@ async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> N
     with processes.running(tmp_path / "data") as server:
         access = http.find_access(server.kubeconfig)
         arguments = ("--kubeconfig", str(server.kubeconfig))
-        async with asyncio.timeout(120), http.HttpClient(access, time=clock.SystemClock()) as client:
+        async with asyncio.timeout(2 * patience.SECONDS), http.HttpClient(access, time=clock.SystemClock()) as client:
             await client.create(builders.a_template())
             async with processes.command("controllers", *arguments) as first:
                 await make_pod(client, "p")
@@ -60,7 +61,7 @@ async def test_controllers_lead_one_after_the_other(tmp_path: pathlib.Path) -> N
     ],
 )
 async def test_what_it_refuses(arguments: tuple[str, ...], code: int, want: str) -> None:
-    async with asyncio.timeout(60), processes.command("controllers", *arguments) as process:
+    async with asyncio.timeout(patience.SECONDS), processes.command("controllers", *arguments) as process:
         _, output = await process.communicate()
         assert process.returncode == code
         assert want in output.decode()

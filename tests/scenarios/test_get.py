@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import patience
 from tests.scenarios import processes
 
 
@@ -26,7 +27,12 @@ def get(server: processes.Process, *arguments: str) -> str:
 
 
 def test_nodes_and_devices(server: processes.Process) -> None:
-    lines = get(server, "nodes").splitlines()
+    lines = patience.until(
+        lambda: get(server, "nodes").splitlines(),
+        # What machines have comes a moment after they are there.
+        lambda seen: [line.split()[3] for line in seen[1:]] == ["12", "12"],
+        what="two nodes with their devices",
+    )
     assert lines[0].split() == ["NAME", "STATUS", "PODS", "DEVICES", "FREE", "AGE"]
     assert [line.split()[:5] for line in lines[1:]] == [
         ["node-0", "Ready", "0/110", "12", "12"],

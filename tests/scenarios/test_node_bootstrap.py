@@ -26,7 +26,7 @@ def request(name: str, node: str) -> dict[str, Any]:
 
 def issued(connection: wire.Wire, name: str) -> bytes:
     """The certificate once there is one."""
-    query = f"watch=1&fieldSelector=metadata.name%3D{name}&timeoutSeconds=30"
+    query = f"watch=1&fieldSelector=metadata.name%3D{name}"
     for line in connection.open("GET", f"{REQUESTS}?{query}"):
         status = json.loads(line)["object"].get("status") or {}
         if status.get("certificate"):

@@ -1,20 +1,17 @@
 """Volumes and claims: bound at once or with a pod, made on demand, and what becomes of them after their claims."""
 
-import asyncio
 import pathlib
 from typing import Any
 
 from drachma.api import persistentvolume, persistentvolumeclaim, pod
 from drachma.node import localprovisioner
 from drachma.runtime import Surroundings, controller
+from tests import patience
 from tests.scenarios import controlplane
 from tests.scenarios.controlplane import ControlPlane
 
 Claim = persistentvolumeclaim.PersistentVolumeClaim
 Volume = persistentvolume.PersistentVolume
-
-
-PATIENCE_SECONDS = 60.0
 
 
 def _volume(name: str, size: str, *, storage_class: str = "manual") -> str:
@@ -155,8 +152,8 @@ spec:
         assert folder.name == claim.spec.volume_name == f"pvc-{claim.metadata.uid}"
         await cluster.client.delete(Claim, "c", namespace="default")
         await cluster.settle()
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            # Directories are removed by a thread, which no clock moves.
-            while await cluster.find(Volume, folder.name) is not None:
-                await asyncio.sleep(0.01)
+        # Directories are removed by a thread, which no clock moves.
+        await patience.until_async(
+            lambda: cluster.find(Volume, folder.name), lambda volume: volume is None, what="the volume goes"
+        )
         assert not folder.exists()

@@ -17,6 +17,7 @@ from drachma.queueing.component import QueueingComponent
 from drachma.runtime import Surroundings
 from drachma.server.access import certificates
 from drachma.server.wire import serving
+from tests import patience
 from tests.scenarios import queues
 
 _QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
@@ -63,14 +64,14 @@ async def endpoint(tmp_path: pathlib.Path) -> AsyncIterator[_Endpoint]:
 
 
 async def _listening(endpoint: _Endpoint) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                await endpoint.post("nowhere", b"")
-            except aiohttp.ClientConnectorError:
-                await asyncio.sleep(0.01)
-            else:
-                return
+    async def answers() -> bool:
+        try:
+            await endpoint.post("nowhere", b"")
+        except aiohttp.ClientConnectorError:
+            return False
+        return True
+
+    await patience.until_async(answers, what="the endpoint listens")
 
 
 def _job(labels: Mapping[str, str]) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from drachma.runtime import Informers, Surroundings
 from drachma.scheduler import Scheduler
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
+from tests import patience
 from tests.scenarios import clusters, schedulers
 
 
 async def test_pods_are_bound_over_http() -> None:
-    async with clusters.http_cluster() as cluster, asyncio.timeout(60):
+    async with clusters.http_cluster() as cluster, asyncio.timeout(patience.SECONDS):
         client = cluster.client
         for name in ("n1", "n2"):
             await client.create(node(name).build())

@@ -11,6 +11,7 @@ from drachma.runtime import clock
 from drachma.scheduler.peering import peerlease
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
+from tests import patience
 from tests.scenarios import processes, schedulers
 
 COUNT = 100
@@ -31,7 +32,7 @@ async def test_schedulers_lead_one_after_the_other(tmp_path: pathlib.Path) -> No
     with processes.running(tmp_path / "data") as server:
         arguments = ("--kubeconfig", str(server.kubeconfig))
         async with (
-            asyncio.timeout(120),
+            asyncio.timeout(2 * patience.SECONDS),
             http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
         ):
             await client.create(node("n1").build())
@@ -51,7 +52,7 @@ async def test_a_scheduler_takes_up_what_a_killed_one_left(tmp_path: pathlib.Pat
     with processes.running(tmp_path / "data") as server:
         arguments = ("--kubeconfig", str(server.kubeconfig), "--no-leader-elect")
         async with (
-            asyncio.timeout(120),
+            asyncio.timeout(2 * patience.SECONDS),
             http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
         ):
             await create_pods(client)
@@ -68,7 +69,7 @@ async def test_two_schedulers_share_the_work_and_one_dies(tmp_path: pathlib.Path
     with processes.running(tmp_path / "data") as server:
         arguments = ("--kubeconfig", str(server.kubeconfig), "--peers")
         async with (
-            asyncio.timeout(120),
+            asyncio.timeout(2 * patience.SECONDS),
             http.HttpClient(http.find_access(server.kubeconfig), time=clock.SystemClock()) as client,
             processes.command("scheduler", *arguments),
             processes.command("scheduler", *arguments) as second,
@@ -127,7 +128,7 @@ async def until_bound(client: Client, *, left: int) -> None:
     ],
 )
 async def test_refused(arguments: tuple[str, ...], code: int, want: str) -> None:
-    async with asyncio.timeout(60), processes.command("scheduler", *arguments) as process:
+    async with asyncio.timeout(patience.SECONDS), processes.command("scheduler", *arguments) as process:
         _, said = await process.communicate()
         assert process.returncode == code
         assert said.decode().startswith("drachma: ")

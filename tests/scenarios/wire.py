@@ -6,6 +6,7 @@ import ssl
 import urllib.parse
 from typing import Any, NamedTuple
 
+from tests import patience
 from tests.scenarios import processes
 
 
@@ -25,7 +26,9 @@ class Wire:
             context.load_cert_chain(*certificate)
         self._token = server.token if token is None else token
         place = urllib.parse.urlsplit(server.url)
-        self.connection = http.client.HTTPSConnection(place.hostname or "", place.port, context=context, timeout=60)
+        self.connection = http.client.HTTPSConnection(
+            place.hostname or "", place.port, context=context, timeout=patience.SECONDS
+        )
 
     def call(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Answer:
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
