@@ -80,6 +80,19 @@ async def test_the_more_important_of_two_waiting_pods_gets_the_device_that_comes
         assert await world.node_of("usual") == ""
 
 
+async def test_a_claim_that_ends_in_one_write_frees_its_devices() -> None:
+    """It never shows without its devices: the write that takes them away is the last one of it."""
+    async with schedulers.cluster() as world:
+        await world.create(node("n1"), gpus("n1", 1), gpu_class(), a_claim("c"), a_claim("d"))
+        await world.create(using("first", "c"), using("second", "d"))
+        assert await world.node_of("second") == ""
+        for kind, name in ((pod.Pod, "first"), (resourceclaim.ResourceClaim, "c")):
+            await world.client.delete(kind, name, namespace="default", grace_period_seconds=0)
+        await world.advance(20)
+
+        assert await world.node_of("second") == "n1"
+
+
 async def test_two_pods_on_one_unallocated_claim() -> None:
     async with schedulers.cluster() as world:
         await world.create(node("n1"), node("n2"), gpus("n1"), gpus("n2"), gpu_class(), a_claim("c"))

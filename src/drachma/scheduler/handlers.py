@@ -252,9 +252,12 @@ class Handlers:
         self._queue.wake(change, claim=None if reservation.frees_devices(old, new) else cache.key_of(new))
 
     def _claim_deleted(self, gone: resourceclaim.ResourceClaim) -> None:
+        metadata = gone.metadata
+        # The write that ends a claim may be the one that takes its devices away: then its last state has none.
+        before = self._snapshot.claims.get(metadata.namespace, metadata.name)
         self._snapshot.claims.remove(gone)
-        if gone.status.allocation is not None:
-            self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.DELETE, gone, None))
+        if before is not None and before.metadata.uid == metadata.uid and before.status.allocation is not None:
+            self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.DELETE, before, None))
 
     # Gangs
 
