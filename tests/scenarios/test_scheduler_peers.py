@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from drachma import errors
-from drachma.api import lease, pod, resourceclaim
+from drachma.api import gates, lease, pod, resourceclaim
 from drachma.client import Client, target
 from drachma.runtime import Informers, clock
+from drachma.scheduler.snapshot import gangs
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
 
 DRIVER = "gpu.example.com"
+GANGS = gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True})
 
 
 class Slow:
@@ -112,8 +114,8 @@ class Peer:
         await self._informers.__aexit__(None, None, None)
 
 
-async def start_peers(world: schedulers.SchedulerWorld, count: int, *, seed: int) -> list[Peer]:
-    return [await Peer(world, f"peer-{number}", seed=seed * 10 + number).start() for number in range(count)]
+async def start_peers(world: schedulers.SchedulerWorld, count: int, *, seed: int, **settings: Any) -> list[Peer]:
+    return [await Peer(world, f"peer-{number}", seed=seed * 10 + number).start(**settings) for number in range(count)]
 
 
 async def stop_peers(peers: list[Peer]) -> None:
@@ -230,6 +232,83 @@ async def test_a_device_is_not_free_while_its_claim_is_seen_late(seed: int) -> N
         await stop_peers(peers)
         await check_devices(world, count=40)
         assert await world.events("FailedScheduling") == []
+
+
+# Gangs
+
+
+async def put_gang(world: schedulers.SchedulerWorld, name: str, size: int) -> None:
+    """Pods with a claim each, that go together or not at all."""
+    for number in range(size):
+        key = f"{name}-{number}"
+        await world.put(claim(key).request("gpu", device_class="gpu"))
+        made = a_pod(key).container("c", claims=("x",)).claim("x", claim=key)
+        await world.put(made.label(gangs.LABEL, name).annotation(gangs.SIZE, str(size)))
+
+
+def by_gang(bound: Iterable[pod.Pod]) -> Counter[str]:
+    return Counter(each.metadata.labels.get(gangs.LABEL, "") for each in bound)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_no_gang_is_half_bound_whoever_places_it(seed: int) -> None:
+    """Gangs and single pods of three schedulers want more devices than there are, and some come and go."""
+    chance = random.Random(seed)
+    async with schedulers.cluster(scheduler=False) as world:
+        await prepare(world, nodes=3, gpus=4)
+        peers = await start_peers(world, 3, seed=seed, gates=GANGS)
+        sizes: dict[str, int] = {}
+        for number in range(6):
+            sizes[f"g{number}"] = size = chance.randint(2, 4)
+            await put_gang(world, f"g{number}", size)
+            await put_pods(world, [number])
+            await world.advance(chance.choice([0, 0.1, 0.3, 1]))
+        gone = chance.choice(sorted(sizes))
+        for number in range(sizes.pop(gone)):
+            for kind in (pod.Pod, resourceclaim.ResourceClaim):
+                name = f"{gone}-{number}"
+                await world.client.delete(kind, name, namespace="default", grace_period_seconds=0)
+        for _ in range(60):
+            await world.advance(2)
+        await stop_peers(peers)
+        bound = await bound_pods(world)
+        await check_devices(world, count=len(bound))
+        counts = by_gang(bound)
+        assert all(counts[name] in (0, size) for name, size in sizes.items())
+        free = 12 - len(bound)
+        assert all(size > free for name, size in sizes.items() if not counts[name]), "nobody waits for what is there"
+
+
+@pytest.mark.parametrize("turns", [5, 40, 120, 300])
+async def test_the_gangs_of_a_dead_scheduler_are_taken_over(turns: int) -> None:
+    """It dies with gangs in hand, some of whose pods may be bound."""
+    async with schedulers.cluster(scheduler=False) as world:
+        await prepare(world, nodes=3, gpus=4)
+        first, second = await start_peers(world, 2, seed=4, gates=GANGS)
+        await world.advance(1)
+        for number in range(4):
+            await put_gang(world, f"g{number}", 3)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await second.kill()
+        for _ in range(40):
+            await world.advance(1)
+        await check_devices(world, count=12)
+        await first.stop()
+
+
+async def test_a_gang_is_announced_in_one_write() -> None:
+    async with schedulers.cluster(scheduler=False) as world:
+        await prepare(world, nodes=2, gpus=4)
+        peers = await start_peers(world, 2, seed=1, gates=GANGS)
+        await world.advance(1)
+        before = sum(peer.client.calls["patch", "Lease"] for peer in peers)
+        await put_gang(world, "g", 8)
+        await world.advance(1)
+        assert len(await bound_pods(world)) == 8
+        assert sorted(peer.client.calls["bind", "Pod"] for peer in peers) == [0, 8]
+        assert sum(peer.client.calls["patch", "Lease"] for peer in peers) - before <= 4
+        await stop_peers(peers)
 
 
 # What it costs

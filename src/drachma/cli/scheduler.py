@@ -55,8 +55,6 @@ def scheduler(
         has_volume_controllers=volume_controllers,
         has_peers=peers,
     )
-    if settings.has_gangs and peers:
-        raise typer.BadParameter("goes without --peers: the pods of a gang are one scheduler's", param_hint="--gangs")
     if show_profile:
         typer.echo(str(profiles.default(settings, time=clock.SystemClock(), chance=random.Random())))
         if settings.policy is not allocator.Policy.FIRST_FIT:

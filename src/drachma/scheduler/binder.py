@@ -68,8 +68,7 @@ class Binder:
         of bindings that are written one after the other, one may fail when others are done.
         """
         async with self._slots:
-            for binding in together:
-                await self._take(binding)
+            await self._take(together)
             if self._transactions is not None and await self._bind_at_once(together, self._transactions):
                 return
             began = self._clock.monotonic()
@@ -91,11 +90,10 @@ class Binder:
                 with _pre_bind_errors(name):
                     await work.wait()
         async with self._slots:
-            for binding in together:
-                await self._take(binding)
-                for name, work in binding.work:
-                    with _pre_bind_errors(name):
-                        await work.check()
+            await self._take(together)
+            for name, work in (todo for binding in together for todo in binding.work):
+                with _pre_bind_errors(name):
+                    await work.check()
             for binding in together:
                 await self._bind(binding)
 
@@ -201,16 +199,18 @@ class Binder:
 
     # Other schedulers
 
-    async def _take(self, binding: bindings.Binding) -> None:
-        """Take the pod in hand where others might; CollidedError where another scheduler was faster."""
+    async def _take(self, together: Sequence[bindings.Binding]) -> None:
+        """Take pods in hand where others might; CollidedError where another scheduler was faster with one of them."""
         if self._peers is None:
             return
         try:
-            binding.hold = await self._peers.take(binding.placed.assignment)
+            holds = await self._peers.take([binding.placed.assignment for binding in together])
         except collision.CollisionError as error:
             raise bindings.CollidedError(error) from error
         except errors.DrachmaError as error:
             raise bindings.BindingError(f"taking the pod in hand: {error}") from error
+        for binding, hold in zip(together, holds, strict=True):
+            binding.hold = hold
 
     def _let_go(self, binding: bindings.Binding) -> None:
         if self._peers is not None and binding.hold is not None:

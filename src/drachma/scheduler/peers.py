@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from drachma.accounting import ledger
@@ -24,7 +24,7 @@ from drachma.api import meta, pod, resourceclaim
 from drachma.claims import identity
 from drachma.client import protocol
 from drachma.runtime import clock, informer, informers
-from drachma.scheduler import queue
+from drachma.scheduler import queue, settings
 from drachma.scheduler.framework import collision
 from drachma.scheduler.peering import (
     announcements,
@@ -60,7 +60,7 @@ class Peers:
         snapshot: Snapshot,
         waiting: queue.Queue,
         *,
-        scheduler: str,
+        chosen: settings.Settings,
         time: clock.Clock,
         chance: random.Random,
     ) -> None:
@@ -68,8 +68,10 @@ class Peers:
         self._claims: Final = shared.of(Claim)
         self._nodes: Final = snapshot.nodes
         self._state: Final = snapshot.devices.state
-        self._lease: Final = peerlease.PeerLease(client, scheduler=scheduler, time=time, chance=chance)
-        self._members: Final = membership.Membership(self._lease.name, scheduler=scheduler, monotonic=time.monotonic)
+        self._lease: Final = peerlease.PeerLease(client, scheduler=chosen.name, time=time, chance=chance)
+        self._members: Final = membership.Membership(
+            self._lease.name, scheduler=chosen.name, monotonic=time.monotonic, has_gangs=chosen.has_gangs
+        )
         self._anticipation: Final = anticipation.Anticipation(self._pods, snapshot, waiting=waiting)
         self._lookout: Final = lookout.Lookout(
             client,
@@ -129,16 +131,31 @@ class Peers:
         """Whether another scheduler has a pod in hand."""
         return any(other.peer != self._lease.name for other in self._lookout.announced.of_pod(uid))
 
-    async def take(self, planned: assignment.Assignment) -> Hold:
-        """Takes a pod in hand to go to a node.
+    async def take(self, together: Sequence[assignment.Assignment]) -> list[Hold]:
+        """Takes pods in hand to go to their nodes, all in one announcement: others see all of it or nothing.
 
-        Raises CollisionError where another scheduler was faster with the pod, its node or its devices.
+        Raises CollisionError where another scheduler was faster with one of the pods, its node or its devices. Then
+        none is in hand.
         """
         await self._lookout.catch_up()
+        for planned in together:
+            self._check_pod(planned.pod, own=None)
+        holds = [Hold(planned.pod.metadata.uid) for planned in together]
+        self._holds.update((hold.uid, hold) for hold in holds)
+        contents = {planned.pod.metadata.uid: self._announcement(planned) for planned in together}
+        await self._lookout.until_own(await self._lease.announce(contents))
+        try:
+            for planned in together:
+                self._check(planned)
+        except collision.CollisionError:
+            for hold in holds:
+                self.let_go(hold)
+            raise
+        return holds
+
+    def _announcement(self, planned: assignment.Assignment) -> announcements.Announcement:
         metadata = planned.pod.metadata
-        self._check_pod(planned.pod, own=None)
-        hold = self._holds[metadata.uid] = Hold(metadata.uid)
-        content = announcements.Announcement(
+        return announcements.Announcement(
             namespace=metadata.namespace,
             name=metadata.name,
             number=next(self._numbers),
@@ -146,18 +163,11 @@ class Peers:
             demand=planned.demand,
             devices={announcements.claim_key(each.claim): tuple(_essence(each.result)) for each in planned.allocations},
         )
-        version = await self._lease.announce(metadata.uid, content)
-        await self._lookout.until_own(version)
-        try:
-            self._check(planned)
-        except collision.CollisionError:
-            self.let_go(hold)
-            raise
-        return hold
 
     async def hold_back(self, waiting: pod.Pod) -> Hold:
         """Takes a pod in hand that goes nowhere for the moment; CollisionError where another scheduler has it."""
-        return await self.take(assignment.Assignment(waiting, "", announcements.NOTHING))
+        (hold,) = await self.take([assignment.Assignment(waiting, "", announcements.NOTHING)])
+        return hold
 
     def check_hold(self, hold: Hold) -> None:
         """Raises CollisionError where others may have taken over what this scheduler had in hand."""

@@ -139,7 +139,7 @@ class Scheduler:
             self._informers,
             self.snapshot,
             self.queue,
-            scheduler=self._settings.name,
+            chosen=self._settings,
             time=self._clock,
             chance=self._chance,
         )

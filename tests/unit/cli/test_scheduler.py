@@ -22,8 +22,3 @@ def test_what_is_asked_for_is_in_the_profile() -> None:
     assert "GangScheduling                           PreEnqueue, EnqueueExtensions\n" in answer.output
     assert "DevicePolicy                     10      Score\n" in answer.output
     assert answer.output.splitlines()[-1] == "Devices by policy domain=gpu.example.com/socket"
-
-
-def test_gangs_are_one_schedulers() -> None:
-    answer = testing.CliRunner().invoke(root.app, ["scheduler", "--show-profile", "--gangs", "--peers"])
-    assert answer.exit_code == 2

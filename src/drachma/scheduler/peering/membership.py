@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from drachma.api import lease, pod
+from drachma.scheduler.snapshot import gangs
 
 SCHEDULER_ANNOTATION: Final = "drachma/scheduler-name"
 """The ``schedulerName`` that the holder of a lease schedules for."""
@@ -31,11 +32,12 @@ class _Member(msgspec.Struct, frozen=True):
 class Membership:
     """Who is there, as one scheduler sees it."""
 
-    def __init__(self, own: str, *, scheduler: str, monotonic: Callable[[], float]) -> None:
+    def __init__(self, own: str, *, scheduler: str, monotonic: Callable[[], float], has_gangs: bool = False) -> None:
         """``own`` is the name of this scheduler's lease, ``scheduler`` its ``schedulerName``."""
         self._own: Final = own
         self._scheduler: Final = scheduler
         self._monotonic: Final = monotonic
+        self._has_gangs: Final = has_gangs
         self._members: Final[dict[str, _Member]] = {}
         self._colleagues: tuple[str, ...] = (own,)
         self.everybody: tuple[str, ...] = (own,)
@@ -66,7 +68,20 @@ class Membership:
 
     def is_responsible(self, waiting: pod.Pod) -> bool:
         """Whether this scheduler looks after a pod of its name."""
-        return len(self._colleagues) == 1 or _first(self._colleagues, _subject(waiting)) == self._own
+        return len(self._colleagues) == 1 or _first(self._colleagues, self._subject(waiting)) == self._own
+
+    def _subject(self, waiting: pod.Pod) -> str:
+        """What decides: the pods of a gang go to one scheduler, and so do pods that share a claim.
+
+        The former are placed together, and the latter would be in each other's way.
+        """
+        gang = gangs.key_of(waiting) if self._has_gangs else None
+        if gang is not None:
+            return f"{gang.source.value}/{gang}"
+        for entry in waiting.spec.resource_claims:
+            if entry.resource_claim_name:
+                return f"{waiting.metadata.namespace}/{entry.resource_claim_name}"
+        return str(waiting.metadata.uid)
 
     def is_home(self, node: str) -> bool:
         """Whether this scheduler is the first of all to choose a node."""
@@ -78,14 +93,6 @@ class Membership:
         self._colleagues = tuple(sorted(names | {self._own}))
         self.everybody = tuple(sorted({*self._members, self._own}))
         return self._colleagues != before
-
-
-def _subject(waiting: pod.Pod) -> str:
-    """What decides: pods that share a claim go to the same scheduler, or they would be in each other's way."""
-    for entry in waiting.spec.resource_claims:
-        if entry.resource_claim_name:
-            return f"{waiting.metadata.namespace}/{entry.resource_claim_name}"
-    return str(waiting.metadata.uid)
 
 
 def _first(names: Iterable[str], subject: str) -> str:

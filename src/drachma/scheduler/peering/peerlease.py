@@ -12,6 +12,7 @@ import contextlib
 import logging
 import math
 import random
+from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma import errors
@@ -58,10 +59,11 @@ class PeerLease:
         """Whether nobody can have taken this scheduler for dead."""
         return self._clock.monotonic() - self._renewed < _CURRENT_SECONDS
 
-    async def announce(self, uid: str, content: announcements.Announcement) -> int:
-        """Returns once an announcement of a pod is written: the version of the lease that has it."""
-        self._texts[uid] = announcements.encode(content)
-        self._taken_back.pop(uid, None)
+    async def announce(self, contents: Mapping[str, announcements.Announcement]) -> int:
+        """Returns once announcements of pods, by uid, are written in one write: the version of the lease."""
+        for uid, content in contents.items():
+            self._texts[uid] = announcements.encode(content)
+            self._taken_back.pop(uid, None)
         return await self.written()
 
     async def written(self) -> int:

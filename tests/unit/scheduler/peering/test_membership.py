@@ -4,6 +4,7 @@ import pytest
 
 from drachma.api import lease, meta, pod
 from drachma.scheduler.peering import membership
+from drachma.scheduler.snapshot import gangs
 from drachma.testing import manualclock
 from drachma.testing import pod as a_pod
 
@@ -14,7 +15,8 @@ def member(name: str, *, scheduler: str = "s", seconds: int = 15) -> lease.Lease
 
 
 def members(*names: str, own: str = "a") -> membership.Membership:
-    made = membership.Membership(own, scheduler="s", monotonic=manualclock.ManualClock().monotonic)
+    time = manualclock.ManualClock()
+    made = membership.Membership(own, scheduler="s", monotonic=time.monotonic, has_gangs=True)
     for name in names:
         made.heard(member(name))
     return made
@@ -65,6 +67,17 @@ def test_schedulers_of_another_name_have_no_part_in_pods_but_in_nodes() -> None:
 def test_pods_of_one_claim_are_looked_after_together(own: str) -> None:
     found = members("a", "b", "c", own=own)
     assert len({found.is_responsible(a_waiting_pod(number, "shared")) for number in range(20)}) == 1
+
+
+@pytest.mark.parametrize("own", ["a", "b", "c"])
+def test_pods_of_one_gang_are_looked_after_together(own: str) -> None:
+    """Whatever claims some of them share with others."""
+    found = members("a", "b", "c", own=own)
+    gang = [
+        a_pod(f"p{number}").uid(f"p{number}").label(gangs.LABEL, "g").claim("x", claim=f"c{number}").build()
+        for number in range(20)
+    ]
+    assert len(set(map(found.is_responsible, gang))) == 1
 
 
 async def test_who_is_silent_is_dead() -> None:

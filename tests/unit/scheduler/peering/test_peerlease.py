@@ -84,7 +84,7 @@ async def test_it_is_deleted_in_the_end() -> None:
 async def test_many_announcements_go_into_few_writes() -> None:
     async with kept() as bench:
         before = bench.server.writes
-        tasks = [asyncio.create_task(bench.lease.announce(f"uid-{n}", announcement(n))) for n in range(50)]
+        tasks = [asyncio.create_task(bench.lease.announce({f"uid-{n}": announcement(n)})) for n in range(50)]
         await bench.world.advance(0.5)
         versions = {task.result() for task in tasks}
         (found,) = await bench.world.all_of(lease.Lease, peerlease.NAMESPACE)
@@ -95,7 +95,7 @@ async def test_many_announcements_go_into_few_writes() -> None:
 
 async def test_what_is_taken_back_is_said_for_a_while() -> None:
     async with kept() as bench:
-        announced = asyncio.create_task(bench.lease.announce("uid", announcement(1)))
+        announced = asyncio.create_task(bench.lease.announce({"uid": announcement(1)}))
         await bench.world.advance(1)
         assert announced.done()
         bench.lease.take_back("uid")
@@ -110,7 +110,7 @@ async def test_what_is_taken_back_is_said_for_a_while() -> None:
 
 async def test_what_is_done_just_disappears() -> None:
     async with kept() as bench:
-        announced = asyncio.create_task(bench.lease.announce("uid", announcement(1)))
+        announced = asyncio.create_task(bench.lease.announce({"uid": announcement(1)}))
         await bench.world.advance(1)
         assert announced.done()
         bench.lease.drop("uid")
@@ -121,7 +121,7 @@ async def test_what_is_done_just_disappears() -> None:
 async def test_who_cannot_renew_is_not_current_and_goes_on_afterwards() -> None:
     async with kept() as bench:
         bench.server.is_down = True
-        announced = asyncio.create_task(bench.lease.announce("uid", announcement(1)))
+        announced = asyncio.create_task(bench.lease.announce({"uid": announcement(1)}))
         await bench.world.advance(5)
         assert not announced.done()
         assert bench.lease.is_current
