@@ -241,6 +241,24 @@ async def test_a_set_adopts_what_matches_and_lets_go_what_does_not() -> None:
         assert not released.metadata.owner_references
 
 
+async def test_a_deployment_made_anew_adopts_the_sets_that_it_left() -> None:
+    async with _cluster() as cluster:
+        await _create(cluster, _deployment(2))
+        (before,) = await cluster.all_of(replicaset.ReplicaSet)
+        pods = {each.metadata.uid for each in await cluster.all_of(pod.Pod)}
+        await cluster.client.delete(deployment.Deployment, "web", namespace="default", propagation="Orphan")
+        await cluster.advance(5)
+        (left,) = await cluster.all_of(replicaset.ReplicaSet)
+        assert not left.metadata.owner_references
+        await _create(cluster, _deployment(2))
+        (adopted,) = await cluster.all_of(replicaset.ReplicaSet)
+        (owner,) = adopted.metadata.owner_references
+        assert adopted.metadata.uid == before.metadata.uid
+        assert (owner.kind, owner.name, owner.controller) == ("Deployment", "web", True)
+        assert {each.metadata.uid for each in await cluster.all_of(pod.Pod)} == pods
+        assert (await _status(cluster))["availableReplicas"] == 2
+
+
 async def test_refused_pods_are_said() -> None:
     async with _cluster() as cluster:
         document = _deployment(2)

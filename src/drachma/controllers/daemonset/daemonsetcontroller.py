@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api import daemonset, labelselectors, meta, node, pod
-from drachma.claims import ownership, podstate
+from drachma.claims import podstate
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.daemonset import daemonpods, failures, rollout
@@ -15,16 +15,16 @@ from drachma.controllers.workload import (
     adoption,
     expectations,
     history,
+    members,
     podcontrol,
     readiness,
     templatehashes,
 )
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
+from drachma.values import labels
 
 WORKERS: Final = 2
 
-_OWNER_INDEX: Final = "daemonset-owner"
-_KIND: Final = ("apps/v1", "DaemonSet")
 _OMITTED_IF_ZERO: Final = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
 
 DaemonSet = daemonset.DaemonSet
@@ -42,11 +42,8 @@ class DaemonSetController:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._recorder: Final = surroundings.recorder("daemonset-controller")
-        self._pods: Final = pods.cache
         self._sets: Final = sets.cache
         self._nodes: Final = nodes.cache
-        self._pods.add_index(_OWNER_INDEX, _owner)
-        self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
         self._expected: Final = expectations.Expectations(pods)
         self._adopter: Final = adoption.Adopter(surroundings.client, pod.Pod, expected=self._expected)
         self._control: Final = podcontrol.PodControl(
@@ -58,7 +55,9 @@ class DaemonSetController:
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
         sets.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new), deleted=self._forget))
-        pods.add_handler(informer.Handler(added=self._see_pod, updated=self._see_change, deleted=self._see_pod))
+        self._members: Final = members.Members(
+            pods, self._sets, kind=DaemonSet, selector=_selector, concern=self._queue.add
+        )
         nodes.add_handler(informer.Handler(added=self._see_node, updated=self._see_node_change, deleted=self._see_node))
 
     async def run(self) -> None:
@@ -74,21 +73,6 @@ class DaemonSetController:
         self._expected.forget(uid)
         self._history.forget(uid)
         self._failures.forget(uid)
-
-    def _see_change(self, old: pod.Pod, new: pod.Pod) -> None:
-        if ownership.controller_of(old) != ownership.controller_of(new):
-            self._see_pod(old)
-        self._see_pod(new)
-
-    def _see_pod(self, of: pod.Pod) -> None:
-        owner = ownership.controller_of(of)
-        if owner is not None:
-            if (owner.api_version, owner.kind) == _KIND:
-                self._queue.add(cache.Key(of.metadata.namespace, owner.name))
-            return
-        for each in self._sets.in_namespace(of.metadata.namespace):
-            if labelselectors.of(each.spec.selector).matches(of.metadata.labels):
-                self._see(each)
 
     def _see_node(self, _: node.Node) -> None:
         for each in self._sets:
@@ -113,7 +97,7 @@ class DaemonSetController:
         if not self._history.is_up_to_date(uid) or not self._expected.are_met(uid):
             return controller.AGAIN
         pods = await self._claim(wanted)
-        revisions = await self._history.of(wanted, labelselectors.of(wanted.spec.selector))
+        revisions = await self._history.of(wanted, _selector(wanted))
         current, old = await self._current(wanted, revisions, pods)
         cluster = self._cluster(wanted, pods, mark=current.metadata.labels[history.HASH])
         try:
@@ -126,11 +110,10 @@ class DaemonSetController:
         return controller.After(min(waits)) if waits else None
 
     async def _claim(self, wanted: DaemonSet) -> list[pod.Pod]:
-        selector = labelselectors.of(wanted.spec.selector)
-        orphans = self._pods.by(adoption.ORPHANS, wanted.metadata.namespace)
+        selector = _selector(wanted)
         return await self._adopter.claim(
             wanted,
-            (*self._pods.by(_OWNER_INDEX, wanted.metadata.uid), *orphans),
+            (*self._members.owned(wanted), *self._members.orphans(wanted)),
             matches=lambda each: selector.matches(each.metadata.labels),
         )
 
@@ -324,6 +307,5 @@ def _on(of: pod.Pod, name: str) -> str:
     return f"{of.metadata.namespace}/{of.metadata.name} on node {name}"
 
 
-def _owner(of: pod.Pod) -> tuple[str, ...]:
-    owner = ownership.controller_of(of)
-    return (owner.uid,) if owner is not None and (owner.api_version, owner.kind) == _KIND else ()
+def _selector(of: DaemonSet) -> labels.Selector:
+    return labelselectors.of(of.spec.selector)

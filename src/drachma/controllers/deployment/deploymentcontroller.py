@@ -10,18 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import deployment, pod, replicaset
+from drachma.api import deployment, labelselectors, pod, replicaset
 from drachma.claims import ownership
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.deployment import deploymentstatus, revisions, rollout
-from drachma.controllers.workload import expectations, readiness
+from drachma.controllers.workload import adoption, expectations, members, readiness
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
+from drachma.values import labels
 
 WORKERS: Final = 5
-
-_OWNER_INDEX: Final = "deployment-owner"
-_KIND: Final = ("apps/v1", "Deployment")
 
 Deployment = deployment.Deployment
 Set = replicaset.ReplicaSet
@@ -41,16 +39,16 @@ class DeploymentController:
         self._deployments: Final = deployments.cache
         self._sets: Final = self._informer.cache
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
-        self._sets.add_index(_OWNER_INDEX, _owner)
         self._expected: Final = expectations.Expectations(self._informer)
+        self._adopter: Final = adoption.Adopter(surroundings.client, Set, expected=self._expected)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
         deployments.add_handler(
             informer.Handler(added=self._see, updated=lambda _, new: self._see(new), deleted=self._forget)
         )
-        self._informer.add_handler(
-            informer.Handler(added=self._see_set, updated=lambda _, new: self._see_set(new), deleted=self._see_set)
+        self._members: Final = members.Members(
+            self._informer, self._deployments, kind=Deployment, selector=_selector, concern=self._queue.add
         )
         surroundings.informers.of(pod.Pod).add_handler(informer.Handler(deleted=self._see_pod_go))
 
@@ -65,18 +63,13 @@ class DeploymentController:
     def _forget(self, of: Deployment) -> None:
         self._expected.forget(of.metadata.uid)
 
-    def _see_set(self, of: Set) -> None:
-        owner = ownership.controller_of(of)
-        if owner is not None and (owner.api_version, owner.kind) == _KIND:
-            self._queue.add(cache.Key(of.metadata.namespace, owner.name))
-
     def _see_pod_go(self, of: pod.Pod) -> None:
         """Where pods are not replaced one by one, the new ones wait until the last old one is gone."""
         owner = ownership.controller_of(of)
         if owner is not None and owner.kind == "ReplicaSet":
             owning = self._sets.get(owner.name, namespace=of.metadata.namespace)
             if owning is not None:
-                self._see_set(owning)
+                self._members.heard(owning)
 
     # Work
 
@@ -86,10 +79,7 @@ class DeploymentController:
             return None
         if not self._expected.are_met(wanted.metadata.uid):
             return controller.AGAIN
-        sets = sorted(
-            self._sets.by(_OWNER_INDEX, wanted.metadata.uid),
-            key=lambda each: (str(each.metadata.creation_timestamp), each.metadata.name),
-        )
+        sets = await self._claim(wanted)
         new = next((each for each in sets if revisions.is_of_template(each, wanted.spec.template)), None)
         old = [each for each in sets if each is not new]
         if wanted.metadata.deletion_timestamp is not None:
@@ -105,6 +95,16 @@ class DeploymentController:
             await self._clean_up(wanted, old)
         seconds = deploymentstatus.deadline(wanted, now=self._clock.utc())
         return None if seconds is None else controller.After(seconds)
+
+    async def _claim(self, wanted: Deployment) -> list[Set]:
+        """The sets of a deployment, oldest first, after it adopted those that match and let go of those that do not."""
+        selector = _selector(wanted)
+        claimed = await self._adopter.claim(
+            wanted,
+            (*self._members.owned(wanted), *self._members.orphans(wanted)),
+            matches=lambda each: selector.matches(each.metadata.labels),
+        )
+        return sorted(claimed, key=lambda each: (str(each.metadata.creation_timestamp), each.metadata.name))
 
     async def _new_set(self, wanted: Deployment, new: Set | None, old: Sequence[Set]) -> tuple[Set | None, bool]:
         """The set of the template, made where there is none; whether it was."""
@@ -286,9 +286,8 @@ def _resized(bounds: rollout.Bounds, new: Set | None, old: Sequence[Set], active
     return rollout.share_out(bounds, [_size(each) for each in (*old, *([new] if new is not None else ()))])
 
 
-def _owner(of: Set) -> tuple[str, ...]:
-    owner = ownership.controller_of(of)
-    return (owner.uid,) if owner is not None and (owner.api_version, owner.kind) == _KIND else ()
+def _selector(of: Deployment) -> labels.Selector:
+    return labelselectors.of(of.spec.selector)
 
 
 def _is_status(before: deployment.DeploymentStatus, content: Mapping[str, Any]) -> bool:

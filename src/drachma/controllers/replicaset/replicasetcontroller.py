@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from drachma import errors
-from drachma.api import labelselectors, meta, pod, replicaset, replicationcontroller, scheme
+from drachma.api import labelselectors, meta, pod, replicaset, replicationcontroller
 from drachma.claims import conditions, ownership
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.replicaset import choice
-from drachma.controllers.workload import adoption, expectations, podcontrol, podtemplates, readiness
+from drachma.controllers.workload import adoption, expectations, members, podcontrol, podtemplates, readiness
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 from drachma.values import labels
 
@@ -37,7 +37,6 @@ class ReplicaSetController:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         pods = surroundings.informers.of(pod.Pod)
-        self._pods: Final = pods.cache
         self._expected: Final = expectations.Expectations(pods)
         self._adopter: Final = adoption.Adopter(surroundings.client, pod.Pod, expected=self._expected)
         self._control: Final = podcontrol.PodControl(
@@ -45,14 +44,13 @@ class ReplicaSetController:
         )
         sets: informer.Informer[Any] = surroundings.informers.of(self._model)
         self._sets: Final[cache.Cache[Any]] = sets.cache
-        self._index: Final = f"{self.name}-owner"
-        self._pods.add_index(self._index, self._owner)
-        self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
         sets.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new), deleted=self._forget))
-        pods.add_handler(informer.Handler(added=self._see_pod, updated=self._see_change, deleted=self._see_pod))
+        self._members: Final = members.Members(
+            pods, self._sets, kind=self._model, selector=_selector, concern=self._queue.add
+        )
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
@@ -64,28 +62,6 @@ class ReplicaSetController:
 
     def _forget(self, of: Set) -> None:
         self._expected.forget(of.metadata.uid)
-
-    def _see_change(self, old: pod.Pod, new: pod.Pod) -> None:
-        self._see_pod(old)
-        self._see_pod(new)
-
-    def _see_pod(self, of: pod.Pod) -> None:
-        owner = ownership.controller_of(of)
-        if owner is not None:
-            if self._is_ours(owner):
-                self._queue.add(cache.Key(of.metadata.namespace, owner.name))
-            return
-        for each in self._sets.in_namespace(of.metadata.namespace):
-            if _selector(each).matches(of.metadata.labels):
-                self._see(each)
-
-    def _owner(self, of: pod.Pod) -> tuple[str, ...]:
-        owner = ownership.controller_of(of)
-        return (owner.uid,) if owner is not None and self._is_ours(owner) else ()
-
-    def _is_ours(self, owner: meta.OwnerReference) -> bool:
-        kind = scheme.of(self._model)
-        return (owner.api_version, owner.kind) == (kind.api_versions[0], kind.name)
 
     # Work
 
@@ -112,12 +88,10 @@ class ReplicaSetController:
         """The pods of a set, after it adopted those that match and let go of those that do not."""
         selector = _selector(wanted)
         # Pods without an owner that have ended are left alone: nothing would come of adopting them.
-        orphans = (
-            each for each in self._pods.by(adoption.ORPHANS, wanted.metadata.namespace) if readiness.is_active(each)
-        )
+        orphans = (each for each in self._members.orphans(wanted) if readiness.is_active(each))
         return await self._adopter.claim(
             wanted,
-            (*self._pods.by(self._index, wanted.metadata.uid), *orphans),
+            (*self._members.owned(wanted), *orphans),
             matches=lambda each: selector.matches(each.metadata.labels),
         )
 
@@ -147,7 +121,7 @@ class ReplicaSetController:
             for each in self._sets.in_namespace(wanted.metadata.namespace)
             if ownership.is_controlled_by(each.metadata, owner.uid)
         )
-        return [one for each in siblings for one in self._pods.by(self._index, each.metadata.uid)]
+        return [one for each in siblings for one in self._members.owned(each)]
 
     # Status
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from drachma import errors
 from drachma.api import labelselectors, pod, statefulset
-from drachma.claims import ownership, podstate
+from drachma.claims import podstate
 from drachma.client import patches
 from drachma.controllers import statuswrites
 from drachma.controllers.statefulset import ordinals, podcontrol, progress
@@ -20,15 +20,15 @@ from drachma.controllers.workload import (
     adoption,
     expectations,
     history,
+    members,
     readiness,
     templatehashes,
 )
 from drachma.runtime import Surroundings, cache, controller, informer, workqueue
+from drachma.values import labels
 
 WORKERS: Final = 5
 
-_OWNER_INDEX: Final = "statefulset-owner"
-_KIND: Final = ("apps/v1", "StatefulSet")
 _HASH: Final = "controller.kubernetes.io/hash"
 _LONGEST_PREFIX: Final = 223
 
@@ -58,10 +58,7 @@ class StatefulSetController:
         sets = surroundings.informers.of(Set)
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
-        self._pods: Final = pods.cache
         self._sets: Final = sets.cache
-        self._pods.add_index(_OWNER_INDEX, _owner)
-        self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
         expected = expectations.Expectations(pods)
         self._adopter: Final = adoption.Adopter(surroundings.client, pod.Pod, expected=expected)
         self._control: Final = podcontrol.StatefulPodControl(surroundings, expected=expected)
@@ -70,7 +67,7 @@ class StatefulSetController:
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
         sets.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new), deleted=self._forget))
-        pods.add_handler(informer.Handler(added=self._see_pod, updated=self._see_change, deleted=self._see_pod))
+        self._members: Final = members.Members(pods, self._sets, kind=Set, selector=_selector, concern=self._queue.add)
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)
@@ -84,21 +81,6 @@ class StatefulSetController:
         self._control.forget(of.metadata.uid)
         self._history.forget(of.metadata.uid)
 
-    def _see_change(self, old: pod.Pod, new: pod.Pod) -> None:
-        if ownership.controller_of(old) != ownership.controller_of(new):
-            self._see_pod(old)
-        self._see_pod(new)
-
-    def _see_pod(self, of: pod.Pod) -> None:
-        owner = ownership.controller_of(of)
-        if owner is not None:
-            if (owner.api_version, owner.kind) == _KIND:
-                self._queue.add(cache.Key(of.metadata.namespace, owner.name))
-            return
-        for each in self._sets.in_namespace(of.metadata.namespace):
-            if labelselectors.of(each.spec.selector).matches(of.metadata.labels):
-                self._see(each)
-
     # Work
 
     async def _reconcile(self, key: cache.Key) -> controller.After | controller.Again | None:
@@ -108,11 +90,11 @@ class StatefulSetController:
         uid = wanted.metadata.uid
         if not self._control.is_up_to_date(uid) or not self._history.is_up_to_date(uid):
             return controller.AGAIN
-        selector = labelselectors.of(wanted.spec.selector)
+        selector = _selector(wanted)
         known = await self._history.of(wanted, selector)
         pods = await self._adopter.claim(
             wanted,
-            (*self._pods.by(_OWNER_INDEX, uid), *self._pods.by(adoption.ORPHANS, wanted.metadata.namespace)),
+            (*self._members.owned(wanted), *self._members.orphans(wanted)),
             matches=lambda each: selector.matches(each.metadata.labels) and ordinals.is_member(each, wanted),
         )
         revisions = await self._revisions(wanted, known)
@@ -302,9 +284,8 @@ class _Look:
             self._replaced += 1
 
 
-def _owner(of: pod.Pod) -> tuple[str, ...]:
-    owner = ownership.controller_of(of)
-    return (owner.uid,) if owner is not None and (owner.api_version, owner.kind) == _KIND else ()
+def _selector(of: Set) -> labels.Selector:
+    return labelselectors.of(of.spec.selector)
 
 
 def _until_available(wanted: Set, pods: Sequence[pod.Pod], *, now: dt.datetime) -> controller.After | None:

@@ -40,7 +40,8 @@ class Adopter(Generic[ObjectT]):
     ) -> list[ObjectT]:
         """The objects that are an owner's after it adopted and released some; one that goes away does neither.
 
-        ``candidates`` may belong to anybody. Raises what the API server refuses.
+        ``candidates`` may belong to anybody. Raises what the API server refuses, and ReconcileError where the owner
+        turns out to be gone or going: nothing is to be decided on what the cache says then.
         """
         mine, orphans = [], []
         is_going = owner.metadata.deletion_timestamp is not None
@@ -55,18 +56,21 @@ class Adopter(Generic[ObjectT]):
                 mine.append(each)
             elif not is_going:
                 await self._release(owner, each)
-        if orphans and await self._may_adopt(owner):
+        if orphans:
+            await self._check_owner(owner)
             adopted = [await self._adopt(owner, each) for each in orphans]
             mine += [each for each in adopted if each is not None]
         return mine
 
-    async def _may_adopt(self, owner: meta.Object) -> bool:
-        """Whether the owner is still there and stays: the cache may be behind somebody who deletes it."""
+    async def _check_owner(self, owner: meta.Object) -> None:
+        """Makes sure that the owner is still there and stays: the cache may be behind somebody who deletes it."""
+        place = f"{owner.metadata.namespace}/{owner.metadata.name}"
         try:
             fresh = await self._client.get(type(owner), owner.metadata.name, namespace=owner.metadata.namespace)
-        except errors.ObjectNotFoundError:
-            return False
-        return fresh.metadata.uid == owner.metadata.uid and fresh.metadata.deletion_timestamp is None
+        except errors.ObjectNotFoundError as error:
+            raise errors.ReconcileError(f"{place} adopts nothing: it is gone") from error
+        if fresh.metadata.uid != owner.metadata.uid or fresh.metadata.deletion_timestamp is not None:
+            raise errors.ReconcileError(f"{place} adopts nothing: it has just been deleted")
 
     async def _adopt(self, owner: meta.Object, orphan: ObjectT) -> ObjectT | None:
         owners = [*orphan.metadata.owner_references, ownership.reference(owner)]
@@ -94,8 +98,7 @@ class Adopter(Generic[ObjectT]):
                 patch=patches.merge({"metadata": metadata}, patches.unchanged(of)),
                 namespace=of.metadata.namespace,
             )
-        except (errors.ObjectNotFoundError, errors.ObjectConflictError):
-            # Gone, or changed since: the news of that are under way.
+        except errors.ObjectNotFoundError:
             return None
         self._expected.note(owner.metadata.uid, changed.metadata.resource_version)
         return changed
