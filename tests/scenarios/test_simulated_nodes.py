@@ -76,7 +76,7 @@ async def test_a_pod_with_a_template_runs_and_goes() -> None:
         assert container["allocatedResourcesStatus"] == [
             {
                 "name": "claim:gpu",
-                "resources": [{"resourceID": "gpu.simulation.drachma.dev/device=gpu-0", "health": "Unknown"}],
+                "resources": [{"resourceID": "gpu.simulation.drachma.dev/device=gpu-0", "health": "Healthy"}],
             }
         ]
         await cluster.client.delete(pod.Pod, "train", namespace="default")

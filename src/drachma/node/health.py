@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from drachma.api import pod
 from drachma.claims import podclaims
@@ -25,6 +25,8 @@ class Health(NamedTuple):
 
 
 UNKNOWN: Final = Health(_STATES[0])
+HEALTHY: Final = Health(_STATES[1])
+UNHEALTHY: Final = Health(_STATES[2])
 
 
 class _Report(NamedTuple):
@@ -37,6 +39,16 @@ class DeviceID(NamedTuple):
 
     pool: str
     device: str
+
+
+Heard: TypeAlias = Callable[[str, set[DeviceID]], None]
+"""Is told which devices of a driver are not as they were, if any."""
+
+
+class Reports(Protocol):
+    """What is known of the health of devices: :class:`DeviceHealth`, or that of simulated ones."""
+
+    def get(self, driver: str, device: DeviceID) -> Health: ...
 
 
 class DeviceHealth:
@@ -85,9 +97,7 @@ def concerned_pods(claims: PreparedClaims, driver: str, devices: set[DeviceID]) 
     }
 
 
-def statuses(
-    claims: PreparedClaims, health: DeviceHealth, of: pod.Pod, container: pod.Container
-) -> list[dict[str, Any]]:
+def statuses(claims: PreparedClaims, health: Reports, of: pod.Pod, container: pod.Container) -> list[dict[str, Any]]:
     """``allocatedResourcesStatus`` of a container: its devices by claim, or by request where it names one."""
     entries: dict[str, list[dict[str, Any]]] = {}
     names: Mapping[str, str] = {entry.name: reference.name for entry, reference in podclaims.named(of)}
@@ -107,7 +117,7 @@ def statuses(
     return [{"name": title, "resources": resources} for title, resources in entries.items()]
 
 
-def _entry(health: DeviceHealth, driver: str, device: Device) -> dict[str, Any]:
+def _entry(health: Reports, driver: str, device: Device) -> dict[str, Any]:
     known = health.get(driver, DeviceID(device.pool_name, device.device_name))
     entry = {"resourceID": _resource_id(driver, device), "health": known.state}
     return {**entry, "message": known.message} if known.message else entry

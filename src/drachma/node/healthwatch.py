@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 import grpc
 import grpc.aio
 
 from drachma.node import drivers
-from drachma.node.health import DeviceHealth, DeviceID
+from drachma.node.health import DeviceHealth, Heard
 from drachma.nodewire.rpc import services
 from drachma.runtime import clock
 
@@ -19,9 +18,6 @@ _log = logging.getLogger(__name__)
 
 _METHOD: Final = "NodeWatchResources"
 _RETRY_SECONDS: Final = 5.0
-
-Heard: TypeAlias = Callable[[str, set[DeviceID]], None]
-"""Is told after every report of a driver which of its devices are not as they were, if any."""
 
 
 class HealthWatch:

@@ -59,7 +59,7 @@ class Drivers(preparation.Drivers, Protocol):
     """The drivers of a node: :class:`drachma.node.plugins.Plugins`, or simulated ones."""
 
     @property
-    def health(self) -> health.DeviceHealth: ...
+    def health(self) -> health.Reports: ...
 
     async def run(self, owner: node.Node, /) -> None:
         """Looks after the drivers of a node that is registered; returns when that needs nothing more."""
@@ -139,6 +139,7 @@ class Agent:
     ) -> Drivers:
         if self._directories is None:
             assert faults is not None, "whoever has no directories simulates drivers"
+            faults.health.listen(self.name, self._hear_of_devices)
             return simulateddrivers.SimulatedDrivers(
                 self._machine, self._claim, client=self._client, faults=faults, time=self.clock
             )

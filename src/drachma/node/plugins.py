@@ -30,7 +30,7 @@ class Plugins:
         queues: queuemetrics.Metrics,
         time: clock.Clock,
         joined: Callable[[], None],
-        heard: healthwatch.Heard,
+        heard: health.Heard,
     ) -> None:
         """``joined`` hears that there is one more driver to ask, ``heard`` of devices that are not as they were."""
         self.health: Final = health.DeviceHealth(time)

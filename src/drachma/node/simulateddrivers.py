@@ -12,7 +12,7 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import node, resourceclaim, resourceslice
 from drachma.client import Client
-from drachma.node import drivers, health
+from drachma.node import drivers
 from drachma.node.hardware import Machine
 from drachma.node.preparation import Get
 from drachma.node.preparedclaims import PREPARE, PreparedClaims
@@ -24,12 +24,12 @@ _CLASS: Final = "device"
 
 
 class SimulatedDrivers:
-    """All drivers of a simulated node, by name; of the health of devices they say nothing."""
+    """All drivers of a simulated node, by name."""
 
     def __init__(
         self, machine: Machine, get: Get, *, client: Client, faults: SimulatedFaults, time: clock.Clock
     ) -> None:
-        self.health: Final = health.DeviceHealth(time)
+        self.health: Final = faults.health
         self._machine = machine
         self._get = get
         self._client = client

@@ -7,7 +7,8 @@ simulation.drachma.dev/prepare-seconds  how long it takes to prepare a device
 simulation.drachma.dev/flap-seconds     how long a device is well before it falls ill, and ill before it is well
 ======================================  =========================================================
 
-With ``.NAME`` behind it an annotation is about the device of that name. A device that is ill has a taint.
+With ``.NAME`` behind it an annotation is about the device of that name. A device that is ill has a taint, and statuses
+of pods show it as unhealthy (:mod:`drachma.node.simulatedhealth`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from drachma import errors
 from drachma.api import devices, resourceslice
 from drachma.client import Client
 from drachma.node import simulationannotations
+from drachma.node.simulatedhealth import ILLNESS, SimulatedHealth
 from drachma.runtime import Informer, clock, informer
 
 _log = logging.getLogger(__name__)
@@ -32,9 +34,6 @@ PREPARE: Final = "prepare-seconds"
 FLAP: Final = "flap-seconds"
 _SHORTEST_SECONDS: Final = 0.1
 """A device flaps no faster than this: every time is a write."""
-
-ILLNESS: Final = devices.DeviceTaint(key="simulation.drachma.dev/unhealthy", effect="NoExecute")
-"""The taint of a device that is ill: pods that do not tolerate it have to go."""
 
 
 class _Device(NamedTuple):
@@ -50,6 +49,7 @@ class SimulatedFaults:
         self._client: Final = client
         self._clock: Final = time
         self._news: Final = asyncio.Event()
+        self.health: Final = SimulatedHealth(slices)
         slices.cache.add_index(_INDEX, _pool_of_slow)
         slices.add_handler(
             informer.Handler(added=self._heard, updated=lambda _, new: self._heard(new), deleted=self._heard)

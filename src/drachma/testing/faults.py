@@ -13,7 +13,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import devices, resourceslice
 from drachma.client import patches
-from drachma.node import simulatedfaults, simulationannotations
+from drachma.node import simulatedfaults, simulatedhealth, simulationannotations
 from drachma.testing.clusters import Cluster
 
 
@@ -46,9 +46,12 @@ class DeviceFaults:
         await self._publish(home, (*home.spec.devices, self._device))
         self._device = None
 
-    async def fall_ill(self, *, effect: str = simulatedfaults.ILLNESS.effect) -> None:
-        """It gets a taint: with NoExecute, pods that have it and do not tolerate that have to go."""
-        await self._taint((structs.replace(simulatedfaults.ILLNESS, effect=effect),))
+    async def fall_ill(self, *, effect: str = simulatedhealth.ILLNESS.effect) -> None:
+        """It gets a taint, and pods that have it show that it is unhealthy.
+
+        With NoExecute, those that do not tolerate the taint have to go.
+        """
+        await self._taint((structs.replace(simulatedhealth.ILLNESS, effect=effect),))
 
     async def recover(self) -> None:
         """It has no taints any more."""

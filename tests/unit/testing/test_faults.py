@@ -1,11 +1,12 @@
 """Devices that go wrong in a cluster under test, and what becomes of the pods that want them."""
 
 import pathlib
+from typing import Any
 
 import pytest
 
 from drachma import errors, testing
-from drachma.api import event, resourceslice
+from drachma.api import event, pod, resourceslice
 from drachma.client import patches
 from drachma.testing.faults import DeviceFaults
 from tests.unit.testing.test_clusters import _wants
@@ -47,6 +48,30 @@ async def test_a_pod_has_to_leave_a_device_that_falls_ill() -> None:
         await c.pod("train").running()
         await DeviceFaults(c, "gpu-0", pool="node-0").fall_ill()
         await c.pod("train").gone()
+
+
+async def test_a_pod_that_stays_shows_how_its_device_is() -> None:
+    async with testing.cluster() as c:
+        await c.apply(_wants(1))
+        await c.pod("train").running()
+        gpu = DeviceFaults(c, "gpu-0", pool="node-0")
+        resource = {"resourceID": "gpu.simulation.drachma.dev/device=gpu-0"}
+        assert await _resources(c) == [{**resource, "health": "Healthy"}]
+        await gpu.fall_ill(effect="NoSchedule")
+        message = "the device has the taint simulation.drachma.dev/unhealthy"
+        assert await _resources(c) == [{**resource, "health": "Unhealthy", "message": message}]
+        await gpu.recover()
+        assert await _resources(c) == [{**resource, "health": "Healthy"}]
+        await gpu.vanish()
+        assert await _resources(c) == [{**resource, "health": "Unknown"}]
+
+
+async def _resources(c: testing.Cluster) -> list[dict[str, Any]]:
+    """The devices of the pod as its status shows them."""
+    document = await c.client.get_document(pod.Pod, "train", namespace="default")
+    [container] = document["status"]["containerStatuses"]
+    [claim] = container["allocatedResourcesStatus"]
+    return list(claim["resources"])
 
 
 async def test_a_device_that_flaps_ends_well() -> None:
