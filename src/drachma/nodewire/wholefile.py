@@ -1,13 +1,27 @@
 """Writing files that others read at any time: they have the old content or the new one, whatever happens."""
 
 import contextlib
+import enum
 import os
 import pathlib
 import tempfile
 
 
-def write(path: pathlib.Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Replaces a file's content, for good; directories that it needs are made.
+class Durability(enum.IntEnum):
+    """What a write outlives. Each step costs a wait for the disk."""
+
+    PROCESS = 0
+    """The processes of the machine. After a crash of the machine itself the content may be none of the two."""
+    WHOLE = 1
+    """After a crash of the machine too it is one of the two, the old content or the new one."""
+    LASTING = 2
+    """After a crash of the machine too it is the new content."""
+
+
+def write(
+    path: pathlib.Path, content: bytes, *, mode: int = 0o644, durability: Durability = Durability.LASTING
+) -> None:
+    """Replaces a file's content; directories that it needs are made.
 
     Raises:
         OSError: the file cannot be written; the old content is still there.
@@ -21,13 +35,15 @@ def write(path: pathlib.Path, content: bytes, *, mode: int = 0o644) -> None:
             file.write(content)
             file.flush()
             os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if durability >= Durability.WHOLE:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    _sync_directory(path.parent)
+    if durability >= Durability.LASTING:
+        _sync_directory(path.parent)
 
 
 def _sync_directory(directory: pathlib.Path) -> None:

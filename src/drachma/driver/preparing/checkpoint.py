@@ -76,15 +76,20 @@ class Checkpoint:
         return self._entries.get(uid)
 
     def put(self, entry: Entry) -> None:
-        """Keeps an entry, for good."""
+        """Keeps an entry: that a claim is begun for good, that it is prepared until the machine crashes.
+
+        After that it has to be prepared again in any case, which is what an entry that is only begun says too.
+        """
         self._load()
-        self._save({**self._entries, entry.uid: entry})
+        durability = wholefile.Durability.LASTING if entry.state == "begun" else wholefile.Durability.WHOLE
+        self._save({**self._entries, entry.uid: entry}, durability)
 
     def remove(self, uid: str) -> None:
         """Forgets a claim, for good."""
         self._load()
         if uid in self._entries:
-            self._save({key: entry for key, entry in self._entries.items() if key != uid})
+            left = {key: entry for key, entry in self._entries.items() if key != uid}
+            self._save(left, wholefile.Durability.LASTING)
 
     def _load(self) -> None:
         try:
@@ -102,10 +107,10 @@ class Checkpoint:
             return
         self._signature = signature
 
-    def _save(self, entries: dict[str, Entry]) -> None:
+    def _save(self, entries: dict[str, Entry], durability: wholefile.Durability) -> None:
         claims = msgspec.json.encode(tuple(entries.values())).decode()
         content = msgspec.json.encode(_File(VERSION, _digest(claims), claims))
-        wholefile.write(self._path, content, mode=0o600)
+        wholefile.write(self._path, content, mode=0o600, durability=durability)
         self._entries, self._signature = entries, _signature(self._path.stat())
 
     def _put_aside(self, problem: str) -> None:

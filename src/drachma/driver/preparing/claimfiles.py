@@ -65,7 +65,8 @@ class ClaimFiles:
                 metadatafiles.write(request.path, request.text)
                 digests[str(request.path)] = _ANY
         for path, text in content.items():
-            wholefile.write(path, text)
+            # After a crash of the machine nothing counts as prepared, and all files are written again.
+            wholefile.write(path, text, durability=wholefile.Durability.PROCESS)
             digests[str(path)] = _digest(text)
         prepared = tuple(
             PreparedDevice(
