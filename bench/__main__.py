@@ -18,6 +18,7 @@ BENCHMARKS = (
     "server",
     "bodies",
     "policies",
+    "webhooks",
     "client",
     "customresources",
     "authorisation",

@@ -1,17 +1,18 @@
 """Calls to webhooks: one POST of JSON over TLS, bounded in time and in the size of the answer.
 
 Admission asks webhooks about objects, and custom resources have objects converted by them. What goes wrong is said in
-the words of Go's client, which administrators search for. A webhook is called on a connection of its own, and nothing
-of a call is left once it has ended.
+the words of Go's client, which administrators search for. Connections are kept for the next call to the same webhook:
+to make one costs more than most calls.
 """
 
 import asyncio
 import base64
 import binascii
+import contextlib
 import errno
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib import parse
 
@@ -25,6 +26,15 @@ from drachma.values import quotation
 
 LARGEST: Final = 10 * 1024 * 1024
 """Bytes of an answer that are read: three times what a body of a request may have."""
+
+LINES: Final = 64
+"""To how many places connections are kept, unless there are calls to more of them at the same time."""
+
+CONNECTIONS: Final = 100
+"""How many there are to one place at most."""
+
+IDLE_SECONDS: Final = 30.0
+"""How long one is kept that nobody uses."""
 
 _RESPONSES: Final = {
     400: "the server rejected our request for an unknown reason",
@@ -66,17 +76,72 @@ def target_of(client: Mapping[str, Any]) -> Target:
     return Target(f"https://{host}:{service.get('port') or 443}/{path}", authority)
 
 
-async def post(target: Target, body: bytes, *, seconds: int) -> bytes:
-    """The body of the answer to a POST.
+class _Line:
+    """The connections to one place that is known by one authority, and how many calls are on them."""
 
-    Raises:
-        CallError: there is none, it is too long, or it is not a success.
+    def __init__(self, target: Target) -> None:
+        resolver = _Known(target.place) if target.place is not None else None
+        connector = aiohttp.TCPConnector(
+            ssl=_context(target.authority), limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, resolver=resolver
+        )
+        tracing = aiohttp.TraceConfig()
+        tracing.on_connection_reuseconn.append(_note_reuse)
+        self.session: Final = aiohttp.ClientSession(
+            connector=connector, trust_env=False, auto_decompress=False, trace_configs=[tracing]
+        )
+        self.calls = 0
+
+
+class WebhookClient:
+    """Calls the webhooks of one application. It belongs to one event loop; whoever has it closes it in the end.
+
+    A connection is kept with the authority that its other end was known by: one that was made by an older bundle of
+    certificates is not used any more.
     """
-    url = f"{target.url}?{parse.urlencode({'timeout': f'{seconds}s'})}"
-    title = f"Post {quotation.quote(url)}"
+
+    def __init__(self) -> None:
+        self._lines: Final[dict[tuple[str, tuple[str, int] | None], _Line]] = {}
+
+    async def post(self, target: Target, body: bytes, *, seconds: int) -> bytes:
+        """The body of the answer to a POST.
+
+        Raises:
+            CallError: there is none, it is too long, or it is not a success.
+        """
+        url = f"{target.url}?{parse.urlencode({'timeout': f'{seconds}s'})}"
+        with _explained(f"Post {quotation.quote(url)}") as title:
+            async with asyncio.timeout(seconds):
+                line = await self._line(target)
+                line.calls += 1
+                try:
+                    return await _post(line.session, url, body, title=title)
+                finally:
+                    line.calls -= 1
+
+    async def close(self) -> None:
+        """Ends all connections."""
+        while self._lines:
+            await self._lines.popitem()[1].session.close()
+
+    async def _line(self, target: Target) -> _Line:
+        key = (target.authority, target.place)
+        line = self._lines.pop(key, None) or _Line(target)
+        # Those that are asked for go to the end, so that the first ones are those that nobody has asked for lately.
+        self._lines[key] = line
+        if len(self._lines) > LINES:
+            for other, unused in list(self._lines.items()):
+                if not unused.calls and unused is not line:
+                    del self._lines[other]
+                    await unused.session.close()
+                    break
+        return line
+
+
+@contextlib.contextmanager
+def _explained(title: str) -> Iterator[str]:
+    """Says in the words of Go's client what goes wrong with what has this title."""
     try:
-        async with asyncio.timeout(seconds):
-            return await _post(url, body, connector=_connector(target), title=title)
+        yield title
     except TimeoutError:
         raise CallError(f"{title}: context deadline exceeded") from None
     except aiohttp.ClientConnectorCertificateError as error:
@@ -114,22 +179,33 @@ class _Known(aiohttp.abc.AbstractResolver):
         """Nothing is kept."""
 
 
-def _connector(target: Target) -> aiohttp.TCPConnector:
-    resolver = _Known(target.place) if target.place is not None else None
-    return aiohttp.TCPConnector(ssl=_context(target.authority), force_close=True, resolver=resolver)
+async def _post(session: aiohttp.ClientSession, url: str, body: bytes, *, title: str) -> bytes:
+    while True:
+        attempt: dict[str, bool] = {}
+        try:
+            return await _try(session, url, body, title=title, attempt=attempt)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            # A webhook may close a connection that is kept just when it is used again. That is tried anew, as by Go.
+            if not attempt:
+                raise
 
 
-async def _post(url: str, body: bytes, *, connector: aiohttp.TCPConnector, title: str) -> bytes:
+async def _try(session: aiohttp.ClientSession, url: str, body: bytes, *, title: str, attempt: dict[str, bool]) -> bytes:
     headers = {"Content-Type": mediatypes.JSON, "Accept": f"{mediatypes.JSON}, */*", "Accept-Encoding": "identity"}
     # Proxies and redirects are not followed: they would lead where nobody registered a webhook.
-    async with (
-        aiohttp.ClientSession(connector=connector, trust_env=False, auto_decompress=False) as session,
-        session.post(url, data=body, headers=headers, allow_redirects=False) as response,
-    ):
+    async with session.post(
+        url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=attempt
+    ) as response:
         data = await _read(response, title)
         if response.status not in range(200, 207):
             raise CallError(_refusal(response, data))
         return data
+
+
+async def _note_reuse(_session: aiohttp.ClientSession, context: Any, _params: object) -> None:
+    context.trace_request_ctx["reused"] = True
 
 
 async def _read(response: aiohttp.ClientResponse, title: str) -> bytes:

@@ -11,4 +11,5 @@ from tests.unit.server import client
 async def server() -> AsyncIterator[client.Client]:
     started = await client.start()
     yield started
+    await started.app.close()
     await started.store.close()

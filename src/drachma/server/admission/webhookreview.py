@@ -75,10 +75,10 @@ _decode = msgspec.json.Decoder(_Review).decode
 _decode_patch = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
-async def ask(question: Question, uid: str) -> Answer:
+async def ask(question: Question, uid: str, client: webhookclient.WebhookClient) -> Answer:
     """The webhook's answer, or why there is none."""
     try:
-        data = await webhookclient.post(question.target, question.body(uid), seconds=question.seconds)
+        data = await client.post(question.target, question.body(uid), seconds=question.seconds)
     except webhookclient.CallError as error:
         return Failure(f"failed to call webhook: {error}")
     try:

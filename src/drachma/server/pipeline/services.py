@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from drachma.server import objectmeta, status
+from drachma.server import objectmeta, status, webhookclient
 from drachma.server.access import accounttokens, authentication
 from drachma.server.access.access import Access
 from drachma.server.access.authorization import Authoriser
@@ -57,6 +57,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Reader
     committer: commit.Committer
+    webhooks: webhookclient.WebhookClient
     phases: phases.Phases
     authenticator: authentication.Authenticator
     issuer: accounttokens.AccountTokens
@@ -102,9 +103,11 @@ def standard(
     observers: Observers = NO_OBSERVERS,
 ) -> Services:
     """The services of drachma's API server on a store."""
+    webhooks = webhookclient.WebhookClient()
     return Services(
         store=store,
-        committer=commit.Committer(store, _asking(chance)),
+        committer=commit.Committer(store, _asking(chance, webhooks)),
+        webhooks=webhooks,
         phases=make_phases(store, authoriser=access.authoriser),
         authenticator=access.authenticator,
         issuer=access.issuer,
@@ -116,13 +119,13 @@ def standard(
     )
 
 
-def _asking(chance: random.Random) -> commit.Ask:
+def _asking(chance: random.Random, client: webhookclient.WebhookClient) -> commit.Ask:
     async def ask(question: Hashable) -> object:
         uid = objectmeta.generate_uid(chance)
         if isinstance(question, conversion.Question):
-            return await conversion.ask(question, uid)
+            return await conversion.ask(question, uid, client)
         assert isinstance(question, webhookreview.Question), "nobody else is asked"
-        return await webhookreview.ask(question, uid)
+        return await webhookreview.ask(question, uid, client)
 
     return ask
 

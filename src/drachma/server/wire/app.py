@@ -3,7 +3,7 @@
 It authenticates, routes, limits and negotiates; makes a call of a request, has it dispatched, and writes the answer in
 the form that the client asked for. It belongs to one event loop, like the store under it. Whoever runs it calls
 :meth:`Application.drain` before it stops: watches end, new work is refused with 503 once the store closes, and writes
-that were accepted finish.
+that were accepted finish. Then :meth:`Application.close` ends its connections.
 """
 
 import asyncio
@@ -144,6 +144,10 @@ class Application:
         self._is_draining = True
         self.dispatcher.services.watches.close()
         self._nodes.close()
+
+    async def close(self) -> None:
+        """Ends what is kept for the next request, after the last one."""
+        await self.dispatcher.services.webhooks.close()
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == _LIFESPAN:

@@ -174,6 +174,7 @@ class Server(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             reaper.cancel()
+            await self._application.close()
 
     async def _reap(self) -> None:
         """Cuts connections whose other end does not answer a polite goodbye, for which TLS waits half a minute."""

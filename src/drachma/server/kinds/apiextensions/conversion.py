@@ -66,10 +66,10 @@ class _Review(msgspec.Struct, rename="camel"):
 _decode = msgspec.json.Decoder(_Review).decode
 
 
-async def ask(question: Question, uid: str) -> Mapping[str, Any] | Failure:
+async def ask(question: Question, uid: str, client: webhookclient.WebhookClient) -> Mapping[str, Any] | Failure:
     """What the webhook makes of an object, or why there is nothing."""
     try:
-        data = await webhookclient.post(question.target, question.body(uid), seconds=_SECONDS)
+        data = await client.post(question.target, question.body(uid), seconds=_SECONDS)
         review = _decode(data)
     except webhookclient.CallError as error:
         return Failure(f"failed: {error}")
