@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from drachma.api import node, pod, service
 from drachma.client import patches
+from drachma.controllers import servicepods
 from drachma.controllers.endpointslice import sliceplan
 from drachma.controllers.endpointslice.sliceplan import SLICES, EndpointSlice
 from drachma.controllers.workload import expectations
 from drachma.runtime import Surroundings, cache, controller, informer, workqueue
 
 WORKERS: Final = 5
-_EXTERNAL: Final = "ExternalName"
 
 
 class EndpointSliceController:
@@ -30,6 +30,7 @@ class EndpointSliceController:
         self._nodes: Final = surroundings.informers.of(node.Node).cache
         self._slices: Final = slices.cache
         self._expected: Final = expectations.Expectations(slices)
+        self._triggers: Final = servicepods.TriggerTimes()
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
@@ -53,15 +54,16 @@ class EndpointSliceController:
 
     def _forget(self, of: service.Service) -> None:
         self._expected.forget(of.metadata.uid)
+        self._triggers.forget(of)
 
     def _see_change(self, old: pod.Pod, new: pod.Pod) -> None:
-        if _matters(old) != _matters(new):
+        if servicepods.essence(old) != servicepods.essence(new):
             self._see_pod(old)
             self._see_pod(new)
 
     def _see_pod(self, of: pod.Pod) -> None:
         for each in self._services.in_namespace(of.metadata.namespace):
-            if each.spec.selector and each.spec.selector.items() <= of.metadata.labels.items():
+            if servicepods.selects(each, of):
                 self._see(each)
 
     def _see_slice(self, of: EndpointSlice) -> None:
@@ -75,22 +77,19 @@ class EndpointSliceController:
         if of is None or of.metadata.deletion_timestamp is not None:
             # Slices go with the service that owns them.
             return None
-        if not of.spec.selector or of.spec.type == _EXTERNAL:
+        if not servicepods.has_endpoints(of):
             return None
         if not self._expected.are_met(of.metadata.uid):
             return controller.AGAIN
-        pods = [
-            each
-            for each in self._pods.in_namespace(key.namespace)
-            if of.spec.selector.items() <= each.metadata.labels.items()
-        ]
+        pods = [each for each in self._pods.in_namespace(key.namespace) if servicepods.selects(of, each)]
         slices = [
             each
             for each in self._slices.in_namespace(key.namespace)
             if each.metadata.labels.get(sliceplan.SERVICE_LABEL) == key.name
             and each.metadata.labels.get(sliceplan.MANAGER_LABEL) == sliceplan.MANAGER
         ]
-        await self._carry_out(of, sliceplan.plan(of, pods, slices, zones=self._zones(pods)))
+        annotations = self._triggers.annotation(of, pods)
+        await self._carry_out(of, sliceplan.plan(of, pods, slices, zones=self._zones(pods)), annotations=annotations)
         return None
 
     def _zones(self, pods: list[pod.Pod]) -> dict[str, str]:
@@ -98,14 +97,20 @@ class EndpointSliceController:
         known = {name: self._nodes.get(name) for name in names}
         return {name: at.metadata.labels.get(sliceplan.ZONE_LABEL, "") for name, at in known.items() if at is not None}
 
-    async def _carry_out(self, of: service.Service, plan: sliceplan.Plan) -> None:
+    async def _carry_out(self, of: service.Service, plan: sliceplan.Plan, *, annotations: dict[str, str]) -> None:
+        """Writes a plan, with annotations that say what caused it."""
+
         async def make(document: dict[str, Any]) -> None:
-            made = await self._client.create_document(SLICES, document)
+            metadata = {**document["metadata"], "annotations": annotations}
+            made = await self._client.create_document(SLICES, {**document, "metadata": metadata})
             self._expected.note(of.metadata.uid, made["metadata"]["resourceVersion"])
 
         async def change(known: EndpointSlice, document: dict[str, Any]) -> None:
             current = await self._client.get_document(SLICES, known.metadata.name, namespace=known.metadata.namespace)
+            others = dict(current["metadata"].get("annotations") or {})
+            others.pop(servicepods.TRIGGER_ANNOTATION, None)
             metadata = {**current["metadata"], "labels": document["metadata"]["labels"]}
+            metadata["annotations"] = {**others, **annotations}
             metadata |= patches.unchanged(known).metadata
             written = await self._client.update_document(SLICES, {**current, **document, "metadata": metadata})
             self._expected.note(of.metadata.uid, written["metadata"]["resourceVersion"])
@@ -118,11 +123,3 @@ class EndpointSliceController:
         await asyncio.gather(
             *map(make, plan.made), *(change(*each) for each in plan.changed), *map(delete, plan.deleted)
         )
-
-
-def _matters(of: pod.Pod) -> tuple[Any, ...]:
-    """What of a pod its endpoints tell."""
-    metadata, status = of.metadata, of.status
-    ready = [(each.type, each.status) for each in status.conditions if each.type == "Ready"]
-    is_going = metadata.deletion_timestamp is not None
-    return metadata.labels, status.pod_ips, status.phase, ready, of.spec.node_name, is_going

@@ -7,23 +7,21 @@ there, so that few slices change when few pods do; a service without endpoints h
 from __future__ import annotations
 
 import collections
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma.api import meta, pod, service
-from drachma.claims import conditions, podstate
+from drachma.claims import podstate
 from drachma.client import target
+from drachma.controllers import servicepods
 
 SERVICE_LABEL: Final = "kubernetes.io/service-name"
 MANAGER_LABEL: Final = "endpointslice.kubernetes.io/managed-by"
 MANAGER: Final = "endpointslice-controller.k8s.io"
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 
-_HEADLESS_LABEL: Final = "service.kubernetes.io/headless"
-_HEADLESS: Final = "None"
 _MOST: Final = 100
-_FAMILIES: Final = {"IPv4": 4, "IPv6": 6}
+_FAMILIES: Final = ("IPv4", "IPv6")
 
 Document = dict[str, Any]
 
@@ -72,7 +70,7 @@ def _groups(of: service.Service, pods: Iterable[pod.Pod], family: str, *, zones:
     """Endpoints by their ports, and then by the uids of their pods."""
     groups: _Groups = collections.defaultdict(dict)
     for each in pods:
-        addresses = [ip.ip for ip in each.status.pod_ips if _is_of(ip.ip, family)]
+        addresses = servicepods.addresses(each, family)
         if addresses and not podstate.has_ended(each):
             groups[_ports(of, each)][each.metadata.uid] = _endpoint(of, each, addresses, zones=zones)
     return groups or {(): {}}
@@ -112,9 +110,9 @@ def _plan_family(
 
 def _document(of: service.Service, family: str, ports: _Ports, endpoints: list[Document]) -> Document:
     labels = {key: value for key, value in of.metadata.labels.items() if key not in (SERVICE_LABEL, MANAGER_LABEL)}
-    labels.pop(_HEADLESS_LABEL, None)
-    if of.spec.cluster_ip in ("", _HEADLESS):
-        labels[_HEADLESS_LABEL] = ""
+    labels.pop(servicepods.HEADLESS_LABEL, None)
+    if servicepods.is_headless(of):
+        labels[servicepods.HEADLESS_LABEL] = ""
     owner = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -147,8 +145,7 @@ def _differs(known: EndpointSlice, document: Document) -> bool:
 
 
 def _endpoint(of: service.Service, at: pod.Pod, addresses: list[str], *, zones: Mapping[str, str]) -> Document:
-    ready = conditions.find(at.status.conditions, "Ready")
-    serving = ready is not None and ready.status == "True"
+    serving = servicepods.is_ready(at)
     terminating = at.metadata.deletion_timestamp is not None
     endpoint: Document = {
         "addresses": addresses,
@@ -168,8 +165,8 @@ def _endpoint(of: service.Service, at: pod.Pod, addresses: list[str], *, zones: 
         endpoint["nodeName"] = at.spec.node_name
     if zones.get(at.spec.node_name):
         endpoint["zone"] = zones[at.spec.node_name]
-    if at.spec.hostname and at.spec.subdomain == of.metadata.name:
-        endpoint["hostname"] = at.spec.hostname
+    if name := servicepods.hostname(of, at):
+        endpoint["hostname"] = name
     return endpoint
 
 
@@ -177,23 +174,10 @@ def _ports(of: service.Service, at: pod.Pod) -> _Ports:
     """The ports of a service on a pod; those that the pod does not have are left out."""
     ports = []
     for each in of.spec.ports:
-        number = _number(each, at)
+        number = servicepods.port_number(each, at)
         if number is not None:
             ports.append((each.name or "", number, each.protocol or "TCP", each.app_protocol))
     return tuple(ports)
-
-
-def _number(of: service.ServicePort, at: pod.Pod) -> int | None:
-    if isinstance(of.target_port, int):
-        return of.target_port or of.port
-    if not of.target_port:
-        return of.port
-    sidecars = [each for each in at.spec.init_containers if each.restart_policy == "Always"]
-    for container in (*at.spec.containers, *sidecars):
-        for port in container.ports:
-            if port.name == of.target_port and (port.protocol or "TCP") == (of.protocol or "TCP"):
-                return port.container_port
-    return None
 
 
 def _read_ports(ports: Iterable[Document]) -> _Ports:
@@ -201,12 +185,3 @@ def _read_ports(ports: Iterable[Document]) -> _Ports:
         (each.get("name") or "", int(each.get("port") or 0), each.get("protocol") or "TCP", each.get("appProtocol"))
         for each in ports
     )
-
-
-def _is_of(address: str, family: str) -> bool:
-    """Whether an address is of a family, and may be an endpoint: those of the machine itself may not."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return parsed.version == _FAMILIES[family] and not parsed.is_loopback
