@@ -10,6 +10,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.queueing import configrules, configuration
 from drachma.queueing.configuration import Configuration
+from drachma.queueing.gates import Gate
 
 KIND: Final = "Configuration"
 _NEWER, _OLDER = configuration.API_VERSIONS
@@ -42,6 +43,12 @@ def read(document: Mapping[str, Any]) -> Configuration:
     problems = configrules.check(completed, gates=gates)
     if problems:
         raise RefusedConfigurationError("; ".join(map(str, problems)))
+    if completed.admission_fair_sharing is not None and gates.on(Gate.ADMISSION_FAIR_SHARING):
+        # Differs from upstream: who asks for an order that is not kept had better know.
+        raise RefusedConfigurationError(
+            "admissionFairSharing: admission by past usage is not carried out here: "
+            f"leave it out, or switch off the gate {Gate.ADMISSION_FAIR_SHARING}"
+        )
     return completed
 
 

@@ -10,6 +10,10 @@ from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy, Sidecars
 
 _KUEUE = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 _POLICY = {"apiVersion": "config.drachma.dev/v1", "kind": "QueueingPolicy", "sidecars": "Charged"}
+_SHARING: dict[str, Any] = {
+    **_KUEUE,
+    "admissionFairSharing": {"usageHalfLifeTime": "1h", "usageSamplingInterval": "5m"},
+}
 
 
 def test_a_policy_stands_beside_kueues_configuration() -> None:
@@ -34,6 +38,7 @@ def test_a_policy_stands_beside_kueues_configuration() -> None:
             id="wrong-value",
         ),
         pytest.param([{**_KUEUE, "kind": "Other"}, _POLICY], "expected Configuration of", id="no-configuration"),
+        pytest.param([_SHARING], "admissionFairSharing: admission by past usage is not carried out", id="past-usage"),
     ],
 )
 def test_what_is_wrong_with_either_refuses_both(documents: list[dict[str, Any]], want: str) -> None:
@@ -43,6 +48,10 @@ def test_what_is_wrong_with_either_refuses_both(documents: list[dict[str, Any]],
         active.offer(*documents)
     assert want in str(caught.value)
     assert active.policy == QueueingPolicy(sidecars=Sidecars.CHARGED)
+
+
+def test_what_a_gate_switches_off_may_be_said() -> None:
+    assert ActiveConfiguration().offer({**_SHARING, "featureGates": {"AdmissionFairSharing": False}})
 
 
 def test_a_file_has_both_documents() -> None:
