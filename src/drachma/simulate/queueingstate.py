@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from drachma.api import (
     configmap,
@@ -21,22 +21,15 @@ from drachma.api import (
     resourceslice,
 )
 from drachma.client import target
-from drachma.queueing import (
-    admissibility,
-    explanation,
-    podadjustment,
-    queuestatus,
-    workloadreconcile,
-    workloadstate,
-    workloadstep,
-)
+from drachma.queueing import explanation, workloadreconcile, workloadstate
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.component import ActiveConfiguration, configurationmap, resources
-from drachma.queueing.component.caches import key_of
+from drachma.queueing.component.caches import Caches, Source, key_of
 from drachma.queueing.configuration import DEFAULT_NAMESPACE
-from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.explanation import WorkloadExplanation
-from drachma.queueing.kinds import admissioncheck, clusterqueue, localqueue, resourceflavor, runtimeclass, workload
+from drachma.queueing.kinds import clusterqueue, workload
+from drachma.runtime.cache import Cache
+from drachma.runtime.informer import Handler
 
 KINDS: Final[tuple[target.Of[Any], ...]] = (
     configmap.ConfigMap,
@@ -73,18 +66,12 @@ class QueueingState:
         Raises:
             RefusedConfigurationError: the configuration of the ConfigMap cannot be in force.
         """
-        self._objects: Final = tuple(objects)
+        objects = tuple(objects)
         self._now: Final = now
-        self._configured: Final = configured or _configured(self._all(configmap.ConfigMap))
-        self._places: Final = self._make_places()
-        self._devices: Final = DeviceObjects.of(self._objects)
-        self._claims: Final = _Claims(self._all(resourceclaim.ResourceClaim))
-        self._flavors: Final = {each.metadata.name: each for each in self._all(resourceflavor.ResourceFlavor)}
-        self._checks: Final = {each.metadata.name: each for each in self._all(admissioncheck.AdmissionCheck)}
-        self._queues: Final = {each.metadata.name: each for each in self._all(clusterqueue.ClusterQueue)}
-        self._local_queues: Final = {key_of(each): each for each in self._all(localqueue.LocalQueue)}
+        self._configured: Final = configured or _configured(objects)
+        self._caches: Final = Caches(_Objects(objects), self._configured)
         self._obstacles: Final[dict[str, str]] = {}
-        self.workloads: Final = {key_of(each): each for each in self._all(workload.Workload)}
+        self.workloads: Final = {key_of(each): each for each in self._caches.workloads.cache}
         self.admitter: Final = self._make_admitter()
 
     def explain(self, place: str, name: str) -> list[WorkloadExplanation]:
@@ -103,32 +90,21 @@ class QueueingState:
             if each.metadata.namespace == place and any(owner.name == name for owner in each.metadata.owner_references)
         ]
 
-    def _all(self, model: type[ObjectT]) -> list[ObjectT]:
-        return [each for each in self._objects if isinstance(each, model)]
-
-    def _make_places(self) -> admissibility.Places:
-        ranges: dict[str, list[limitrange.LimitRange]] = {}
-        for each in self._all(limitrange.LimitRange):
-            ranges.setdefault(each.metadata.namespace, []).append(each)
-        return {
-            each.metadata.name: admissibility.Place(
-                each.metadata.labels, podadjustment.summarize(ranges.get(each.metadata.name, ()))
-            )
-            for each in self._all(namespace.Namespace)
-        }
-
     def _make_admitter(self) -> Admitter:
-        runtimes = {each.metadata.name: each for each in self._all(runtimeclass.RuntimeClass)}
+        caches, configured = self._caches, self._configured
         made = Admitter(
-            settings=self._configured.settings, counting=self._configured.counting, runtime_classes=runtimes
+            settings=configured.settings,
+            counting=configured.counting,
+            runtime_classes=caches.runtime_classes_by_name,
         )
-        made.set_places(self._places)
+        made.set_places(caches.places)
+        queues = tuple(caches.cluster_queues.cache)
         made.set_queues(
-            self._queues.values(),
-            cohorts=self._all(clusterqueue.Cohort),
-            local_queues=self._local_queues.values(),
-            flavors=self._flavors.values(),
-            inactive=[name for name, queue in self._queues.items() if not self._readiness(queue).is_active],
+            queues,
+            cohorts=caches.cohorts.cache,
+            local_queues=caches.local_queues.cache,
+            flavors=caches.flavors.cache,
+            inactive=[each.metadata.name for each in queues if not caches.readiness(each).is_active],
             holders=[each for each in self.workloads.values() if _holds_quota(each)],
         )
         for key, each in self.workloads.items():
@@ -136,25 +112,11 @@ class QueueingState:
                 self._enqueue(made, key, each)
         return made
 
-    def _readiness(self, of: clusterqueue.ClusterQueue) -> queuestatus.Readiness:
-        return queuestatus.readiness(of, flavors=self._flavors, checks=self._checks)
-
     def _enqueue(self, admitter: Admitter, key: str, of: workload.Workload) -> None:
         """Puts a workload into its queue, as it is when its controller is done with it; or says why it is in none."""
-        local = self._local_queues.get(f"{of.metadata.namespace}/{of.spec.queue_name}")
-        queue = self._queues.get(local.spec.cluster_queue) if local is not None else None
-        readiness = self._readiness(queue) if queue is not None else None
-        around = workloadstep.Neighbourhood(
-            local_queue=local,
-            cluster_queue=queue,
-            is_queue_active=readiness is not None and readiness.is_active,
-            places=self._places,
-            objects=self._devices,
-            claims=self._claims,
-            mappings=self._configured.mappings,
-            patience=self._configured.patience,
-            retention=self._configured.retention,
-        )
+        around = self._caches.neighbourhood(of, parked_reason=None)
+        local, queue = around.local_queue, around.cluster_queue
+        readiness = self._caches.readiness(queue) if queue is not None else None
         for _ in range(_MOST_STEPS):
             outcome = workloadreconcile.reconcile(of, around, self._now, settings=self._configured.settings)
             if outcome.workload is None or outcome.workload == of:
@@ -173,24 +135,38 @@ class QueueingState:
             self._obstacles[key] = "it is deactivated"
 
 
-class _Claims:
-    """Claims as they are looked up by everybody."""
+class _Objects:
+    """Objects by their kinds, which stay as they are."""
 
-    def __init__(self, claims: Iterable[resourceclaim.ResourceClaim]) -> None:
-        self._claims: Final = {key_of(each): each for each in claims}
+    def __init__(self, objects: Iterable[meta.Object]) -> None:
+        self._objects: Final = tuple(objects)
 
-    def get(self, namespace_of: str, name: str) -> resourceclaim.ResourceClaim | None:
-        return self._claims.get(f"{namespace_of}/{name}")
+    def of(self, kind: target.Of[ObjectT]) -> Source[ObjectT]:
+        model = target.of(kind).model
+        return _Still([each for each in self._objects if isinstance(each, model)])
+
+
+class _Still(Generic[ObjectT]):
+    """The objects of one kind."""
+
+    def __init__(self, objects: Iterable[ObjectT]) -> None:
+        self.cache: Final[Cache[ObjectT]] = Cache()
+        for each in objects:
+            self.cache.put(each)
+
+    def add_handler(self, handler: Handler[ObjectT]) -> None:
+        """Nobody will be told: nothing changes."""
 
 
 def _holds_quota(of: workload.Workload) -> bool:
     return workloadstate.has_reservation(of) and not workloadstate.is_finished(of)
 
 
-def _configured(maps: Iterable[configmap.ConfigMap]) -> ActiveConfiguration:
+def _configured(objects: Iterable[meta.Object]) -> ActiveConfiguration:
     active = ActiveConfiguration()
-    for each in maps:
-        if (each.metadata.namespace, each.metadata.name) == (DEFAULT_NAMESPACE, configurationmap.NAME):
+    for each in objects:
+        place = (each.metadata.namespace, each.metadata.name)
+        if isinstance(each, configmap.ConfigMap) and place == (DEFAULT_NAMESPACE, configurationmap.NAME):
             active.offer(*configurationmap.documents(each))
     return active
 

@@ -18,7 +18,7 @@ from drachma.queueing import workloadreconcile, workloadstate
 from drachma.queueing.admitter import Admitter, CycleReport
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, key_of, on_change
+from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, Source, key_of, on_change
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.cycle import Status
@@ -28,7 +28,7 @@ from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.queueingpolicy import Feasibility
 from drachma.queueing.queuestatus import Readiness
 from drachma.runtime import Surroundings, events
-from drachma.runtime.informer import Handler, Informer
+from drachma.runtime.informer import Handler
 
 _log = logging.getLogger(__name__)
 
@@ -103,14 +103,14 @@ class Admission:
 
     # News
 
-    def _follow_specs(self, informer: Informer[Any]) -> None:
+    def _follow_specs(self, source: Source[Any]) -> None:
         """Hears of queues that come, go or change in more than their status."""
 
         def updated(old: Any, new: Any) -> None:
             if old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
                 self._on_queue()
 
-        informer.add_handler(
+        source.add_handler(
             Handler(added=lambda _: self._on_queue(), updated=updated, deleted=lambda _: self._on_queue())
         )
 

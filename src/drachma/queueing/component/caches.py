@@ -1,9 +1,9 @@
-"""What the component knows of the cluster: informers, and values made of what they hold until that changes."""
+"""What the component knows of the cluster: objects of all kinds, and values made of them until they change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from drachma.api import (
     deviceclass,
@@ -15,6 +15,7 @@ from drachma.api import (
     resourceclaimtemplate,
     resourceslice,
 )
+from drachma.client import target
 from drachma.queueing import admissibility, deviceaccount, podadjustment, queuestatus, settlement, workloadstep
 from drachma.queueing.component import resources
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
@@ -23,8 +24,8 @@ from drachma.queueing.deviceobjects import DeviceObjects, by_id
 from drachma.queueing.jobworkload import Priorities
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, runtimeclass, workload
 from drachma.queueing.podsetinfo import WORKLOAD_ANNOTATION
-from drachma.runtime import Surroundings
-from drachma.runtime.informer import Handler, Informer
+from drachma.runtime.cache import Cache
+from drachma.runtime.informer import Handler
 
 BY_LOCAL_QUEUE: Final = "queueing-local-queue"
 BY_CLUSTER_QUEUE: Final = "queueing-cluster-queue"
@@ -34,8 +35,24 @@ WITH_CLAIMS: Final = "queueing-claims"
 BY_CLAIM: Final = "queueing-claim"
 BY_WORKLOAD: Final = "queueing-workload"
 
+ObjectT = TypeVar("ObjectT", bound=meta.Object)
 _ValueT = TypeVar("_ValueT")
 _Listener = Callable[[], None]
+
+
+class Source(Protocol[ObjectT]):
+    """The objects of a kind, and somebody who tells of changes: an informer."""
+
+    @property
+    def cache(self) -> Cache[ObjectT]: ...
+    def add_handler(self, handler: Handler[ObjectT]) -> None:
+        """Has somebody told from now on."""
+
+
+class Sources(Protocol):
+    """Those of all kinds."""
+
+    def of(self, kind: target.Of[ObjectT]) -> Source[ObjectT]: ...
 
 
 class _Derived(Generic[_ValueT]):
@@ -57,8 +74,8 @@ class _Derived(Generic[_ValueT]):
 class Caches:
     """All that is read. Whoever asks must not keep what it gets beyond the next ``await``."""
 
-    def __init__(self, surroundings: Surroundings, configured: ActiveConfiguration) -> None:
-        of = surroundings.informers.of
+    def __init__(self, sources: Sources, configured: ActiveConfiguration) -> None:
+        of = sources.of
         self._configured: Final = configured
         self.workloads: Final = of(resources.WORKLOADS)
         self.cluster_queues: Final = of(resources.CLUSTER_QUEUES)
@@ -83,7 +100,7 @@ class Caches:
         self._priorities: Final = _Derived(self._make_priorities)
         self._flavors: Final = _Derived(self._make_flavors)
         self._readiness: Final = _Derived(dict[str, tuple[clusterqueue.ClusterQueue, queuestatus.Readiness]])
-        for value, informers in (
+        for value, changing in (
             (self._places, (self.namespaces, self.limit_ranges)),
             (self._devices, (self.templates, self.classes, self.slices)),
             (self._devices_by_id, (self.slices,)),
@@ -91,8 +108,8 @@ class Caches:
             (self._flavors, (self.flavors,)),
             (self._readiness, (self.flavors, self.checks)),
         ):
-            for informer in informers:
-                on_change(informer, value.expire)
+            for source in changing:
+                on_change(source, value.expire)
 
     def _index(self) -> None:
         cache = self.workloads.cache
@@ -203,8 +220,8 @@ class Caches:
 class _Claims:
     """Claims as they are looked up by everybody."""
 
-    def __init__(self, informer: Informer[resourceclaim.ResourceClaim]) -> None:
-        self._cache: Final = informer.cache
+    def __init__(self, source: Source[resourceclaim.ResourceClaim]) -> None:
+        self._cache: Final = source.cache
 
     def get(self, namespace: str, name: str) -> resourceclaim.ResourceClaim | None:
         return self._cache.get(name, namespace=namespace)
@@ -216,9 +233,9 @@ def workload_of(of: pod.Pod) -> str:
     return f"{of.metadata.namespace}/{name}" if name else ""
 
 
-def on_change(informer: Informer[Any], listener: _Listener) -> None:
-    """Calls a function whenever an object of an informer comes, changes or goes."""
-    informer.add_handler(
+def on_change(source: Source[Any], listener: _Listener) -> None:
+    """Calls a function whenever an object comes, changes or goes."""
+    source.add_handler(
         Handler(added=lambda _: listener(), updated=lambda _old, _new: listener(), deleted=lambda _: listener())
     )
 

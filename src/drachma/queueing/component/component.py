@@ -46,7 +46,7 @@ class QueueingComponent:
         if not is_fixed:
             ConfigurationMap(surroundings, configured, recorder=recorder)
         measures = QueueMeasures(surroundings.registry)
-        caches = Caches(surroundings, configured)
+        caches = Caches(surroundings.informers, configured)
         admission = Admission(
             surroundings, caches, configured, recorder=recorder, measures=measures, placement=placement, view=view
         )
