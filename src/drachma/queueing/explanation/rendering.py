@@ -22,6 +22,11 @@ _HEADLINES: Final = {
     Outcome.DOES_NOT_FIT: "does not fit",
     Outcome.NOT_QUEUED: "is in no queue",
 }
+_BEYOND: Final = {
+    Outcome.ADMITTED: "whether its pods find nodes, drachma explain pod NAME says of each",
+    Outcome.FITS: "that is what quota says; whether its pods would find nodes is not looked at",
+}
+"""What an answer does not say, where somebody might read it so: queues know nothing of nodes."""
 _KINDS: Final = {"ClusterQueue": "cluster queue", "Cohort": "cohort"}
 _FIELDS: Final = {"nominalQuota": "nominal quota", "borrowingLimit": "borrowing limit", "lendingLimit": "lending limit"}
 
@@ -43,6 +48,8 @@ def _lines(of: WorkloadExplanation) -> Iterator[str]:
                 yield "  order is strict: nobody is admitted before those"
     elif of.cluster_queue:
         yield f"  cluster queue {of.cluster_queue}, by local queue {of.local_queue}"
+    if of.outcome in _BEYOND:
+        yield f"  {_BEYOND[of.outcome]}"
     for unsuitable in of.unsuitable:
         yield f"  pod set {unsuitable.pod_set}: {unsuitable.reason}"
     for shortage in of.shortages:

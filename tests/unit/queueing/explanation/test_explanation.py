@@ -222,6 +222,7 @@ def test_the_place_in_the_queue() -> None:
         "  number 2 of 2 in cluster queue team (/team), by local queue team",
         "  before it: ns/big (priority 7)",
         "  order is strict: nobody is admitted before those",
+        "  that is what quota says; whether its pods would find nodes is not looked at",
     ]
 
 
@@ -258,3 +259,4 @@ def test_a_workload_that_is_admitted() -> None:
     answer = explanation.explain(of, holder, NOW)
     assert (answer.outcome, answer.cluster_queue) == (Outcome.ADMITTED, "team")
     assert explanation.to_document(answer)["outcome"] == "Admitted"
+    assert explanation.render(answer).splitlines()[-1].startswith("  whether its pods find nodes, drachma explain")
