@@ -111,8 +111,7 @@ class Dispatcher:
 
     ``surface`` is what is served from now on: calls are made on it, and whoever gives it another one changes what the
     next calls find. Those that are under way stay on theirs. ``extend`` adds what users have defined. ``after`` has
-    what is done after every write to a resource, before whoever wrote is answered. ``desks`` are where large calls are
-    decided; without any, they are decided on the spot like all others.
+    what is done after every write to a resource, before whoever wrote is answered.
     """
 
     def __init__(
@@ -121,13 +120,11 @@ class Dispatcher:
         surface: apisurface.ApiSurface,
         *,
         extend: Callable[[apisurface.ApiSurface], apisurface.ApiSurface] | None = None,
-        desks: Desks | None = None,
     ) -> None:
         self.services: Final = services
         self.after: Final[dict[str, Callable[[], Awaitable[None]]]] = {}
         self._surface = surface
         self._extend = extend
-        self._desks = desks
 
     @property
     def surface(self) -> apisurface.ApiSurface:
@@ -137,8 +134,10 @@ class Dispatcher:
     def surface(self, surface: apisurface.ApiSurface) -> None:
         self._surface = surface
 
-    async def dispatch(self, call: Call) -> Answer:
+    async def dispatch(self, call: Call, desks: Desks | None = None) -> Answer:
         """The answer to a call.
+
+        ``desks`` are where large calls are decided; without any, they are decided on the spot like all others.
 
         Raises:
             status.StatusError: it is refused, and nothing has been written.
@@ -147,12 +146,13 @@ class Dispatcher:
         finish = self._audit(call) if services.phases.audit else ()
         try:
             self._admit(call)
+            desk = desks.of(call) if desks is not None and call.body.data else None
             try:
-                answer = await self._answer(call)
+                answer = await self._answer(call, desk)
             except absent.AbsentObjectError as early:
                 if not await self._appears(early.key):
                     raise
-                answer = await self._answer(call)
+                answer = await self._answer(call, desk)
         except (status.StatusError, errors.StoreError) as error:
             refusal = _refusal(error)
             for each in finish:
@@ -212,9 +212,8 @@ class Dispatcher:
             await follow()
         return answers
 
-    async def _answer(self, call: Call) -> Answer:
+    async def _answer(self, call: Call, desk: Desk | None) -> Answer:
         services, planner = self.services, _planner(call)
-        desk = self._desks.of(call) if self._desks is not None and call.body.data else None
         if call.target.resource.traits.is_question:
             return await self._reply(call, desk)
         if desk is not None and planner is not None:

@@ -125,12 +125,8 @@ class Application:
             ask_nodes=self._nodes.ask,
             observers=added.observers,
         )
-        self.dispatcher: Final = Dispatcher(
-            standard,
-            surface,
-            extend=extensions.Extensions(store).extend,
-            desks=Desks(self._lanes, standard, make_phases=make_phases),
-        )
+        self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
+        self._desks = Desks(self._lanes, standard, make_phases=make_phases)
         self.definitions: Final = definitions.Definitions(self.dispatcher)
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()
@@ -271,7 +267,7 @@ class Application:
                 if call.verb not in _READS and self._is_allowed(call):
                     body = Body(await request.body(), call.body.media_type)
                     call = msgspec.structs.replace(call, body=body)
-                answer = await self.dispatcher.dispatch(call)
+                answer = await self.dispatcher.dispatch(call, self._desks)
             try:
                 return self._presenter.response(answer, call, output)
             except PendingError:
