@@ -3,8 +3,8 @@
 ``python -m bench queueload`` runs 10,000 workloads in 100 queues of 10 cohorts, all created as fast as they can be;
 ``python -m bench.queueload FILE`` runs a configuration in the form of Kueue's generator. Queues are made before the
 clock runs. API server, component, and those who make and finish workloads are one process, and all of it is counted.
-Beside that stands what the component takes by itself, seen by looking at what runs every few milliseconds: Kueue's own
-figures count its manager, and neither the API server nor those who make workloads.
+Beside that stands what the component takes by itself, the event loop included: Kueue's own figures count its manager,
+and neither the API server, nor webhooks, nor those who make workloads.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import asyncio
 import functools
 import pathlib
 import sys
-import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -23,18 +22,22 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
+from bench.shares import SharedBackend, Shares
 from bench.timing import table
 from drachma import errors
-from drachma.client import Client
+from drachma.client import Client, local
 from drachma.process import embedded, eventloop, queueing
 from drachma.queueing import transitions, workloadstate
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources, workloadwrites
 from drachma.queueing.kinds import workload
 from drachma.runtime import Surroundings
 from drachma.runtime.informer import Handler
+from drachma.server import inprocess
 from drachma.store import memory
 
 _NAMESPACE = "default"
+
+_SERVER, _RUNNER, _COMPONENT = "server", "runner", "component"
 
 
 class _Class(msgspec.Struct, frozen=True, rename="camel"):
@@ -112,53 +115,22 @@ def at_once(*, share: int = 1) -> Load:
 class Outcome(NamedTuple):
     """``waits`` has, for each class, the seconds that workloads took from their creation to admission, on average.
 
-    ``share`` is the component's part of the processor's time.
+    ``component`` is the part of the processor's time that the component took.
     """
 
     admitted: int
     wall: float
     cpu: float
-    share: float
+    component: float
     waits: dict[str, float]
-
-
-class _Onlooker(threading.Thread):
-    """Sees every few milliseconds for whom the main thread works: the server, the component, or who makes workloads."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self._seen: Counter[str] = Counter()
-        self._is_over = threading.Event()
-
-    def run(self) -> None:
-        main = threading.main_thread().ident or 0
-        while not self._is_over.wait(0.005):
-            frame, works_for = sys._current_frames().get(main), "component"
-            if frame is None or frame.f_code.co_filename.endswith("runners.py"):
-                # Nothing to do.
-                continue
-            while frame is not None:
-                code = frame.f_code
-                if "/drachma/server/" in code.co_filename or "/drachma/store/" in code.co_filename:
-                    works_for = "server"
-                    break
-                if code.co_qualname.startswith(_Runner.__name__):
-                    works_for = "runner"
-                frame = frame.f_back
-            self._seen[works_for] += 1
-
-    def share(self) -> float:
-        """The component's part; ends looking."""
-        self._is_over.set()
-        self.join()
-        return self._seen["component"] / max(1, self._seen.total())
 
 
 class _Runner:
     """Makes workloads, and ends those that are admitted when they have run."""
 
-    def __init__(self, client: Client, load: Load) -> None:
+    def __init__(self, client: Client, load: Load, *, shares: Shares) -> None:
         self._client = client
+        self._shares = shares
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: dict[str, _Class] = {}
         self._created: dict[str, float] = {}
@@ -168,6 +140,9 @@ class _Runner:
 
     async def create(self, queue: str, wanted: _Set, *, number: int) -> None:
         """Creates the workloads of a set, one after the other."""
+        await self._shares.awaiting(_RUNNER, self._create(queue, wanted, number=number))
+
+    async def _create(self, queue: str, wanted: _Set, *, number: int) -> None:
         for position in range(wanted.count):
             for each in wanted.workloads:
                 name = f"{queue}-{number}-{position}-{each.class_name}"
@@ -177,11 +152,15 @@ class _Runner:
 
     def look_at(self, of: workload.Workload) -> None:
         """Hears of a workload that has changed."""
+        with self._shares.of(_RUNNER):
+            self._look_at(of)
+
+    def _look_at(self, of: workload.Workload) -> None:
         name = of.metadata.name
         if name in self._running and workloadstate.is_admitted(of):
             kind = self._running.pop(name)
             self.waits[kind.class_name].append(time.perf_counter() - self._created[name])
-            task = asyncio.create_task(self._finish(of, kind))
+            task = asyncio.create_task(self._shares.awaiting(_RUNNER, self._finish(of, kind)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -204,26 +183,26 @@ async def run(load: Load) -> Outcome:
     """Carries out a load on a server and component of its own."""
     active = ActiveConfiguration()
     additions = queueing.additions(active, PendingView())
+    shares = Shares(_COMPONENT)
     async with embedded.server(memory.MemoryStore(), additions=additions) as server:
-        client = server.client
+        backend = inprocess.InProcess(server.application.dispatcher)
+        client = local.LocalClient(SharedBackend(backend, shares, name=_SERVER))
         surroundings = Surroundings(client)
-        runner = _Runner(client, load)
+        runner = _Runner(client, load, shares=shares)
         surroundings.informers.of(resources.WORKLOADS).add_handler(Handler(updated=lambda _, new: runner.look_at(new)))
         component = functools.partial(queueing.component, configured=active)
         async with embedded.running(surroundings, component):
             await _make_queues(client, load)
-            onlooker = _Onlooker()
-            onlooker.start()
-            wall, cpu = time.perf_counter(), time.process_time()
+            before, wall, cpu = shares.seconds(), time.perf_counter(), time.process_time()
             async with asyncio.TaskGroup() as group:
                 for queue, _, queues in load.queues():
                     for number, wanted in enumerate(queues.workloads_sets):
                         group.create_task(runner.create(queue, wanted, number=number))
             await runner.done.wait()
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            share = onlooker.share()
+            spent = shares.seconds()[_COMPONENT] - before[_COMPONENT]
     waits = {name: sum(each) / len(each) for name, each in runner.waits.items()}
-    return Outcome(load.size, wall, cpu, share, waits)
+    return Outcome(load.size, wall, cpu, spent, waits)
 
 
 async def _make_queues(client: Client, load: Load) -> None:
@@ -273,7 +252,7 @@ def _document(kind: str, name: str, spec: Any, *, namespace: str = "") -> dict[s
 def show(title: str, load: Load) -> None:
     """Carries out a load as a server does that runs for long, and prints what came of it as a table."""
     with eventloop.runner() as runner:
-        admitted, wall, cpu, share, waits = runner.run(run(load))
+        admitted, wall, cpu, component, waits = runner.run(run(load))
     table(
         title,
         ("admitted", "wall", "CPU", "per s", "per CPU s", "per CPU s of the component", "average time to admission"),
@@ -284,7 +263,7 @@ def show(title: str, load: Load) -> None:
                 f"{cpu:.1f} s",
                 f"{admitted / wall:,.0f}",
                 f"{admitted / cpu:,.0f}",
-                f"{admitted / (cpu * share):,.0f}",
+                f"{admitted / component:,.0f}",
                 ", ".join(f"{name} {wait:.1f} s" for name, wait in sorted(waits.items())),
             )
         ],
