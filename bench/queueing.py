@@ -95,7 +95,7 @@ def _run(name: str, admitter: Admitter, workloads: Iterable[workload.Workload], 
             for key in over:
                 admitter.release(key)
             for number in range(_COHORTS):
-                admitter.retry(f"cq-{number}", _NOW)
+                admitter.retry([f"cq-{number}"], _NOW)
     spent = time.process_time() - start
     return name, f"{admitted:,}", f"{cycles:,}", f"{spent:.2f} s", f"{admitted / spent:,.0f}", f"{longest * 1e3:.0f} ms"
 

@@ -31,9 +31,8 @@ def test_kueue_preemption(case: vectors.Line) -> None:
     info = _info(recorded["incoming"], recorded["clusterQueue"], settings)
     usage = _usage(snapshot)
 
-    targets = preemptionoracle.targets_for(
-        info, _assignment(recorded["assignment"], info), snapshot, settings=settings, now=_NOW
-    )
+    oracle = preemptionoracle.PreemptionOracle(info, snapshot, settings=settings, now=_NOW)
+    targets = oracle.targets_for(_assignment(recorded["assignment"], info))
 
     assert sorted(_document(target) for target in targets) == sorted(
         (each["workload"], each["reason"], each["clusterQueue"]) for each in answer["targets"]

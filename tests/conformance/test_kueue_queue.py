@@ -134,7 +134,7 @@ def _unpark(case: vectors.Line) -> None:
         assert queue is not None
         admitter.queues[queue].requeue(admitter.info(workload, queue), RequeueReason.GENERIC, _NOW)
 
-    moved = admitter.retry("cq1", _NOW)
+    moved = admitter.retry(["cq1"], _NOW)
 
     assert moved == case["answer"]["moved"]
     active = {name: sorted(queue.active) for name, queue in admitter.queues.items() if queue.active}

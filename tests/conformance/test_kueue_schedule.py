@@ -81,7 +81,7 @@ class _Run:
     def retry_all(self) -> None:
         """What was asked for when the queues were made and comes after the first cycle."""
         for name in self.admitter.queues:
-            self.admitter.retry(name, self.now)
+            self.admitter.retry([name], self.now)
 
     def put_back_evicted(self) -> None:
         """What the workload controller does with evicted workloads, in two steps of time."""
@@ -97,7 +97,7 @@ class _Run:
             self.admitter.release(key)
             if key in self._queued:
                 # Where a workload that never waited goes, the recorder's queues did not know.
-                self.admitter.retry(queue, self.now)
+                self.admitter.retry([queue], self.now)
             self._queued.add(key)
             self.admitter.enqueue(after, self.now, devices=_devices(self._recorded, key))
         self.now += _STEP

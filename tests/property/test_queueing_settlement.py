@@ -153,7 +153,7 @@ class _World:
         del self.stored[key], self.pods[key]
         queue = self.admitter.snapshot.holders[key].cluster_queue
         self.admitter.release(key)
-        self.admitter.retry(queue, self.now)
+        self.admitter.retry([queue], self.now)
 
     def _settle(self, key: str) -> None:
         before = self.stored[key]

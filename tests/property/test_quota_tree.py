@@ -261,7 +261,7 @@ class _Life:
                 self.admitter.release(key)
                 del self.stored[key]
         for name in self.admitter.queues:
-            self.admitter.retry(name, _NOW)
+            self.admitter.retry([name], _NOW)
 
     def check(self) -> None:
         """What is counted is what those have who hold quota, and it is within the rules."""

@@ -141,7 +141,7 @@ class _Cluster:
                 self._admitter.release(key)
 
     def _admit(self) -> None:
-        self._admitter.retry("cluster", self.now)
+        self._admitter.retry(["cluster"], self.now)
         report = self._admitter.run_cycle(self.now)
         for key, view in (report.workloads if report is not None else {}).items():
             self.workloads[key] = self.workloads[key].with_status(view)

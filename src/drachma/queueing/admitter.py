@@ -221,17 +221,19 @@ class Admitter:
         name = local.spec.cluster_queue if local is not None else None
         return name if name in self._pending else None
 
-    def retry(self, cluster_queue: str, now: datetime) -> int:
-        """Something changed for a cluster queue: parked workloads of its whole tree get another chance.
+    def retry(self, cluster_queues: Iterable[str], now: datetime) -> int:
+        """Something changed for cluster queues: parked workloads of their whole trees get another chance.
 
-        Returns how many; none while its cohorts go in a circle.
+        Returns how many; none of a queue whose cohorts go in a circle.
         """
-        if cluster_queue in self.snapshot.tree.circular:
-            return 0
-        node = self.snapshot.tree.queues.get(cluster_queue)
-        names = [cluster_queue]
-        if node is not None and node.parent is not None:
-            names = [each.name for each in node.root.walk_queues()]
+        names: dict[str, None] = {}
+        for each in cluster_queues:
+            if each in names or each in self.snapshot.tree.circular:
+                continue
+            node = self.snapshot.tree.queues.get(each)
+            names[each] = None
+            if node is not None and node.parent is not None:
+                names.update((below.name, None) for below in node.root.walk_queues())
         return sum(self._pending[name].retry(now, is_welcome=self._is_welcome) for name in names)
 
     def _is_welcome(self, info: WorkloadInfo) -> bool:
@@ -300,7 +302,7 @@ class Admitter:
                 changed[key] = after
                 self.snapshot.add(self.info(after, entry.info.cluster_queue))
                 if claimsharing.shares(after):
-                    self.retry(entry.info.cluster_queue, now)
+                    self.retry([entry.info.cluster_queue], now)
                 events += _admission_events(entry, after, now)
                 continue
             for target in entry.targets if entry.requeue_reason == "PendingPreemption" else ():

@@ -33,14 +33,18 @@ def plus(first: int, second: int) -> int:
     """A sum; with anything unlimited it is unlimited."""
     if first == UNLIMITED or second == UNLIMITED:
         return UNLIMITED
-    return clamp(first + second)
+    total = first + second
+    return total if LEAST <= total <= UNLIMITED else clamp(total)
 
 
 def minus(first: int, second: int) -> int:
     """A difference; unlimited less a limited amount is unlimited, and a limited one less an unlimited one the least."""
     if first == UNLIMITED:
         return 0 if second == UNLIMITED else UNLIMITED
-    return LEAST if second == UNLIMITED else clamp(first - second)
+    if second == UNLIMITED:
+        return LEAST
+    rest = first - second
+    return rest if LEAST <= rest <= UNLIMITED else clamp(rest)
 
 
 def requested(name: str, amount: quantity.Quantity) -> int:
@@ -76,7 +80,10 @@ def as_quantity(name: str, amount: int, *, binary: Container[str] = ()) -> quant
 
 def walk(names: Iterable[str]) -> list[str]:
     """Names of resources in the order in which Kueue looks at them: by the 64-bit FNV-1a hash of the name."""
-    return sorted(names, key=lambda name: (_fnv(name), name))
+    ordered = list(names)
+    if len(ordered) > 1:
+        ordered.sort(key=lambda name: (_fnv(name), name))
+    return ordered
 
 
 def _fnv(text: str) -> int:

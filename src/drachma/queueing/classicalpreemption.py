@@ -100,7 +100,7 @@ def _own(need: Need) -> list[_Candidate]:
     return [
         _Candidate(info, _Variant.WITHIN_QUEUE)
         for info in need.queue.workloads.values()
-        if info.uses(need.keys) and need.may_preempt(info, policy)
+        if need.may_preempt(info, policy) and info.uses(need.keys)
     ]
 
 
@@ -138,7 +138,7 @@ def _exceeding(cohort: Node, skip: Node | None, need: Need) -> Iterator[Node]:
 
 
 def _classify(need: Need, info: WorkloadInfo, *, has_advantage: bool) -> _Variant | None:
-    if not info.uses(need.keys) or not need.may_preempt(info, need.queue.preemption.reclaim_within_cohort):
+    if not need.may_preempt(info, need.queue.preemption.reclaim_within_cohort) or not info.uses(need.keys):
         return None
     if has_advantage:
         return _Variant.HIERARCHICAL

@@ -24,7 +24,6 @@ from drachma.queueing import (
     conditions,
     cycleorder,
     feasibility,
-    preemptionoracle,
     transitions,
     workloadstate,
 )
@@ -36,6 +35,7 @@ from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.partialadmission import reduce
 from drachma.queueing.pendingqueue import RequeueReason
 from drachma.queueing.preemption import Target
+from drachma.queueing.preemptionoracle import PreemptionOracle
 from drachma.queueing.quotatree import Node
 from drachma.queueing.requests import FlavorResource, Usage
 from drachma.queueing.settings import Settings
@@ -189,11 +189,12 @@ class Cycle:
         """The flavors of a workload, and who would have to go: for all pods, or for as many as fit."""
         if info.attempt is not None and self._is_outdated(info, info.attempt, queue):
             info.attempt = None
+        oracle = PreemptionOracle(info, self._snapshot, settings=self._settings, now=self._now)
         search = FlavorSearch(
             info,
             queue,
             self._snapshot.flavors,
-            oracle=preemptionoracle.oracle(info, self._snapshot, settings=self._settings, now=self._now),
+            oracle=oracle.ask,
             settings=self._settings,
             cycle=self._number,
             nominated=nominated,
@@ -204,10 +205,7 @@ class Cycle:
             if assignment.mode is Mode.FIT:
                 return assignment, []
             if assignment.mode is Mode.PREEMPT:
-                targets = preemptionoracle.targets_for(
-                    info, assignment, self._snapshot, settings=self._settings, now=self._now
-                )
-                return assignment, targets or None
+                return assignment, oracle.targets_for(assignment) or None
             return assignment, None
 
         full, targets = attempt(None)
@@ -326,6 +324,8 @@ class Cycle:
 
     def _fits(self, entry: Entry, queue: QueueState) -> bool:
         gone = {**self._preempted, **{target.info.key: target.info for target in entry.targets}}
+        if not gone:
+            return queue.node.fits(entry.usage)
         with self._snapshot.without_usage(gone.values()):
             return queue.node.fits(entry.usage)
 

@@ -95,14 +95,25 @@ def _complete(of: pod.ResourceRequirements, defaults: limitrange.LimitRangeItem)
 def check_requests(of: workload.Workload) -> Errors:
     """Whether containers and pods ask for no more than their limits."""
     for index, pod_set in enumerate(of.spec.pod_sets):
-        at = _path(index)
         spec = pod_set.template.spec
+        if not _has_limits(spec):
+            continue
+        at = _path(index)
         for position, container in enumerate(spec.init_containers):
             yield from _within_limits(container.resources, at.child("initContainers").item(position))
         for position, container in enumerate(spec.containers):
             yield from _within_limits(container.resources, at.child("containers").item(position))
         if spec.resources is not None:
             yield from _within_limits(spec.resources, at.child("resources"))
+
+
+def _has_limits(spec: pod.PodSpec) -> bool:
+    if spec.resources is not None and spec.resources.limits:
+        return True
+    for container in spec.containers:
+        if container.resources.limits:
+            return True
+    return any(container.resources.limits for container in spec.init_containers)
 
 
 def _within_limits(of: pod.ResourceRequirements, at: Path) -> Errors:
@@ -112,6 +123,8 @@ def _within_limits(of: pod.ResourceRequirements, at: Path) -> Errors:
 
 def check_limits(of: workload.Workload, limits: Summary) -> Errors:
     """Whether limit ranges would let the pods pass."""
+    if not limits:
+        return
     for index, pod_set in enumerate(of.spec.pod_sets):
         at = _path(index)
         spec = pod_set.template.spec

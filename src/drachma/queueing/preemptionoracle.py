@@ -6,7 +6,6 @@ from datetime import datetime
 
 from drachma.queueing import classicalpreemption, fairpreemption
 from drachma.queueing.flavorassignment import Assignment, Possibility
-from drachma.queueing.flavorsearch import Oracle
 from drachma.queueing.preemption import Need, Target
 from drachma.queueing.requests import FlavorResource, Usage
 from drachma.queueing.settings import Settings
@@ -21,27 +20,37 @@ def targets(need: Need, snapshot: Snapshot, settings: Settings) -> list[Target]:
     return classicalpreemption.targets(need, snapshot)
 
 
-def targets_for(
-    info: WorkloadInfo, assignment: Assignment, snapshot: Snapshot, *, settings: Settings, now: datetime
-) -> list[Target]:
-    """Workloads that have to give up their quota for an assignment."""
-    queue = snapshot.queues[info.cluster_queue]
-    need = Need(info, queue, assignment.total(info.pod_sets), assignment.to_preempt, now)
-    return targets(need, snapshot, settings)
+class PreemptionOracle:
+    """Answers for one workload, as long as the snapshot stays what it is: the same need is looked at once."""
 
+    def __init__(self, info: WorkloadInfo, snapshot: Snapshot, *, settings: Settings, now: datetime) -> None:
+        self._info = info
+        self._snapshot = snapshot
+        self._settings = settings
+        self._now = now
+        self._queue = snapshot.queues[info.cluster_queue]
+        self._answers: dict[tuple[frozenset[tuple[FlavorResource, int]], frozenset[FlavorResource]], list[Target]] = {}
 
-def oracle(info: WorkloadInfo, snapshot: Snapshot, *, settings: Settings, now: datetime) -> Oracle:
-    """Answers for one workload, resource by resource."""
-    queue = snapshot.queues[info.cluster_queue]
-
-    def ask(key: FlavorResource, amount: int) -> tuple[Possibility, int]:
-        usage: Usage = {key: amount}
-        victims = targets(Need(info, queue, usage, frozenset((key,)), now), snapshot, settings)
+    def ask(self, key: FlavorResource, amount: int) -> tuple[Possibility, int]:
+        """What preemption could achieve for one resource; see ``flavorsearch.Oracle``."""
+        queue = self._queue
+        victims = self._targets({key: amount}, frozenset((key,)))
         if not victims:
             return Possibility.NO_CANDIDATES, queue.node.borrowing_level(key, amount)[0]
-        with snapshot.without_usage(target.info for target in victims):
+        with self._snapshot.without_usage(target.info for target in victims):
             level = queue.node.borrowing_level(key, amount)[0]
         is_own = any(target.info.cluster_queue == queue.name for target in victims)
         return Possibility.PREEMPT if is_own else Possibility.RECLAIM, level
 
-    return ask
+    def targets_for(self, assignment: Assignment) -> list[Target]:
+        """Workloads that have to give up their quota for an assignment."""
+        return self._targets(assignment.total(self._info.pod_sets), assignment.to_preempt)
+
+    def _targets(self, usage: Usage, keys: frozenset[FlavorResource]) -> list[Target]:
+        # The search for flavors asks resource by resource; where there is one, the assignment is the same question.
+        question = frozenset(usage.items()), keys
+        answer = self._answers.get(question)
+        if answer is None:
+            need = Need(self._info, self._queue, usage, keys, self._now)
+            answer = self._answers[question] = targets(need, self._snapshot, self._settings)
+        return answer

@@ -47,8 +47,8 @@ class WorkloadInfo:
     """A workload and what follows from it, worked out once."""
 
     __slots__ = (
-        "_shape", "attempt", "cluster_queue", "is_evicted", "key", "pod_sets", "priority", "queue_time", "usage",
-        "workload",
+        "_flavors", "_shape", "attempt", "cluster_queue", "is_evicted", "key", "pod_sets", "priority", "queue_time",
+        "usage", "workload",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +69,7 @@ class WorkloadInfo:
         self.queue_time = workloadstate.queue_time(of, timestamp=settings.timestamp, gates=settings.gates) or _BEGINNING
         self.is_evicted = workloadstate.is_evicted(of)
         self.usage: requests.Usage = requests.usage(pod_sets)
+        self._flavors: frozenset[FlavorResource] | None = None
         self._shape = None if settings.gates.on(Gate.SCHEDULING_EQUIVALENCE_HASHING) else NO_SHAPE
 
     def __repr__(self) -> str:
@@ -94,11 +95,11 @@ class WorkloadInfo:
 
     def uses(self, keys: frozenset[FlavorResource]) -> bool:
         """Whether it was given any of these."""
-        return any(
-            FlavorResource(flavor, resource) in keys
-            for each in self.pod_sets
-            for resource, flavor in each.flavors.items()
-        )
+        if self._flavors is None:
+            self._flavors = frozenset(
+                FlavorResource(flavor, resource) for each in self.pod_sets for resource, flavor in each.flavors.items()
+            )
+        return not keys.isdisjoint(self._flavors)
 
 
 def _shape(of: WorkloadInfo) -> bytes:

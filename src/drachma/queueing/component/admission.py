@@ -77,6 +77,8 @@ class Admission:
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._are_queues_stale = True
         self._are_places_stale = True
+        self._to_retry: set[str] = set()
+        """Cluster queues for which something became free since the last cycle."""
         self._readiness: dict[str, tuple[clusterqueue.ClusterQueueSpec, Readiness]] = {}
         for queues in (caches.cluster_queues, caches.cohorts, caches.local_queues):
             self._follow_specs(queues)
@@ -155,7 +157,11 @@ class Admission:
     def parked_reason(self, of: workload.Workload) -> str | None:
         """Why a workload was parked without being tried."""
         queue = self.admitter.queues.get(self.admitter.queue_of(of) or "")
-        return None if queue is None else queue.parked_reason(workloadstate.key(of))
+        key = workloadstate.key(of)
+        if queue is None or queue.parked_reason(key) is None:
+            return None
+        self._retry_parked()
+        return queue.parked_reason(key)
 
     def note(self, of: workload.Workload, devices: DeviceRequests | None) -> None:
         """Takes a workload for what it is: it holds quota, it waits, or neither."""
@@ -203,8 +209,15 @@ class Admission:
             self._on_queue()
 
     def _retry(self, cluster_queue: str) -> None:
-        self.admitter.retry(cluster_queue, wholeseconds.now(self._clock))
+        """Who is parked gets another chance, in the next cycle: many are over at once, and one look does for all."""
+        self._to_retry.add(cluster_queue)
         self._wake.set()
+
+    def _retry_parked(self) -> None:
+        if self._to_retry:
+            names = [each for each in self._to_retry if each in self.admitter.queues]
+            self._to_retry.clear()
+            self.admitter.retry(names, wholeseconds.now(self._clock))
 
     def _tell_queues(self, of: workload.Workload) -> None:
         local = self._caches.local_queue_of(of)
@@ -232,6 +245,7 @@ class Admission:
         tried: frozenset[str] = frozenset()
         while True:
             self._refresh()
+            self._retry_parked()
             began = self._clock.monotonic()
             report = self.admitter.run_cycle(wholeseconds.now(self._clock))
             if report is None:
