@@ -125,7 +125,9 @@ class Committer:
 
 def _writes(change: group.Change) -> tuple[write.Write, ...]:
     """A change, what it charges, and what is written with it."""
-    if isinstance(change, intents.Remove) or not (change.charges or change.companions):
+    if isinstance(change, intents.Remove):
+        return (_write(change), *(write.Delete(each.key, each.revision) for each in change.released))
+    if not (change.charges or change.companions):
         return (_write(change),)
     return (_write(change), *map(_booking, change.charges), *map(_beside, change.companions))
 

@@ -3,8 +3,10 @@
 import asyncio
 from typing import Any, Final
 
+import msgspec
+
 from drachma.server import status
-from drachma.server.admission import noderestriction
+from drachma.server.admission import noderestriction, serviceaddresses
 from drachma.server.admission.proposal import Removal
 from drachma.server.calls import options
 from drachma.server.calls.call import Call
@@ -83,7 +85,10 @@ class Deletion:
             write.warnings.append(_ORPHANED)
 
     def decide(self, get: intent.Get) -> intent.Decision:
-        return deletionplan.decide(self.removal(get))
+        decision = deletionplan.decide(self.removal(get))
+        if isinstance(decision, intent.Remove) and self.write.resource.key in serviceaddresses.SERVICES:
+            return msgspec.structs.replace(decision, released=serviceaddresses.released(decision.stored, get))
+        return decision
 
     def removal(self, get: intent.Get) -> Removal:
         """The object that is to be deleted, once nothing speaks against it."""

@@ -46,11 +46,13 @@ class Remove(msgspec.Struct, frozen=True):
 
     ``answer`` is what the client is shown where that is something else: an update that takes the last finalizer. It is
     also fine if the object has gone by itself in the meantime, because several clients may take it at once.
+    ``released`` are other objects that go in the same commit.
     """
 
     stored: record.Record
     last: Mapping[str, Any]
     answer: Mapping[str, Any] | None = None
+    released: tuple[record.Record, ...] = ()
 
     @property
     def key(self) -> record.Key:

@@ -3,11 +3,11 @@
 Addresses are given out of a range, as a cluster does, so that what is made of a service looks as it does there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from drachma.server import objectmeta
+from drachma.server import objectmeta, status
 from drachma.server.kinds.core import clusterips
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.schema import metatypes, notation
@@ -140,10 +140,10 @@ class ServiceStrategy(DocumentStrategy):
         free = self._addresses.free_ports(name, but=tuple(clusterips.node_ports(spec)))
         if wants_ports and spec.get("ports"):
             spec["ports"] = [
-                port if port.get("nodePort") else {**port, "nodePort": next(free, 0)} for port in spec["ports"]
+                port if port.get("nodePort") else {**port, "nodePort": _next(free)} for port in spec["ports"]
             ]
         if service.needs_health_check(spec) and not spec.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = next(free, 0)
+            spec["healthCheckNodePort"] = _next(free)
 
     def _check_node_ports(self, spec: Document, old: Mapping[str, Any]) -> Errors:
         """Ports on nodes that are asked for must be to be had."""
@@ -164,6 +164,13 @@ class ServiceStrategy(DocumentStrategy):
                 yield fielderror.invalid(at, number, detail)
             elif number in taken:
                 yield fielderror.invalid(at, number, "provided port is already allocated")
+
+
+def _next(free: Iterator[int]) -> int:
+    port = next(free, None)
+    if port is None:
+        raise status.internal("failed to allocate a nodePort: range is full")
+    return port
 
 
 def _kept(spec: Document, old: Mapping[str, Any]) -> Document:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from drachma.server.kinds.core import clusterips
 from tests.unit.server.client import Client
 
 SERVICES = "/api/v1/namespaces/default/services"
@@ -35,9 +36,66 @@ async def test_an_address_is_an_object_with_its_service(server: Client) -> None:
     booked = (await server.call("GET", f"{ADDRESSES}/{address}")).body
     assert booked["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "s"}
     await server.call("DELETE", f"{SERVICES}/s")
+    assert (await server.call("GET", f"{ADDRESSES}/{address}")).code == 404
     again = await server.call("POST", SERVICES, a_service("t", clusterIP=address))
     assert again.code == 201
     assert (await server.call("GET", f"{ADDRESSES}/{address}")).body["spec"]["parentRef"]["name"] == "t"
+
+
+def on_nodes(name: str, **port: int) -> dict[str, Any]:
+    return a_service(name, type="NodePort", ports=[{"port": 80, **port}])
+
+
+def ports_of(answers: Any) -> list[int]:
+    return [port["nodePort"] for answer in answers for port in answer.body["spec"]["ports"]]
+
+
+async def test_one_of_many_gets_a_port(server: Client) -> None:
+    made = [on_nodes(f"s{number}", nodePort=30007) for number in range(10)]
+    answers = await asyncio.gather(*(server.call("POST", SERVICES, each) for each in made))
+    assert sorted(answer.code for answer in answers) == [201] + [422] * 9
+    refused = next(answer for answer in answers if answer.code == 422)
+    assert problem(refused) == "spec.ports[0].nodePort: Invalid value: 30007: provided port is already allocated"
+
+
+async def test_ports_that_are_given_at_the_same_time_differ(server: Client) -> None:
+    first: dict[int, list[str]] = {}
+    addresses = clusterips.Addresses(server.store)
+    for name in (f"s{number}" for number in range(3000)):
+        first.setdefault(next(addresses.free_ports(f"default/{name}", but=())), []).append(name)
+    rivals = next(names for names in first.values() if len(names) > 1)
+    answers = await asyncio.gather(*(server.call("POST", SERVICES, on_nodes(name)) for name in rivals))
+    assert [answer.code for answer in answers] == [201] * len(rivals)
+    assert len(set(ports_of(answers))) == len(rivals)
+
+
+async def test_a_port_that_is_given_up_is_free(server: Client) -> None:
+    await server.call("POST", SERVICES, on_nodes("s", nodePort=30007))
+    patch = {"spec": {"ports": [{"port": 80, "nodePort": 30008}]}}
+    assert (await server.call("PATCH", f"{SERVICES}/s", patch, content_type=MERGE)).code == 200
+    assert (await server.call("POST", SERVICES, on_nodes("t", nodePort=30007))).code == 201
+    assert (await server.call("DELETE", f"{SERVICES}/s")).code == 200
+    assert (await server.call("POST", SERVICES, on_nodes("u", nodePort=30008))).code == 201
+    # What t has is booked for t, so that s did not take it along.
+    assert (await server.call("POST", SERVICES, on_nodes("v", nodePort=30007))).code == 422
+
+
+async def test_changes_at_the_same_time_get_one_port_once(server: Client) -> None:
+    for name in ("s", "t"):
+        await server.call("POST", SERVICES, a_service(name))
+    patch = {"spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30009}]}}
+    answers = await asyncio.gather(
+        *(server.call("PATCH", f"{SERVICES}/{name}", patch, content_type=MERGE) for name in ("s", "t"))
+    )
+    assert sorted(answer.code for answer in answers) == [200, 422]
+
+
+async def test_when_there_is_no_port_left(server: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusterips, "NODE_PORTS", range(30000, 30001))
+    assert (await server.call("POST", SERVICES, on_nodes("s"))).code == 201
+    answer = await server.call("POST", SERVICES, on_nodes("t"))
+    want = "Internal error occurred: failed to allocate a nodePort: range is full"
+    assert (answer.code, answer.body["message"]) == (500, want)
 
 
 async def test_what_is_not_stored_is_not_taken(server: Client) -> None:
