@@ -77,4 +77,4 @@ def _play(cases: list[Line], folder: pathlib.Path) -> dict[str, str | None]:
 async def _until_ready(caller: replay.Caller) -> None:
     """Returns once the controllers work: every namespace gets an account then."""
     account = "/api/v1/namespaces/default/serviceaccounts/default"
-    await caller.wait({"method": "GET", "path": account, "wait": {"code": 200}})
+    await caller.wait({"method": "GET", "path": account, "wait": {"code": 200}}, {"code": 200})
