@@ -44,8 +44,9 @@ peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver and JobSets; t
 	$(BIN)/python -m tests.peers.programs
 	$(BIN)/pytest -q tests/peers
 
-soak: $(DEV) ## churn a control plane under schedulers that are killed, 10,000 operations
+soak: $(DEV) ## churn a control plane under schedulers that are killed, 10,000 operations; look for new examples of properties
 	$(BIN)/python -m tests.scenarios.churn --operations 10000
+	$(BIN)/pytest -n auto -q tests/property --hypothesis-profile=exploring
 
 docs: $(RUNTIME) ## make a site of the documents, with the reference from docstrings, in build/site
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"

@@ -1,7 +1,11 @@
-"""For all tests: nothing depends on how fast the machine is."""
+"""For all tests: nothing depends on how fast the machine is, nor on what is drawn by chance."""
 
 import hypothesis
 
-# Machines may be busy: nothing here depends on how fast examples are made or tried.
-hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+# The same examples in every run: who changes something is not told of what somebody else's examples happen to find.
+# New ones are looked for by ``make soak``.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile("exploring", hypothesis.settings.get_profile("patient"), derandomize=False)
 hypothesis.settings.load_profile("patient")
