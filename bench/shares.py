@@ -95,6 +95,9 @@ class SharedBackend:
     async def get(self, place: local.Place) -> local.Stored:
         return await self._shares.awaiting(self._name, self._backend.get(place))
 
+    async def in_version(self, stored: local.Stored, place: local.Place) -> bytes:
+        return await self._shares.awaiting(self._name, self._backend.in_version(stored, place))
+
     async def list(self, place: local.Place, query: local.Query) -> local.Page:
         return await self._shares.awaiting(self._name, self._backend.list(place, query))
 

@@ -94,6 +94,9 @@ class Backend(Protocol):
 
     async def get(self, place: Place) -> Stored: ...
 
+    async def in_version(self, stored: Stored, place: Place) -> bytes:
+        """The JSON of what a call about a place was answered with, in the version of the place."""
+
     async def list(self, place: Place, query: Query) -> Page: ...
 
     async def watch(self, place: Place, query: Query) -> Feed: ...
@@ -188,8 +191,8 @@ class LocalClient:
 
     async def get_document(self, kind: target.Of[Any], name: str, *, namespace: str = "") -> protocol.Document:
         wanted = target.of(kind)
-        stored = await self._backend.get(self._object(wanted, namespace, name=name))
-        return wire.document(stored.data, wanted)
+        place = self._object(wanted, namespace, name=name)
+        return await self._document(wanted, place, await self._backend.get(place))
 
     async def resources(self) -> Sequence[target.Target[meta.Object]]:
         return self._backend.resources()
@@ -207,8 +210,8 @@ class LocalClient:
     async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> protocol.Document:
         wanted = target.of(kind)
         namespace = bodies.namespace_of(document)
-        stored = await self._write(self._creation(wanted, namespace, bodies.encode(document)))
-        return wire.document(stored.data, wanted)
+        creation = self._creation(wanted, namespace, bodies.encode(document))
+        return await self._document(wanted, creation.place, await self._write(creation))
 
     async def update(self, changed: ObjectT, *, subresource: str = "") -> ObjectT:
         reader = _reader(target.of(type(changed)))
@@ -221,7 +224,7 @@ class LocalClient:
         name, namespace = bodies.name_of(document), bodies.namespace_of(document)
         place = self._object(wanted, namespace, name=name, subresource=subresource)
         stored = await self._write(Write("update", place, bodies.encode(document), self._managed))
-        return wire.document(stored.data, wanted)
+        return await self._document(wanted, place, stored)
 
     async def patch(
         self,
@@ -341,6 +344,9 @@ class LocalClient:
         return self._backend.write(wanted)
 
     # Both
+
+    async def _document(self, wanted: target.Target[Any], place: Place, stored: Stored) -> protocol.Document:
+        return wire.document(await self._backend.in_version(stored, place), wanted)
 
     def _object(self, wanted: target.Target[Any], namespace: str, *, name: str, subresource: str = "") -> Place:
         wanted.check_place(name, namespace)

@@ -42,6 +42,22 @@ class InProcess:
     async def get(self, place: local.Place) -> local.Stored:
         return _object(await self._dispatch(verbs.GET, place, Body(), query={}))
 
+    async def in_version(self, stored: local.Stored, place: local.Place) -> bytes:
+        if not isinstance(stored, record.Record):
+            return stored.data
+        surface = self._dispatcher.surface
+        resource = surface.find(place.group, place.version, plural=place.plural)
+        assert resource is not None, "a call about it was answered"
+        encoder = surface.served(resource).derive(encoding.Encoder)
+
+        async def encode() -> bytes:
+            return encoder.object(stored, place.version)
+
+        try:
+            return await self._dispatcher.consulted(encode)
+        except status.StatusError as error:
+            raise refusal.error(error.document) from None
+
     async def write(self, wanted: local.Write) -> local.Stored:
         try:
             return _object(await self._dispatcher.dispatch(self._written(wanted)))

@@ -37,6 +37,9 @@ class _Backend:
     async def get(self, _place: local.Place) -> local.Stored:
         return self._asked({})
 
+    async def in_version(self, stored: local.Stored, _place: local.Place) -> bytes:
+        return stored.data
+
     async def list(self, _place: local.Place, query: local.Query) -> local.Page:
         self._asked(query)
         return _Page()

@@ -172,3 +172,28 @@ async def test_both_doors_select_alike(server: Client, inside: local.LocalClient
     assert [(event.change.value, event.object) for event in in_process] == [
         (event["type"], codec.decode(_without_owners(event["object"]))) for event in over_http
     ]
+
+
+async def test_documents_are_in_the_version_that_is_asked_for(inside: local.LocalClient) -> None:
+    autoscalers = {
+        version: target.metadata_of(
+            "autoscaling", version, plural="horizontalpodautoscalers", kind="HorizontalPodAutoscaler", namespaced=True
+        )
+        for version in ("v1", "v2")
+    }
+    spec = {
+        "maxReplicas": 3,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+        "targetCPUUtilizationPercentage": 7,
+    }
+    head = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler"}
+    made = await inside.create_document(
+        autoscalers["v1"], {**head, "metadata": {"name": "a", "namespace": "default"}, "spec": spec}
+    )
+    old = await inside.get_document(autoscalers["v1"], "a", namespace="default")
+    new_form = await inside.get_document(autoscalers["v2"], "a", namespace="default")
+    assert (made["apiVersion"], made["spec"]["targetCPUUtilizationPercentage"]) == ("autoscaling/v1", 7)
+    assert old == made
+    assert (new_form["apiVersion"], new_form["spec"]["metrics"][0]["type"]) == ("autoscaling/v2", "Resource")
+    updated = await inside.update_document(autoscalers["v1"], {**old, "spec": {**old["spec"], "maxReplicas": 4}})
+    assert (updated["apiVersion"], updated["spec"]["maxReplicas"]) == ("autoscaling/v1", 4)
