@@ -14,13 +14,14 @@ from drachma import driver, testing
 from drachma.api import manifest, node
 from drachma.client import Client, patches
 from drachma.driver import manifests
-from drachma.driver.conformance import checks, stage
+from drachma.driver.conformance import checks, stage, subject
 from drachma.driver.conformance.apifaults import ApiFaults
 from drachma.driver.conformance.report import Outcome
 from drachma.driver.conformance.rules import apifaults
 from drachma.driver.instance import NodeInstance, Place
 from drachma.process import drivercheck, embedded
 from drachma.runtime import Surroundings
+from drachma.server.wire import serving
 from drachma.store import memory
 from tests.unit.driver.conformance import faultyclient
 
@@ -116,6 +117,31 @@ def test_a_driver_that_is_a_process_is_checked_through_its_api_server() -> None:
         ("claim-slow", Outcome.PASSED, ""),
         ("slices-conflict", Outcome.PASSED, ""),
     ]
+
+
+def test_a_driver_that_others_start_is_checked_through_the_api_server_that_it_is_told() -> None:
+    news: list[bool] = []
+    with tempfile.TemporaryDirectory(prefix="d") as name:
+        folder = pathlib.Path(name)
+        kubeconfig, root, cdi = folder / "kubeconfig", folder / "k", folder / "cdi"
+        places = {"KUBECONFIG": kubeconfig, "KUBELET_ROOT": root, "CDI_ROOT": cdi}
+        environment = {"NODE_NAME": "worker", **{key: str(path) for key, path in places.items()}}
+        command = [sys.executable, str(EXAMPLES / "gpu-sim" / "gpu_sim.py")]
+        running = drivercheck.RunningDriver(
+            socket=root / "plugins_registry" / "gpu.example.com-reg.sock",
+            kubeconfig=None,
+            node="worker",
+            cdi=cdi,
+            subject=subject.ProcessSubject(command, environment, output=folder / "output"),
+        )
+        made = drivercheck.check_listening(
+            running,
+            drivercheck.Listening(address=serving.Address("127.0.0.1", 0), kubeconfig=kubeconfig),
+            checks.chosen(["claim-refused"]),
+            told=lambda: news.append(kubeconfig.exists()),
+        )
+    assert news == [True]
+    assert [(each.name, each.outcome, each.detail) for each in made.results] == [("claim-refused", Outcome.PASSED, "")]
 
 
 POD = """

@@ -1,19 +1,21 @@
 """A driver under test, with all that it needs around it: an API server, a node, directories.
 
 ``drachma driver check`` is made of it. A driver that a command starts gets an API server of its own, which is gone
-afterwards, through something that has requests fail; one that runs already is called on its socket, and uses the API
-server that it has.
+afterwards, through something that has requests fail; one that somebody else starts with the kubeconfig that he is told
+gets the same, or his own API server through it; one that runs already is called on its socket, and uses the API server
+that it has.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pathlib
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -30,16 +32,22 @@ from drachma.runtime import clock
 from drachma.server.wire import serving
 
 NODE: Final = "driver-check"
+_MANAGER: Final = "drachma-driver-check"
 _PLACEHOLDERS: Final = "{node} {kubeconfig} {root} {plugins} {registry} {cdi}"
+
+_Checking: TypeAlias = Callable[[access.Access, http.HttpClient], Awaitable[report.Report]]
+"""A check of a driver with an API server, and a client of it that is nobody's but the check's."""
 
 
 class RunningDriver(msgspec.Struct, frozen=True, kw_only=True):
-    """A driver that runs already: its registration socket, its node, its CDI files, and the API server it uses."""
+    """A driver that somebody else runs: its registration socket, its node, its CDI files, and its API server."""
 
     socket: pathlib.Path
     kubeconfig: pathlib.Path | None
     node: str
     cdi: pathlib.Path
+    subject: subject.Subject = subject.RunningSubject()
+    """How it is started, stopped and killed, where that can be done."""
 
 
 def command_of_module(name: str) -> list[str]:
@@ -54,15 +62,66 @@ def command_of_module(name: str) -> list[str]:
 async def check_running(driver: RunningDriver, chosen: Sequence[Check] = checks.ALL) -> report.Report:
     """Tries the rules that can be tried on a driver of somebody else's."""
     reached = http.find_access(driver.kubeconfig)
-    async with http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-driver-check") as client:
-        stage = Stage(
-            client,
-            subject.RunningSubject(),
-            node=driver.node,
-            registration=lambda: driver.socket if driver.socket.exists() else None,
-            cdi=driver.cdi,
-        )
-        return await checks.run(stage, chosen)
+    async with http.HttpClient(reached, time=clock.SystemClock(), manager=_MANAGER) as client:
+        return await checks.run(_stage(client, driver, None), chosen)
+
+
+class Listening(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a driver that somebody else starts is to find its API server; ``kubeconfig`` is the file that tells it."""
+
+    address: serving.Address
+    kubeconfig: pathlib.Path
+
+
+def check_listening(
+    driver: RunningDriver,
+    listening: Listening,
+    chosen: Sequence[Check] = checks.ALL,
+    *,
+    told: Callable[[], None],
+) -> report.Report:
+    """Tries rules on a driver that somebody else starts when ``told`` was called: then its kubeconfig is there.
+
+    What the driver asks goes to its cluster, or, where it names none, to an API server that has its node and nothing
+    else, and is gone afterwards.
+
+    Raises:
+        errors.DriverError: the address cannot be listened on, or the file cannot be written.
+    """
+
+    async def check(reached: access.Access, client: http.HttpClient) -> report.Report:
+        faults = ApiFaults()
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                serves = faultyproxy.serving(reached, faults, address=listening.address)
+                faultyproxy.write_kubeconfig(listening.kubeconfig, await stack.enter_async_context(serves))
+            except OSError as error:
+                raise errors.DriverError(f"driver check: {error}") from error
+            told()
+            if not driver.subject.can_restart:
+                await _there(driver.socket)
+            return await checks.run(_stage(client, driver, faults), chosen)
+
+    async def check_cluster() -> report.Report:
+        reached = http.find_access(driver.kubeconfig)
+        async with http.HttpClient(reached, time=clock.SystemClock(), manager=_MANAGER) as client:
+            return await check(reached, client)
+
+    if driver.kubeconfig is not None:
+        return asyncio.run(check_cluster())
+    with tempfile.TemporaryDirectory(prefix="dc") as folder:
+        return _beside_server(pathlib.Path(folder), driver.node, check)
+
+
+def _stage(client: http.HttpClient, driver: RunningDriver, faults: ApiFaults | None) -> Stage:
+    return Stage(
+        client,
+        driver.subject,
+        node=driver.node,
+        registration=lambda: driver.socket if driver.socket.exists() else None,
+        cdi=driver.cdi,
+        faults=faults,
+    )
 
 
 def check_command(command: Sequence[str], chosen: Sequence[Check] = checks.ALL) -> report.Report:
@@ -70,32 +129,52 @@ def check_command(command: Sequence[str], chosen: Sequence[Check] = checks.ALL) 
 
     In the command, ``{node}`` and so on stand for what is different each time; the environment says the same.
     """
-    made: list[report.Report] = []
     with tempfile.TemporaryDirectory(prefix="dc") as name:
         folder = pathlib.Path(name)
-        kubeconfig = folder / "kubeconfig"
 
-        async def beside(host: hosting.Host) -> None:
-            host.ready()
-            await _written(kubeconfig)
-            made.append(await _check(command, folder, http.find_access(kubeconfig), chosen))
+        async def check(reached: access.Access, client: http.HttpClient) -> report.Report:
+            return await _check(command, folder, reached, client, chosen)
 
-        options = hosting.Options(
-            address=serving.Address.parse("127.0.0.1:0"),
-            kubeconfig_out=kubeconfig,
-            disabled_plugins=("ServiceAccount", "TaintNodesByCondition"),
-        )
-        hosting.run(options, beside)
+        return _beside_server(folder, NODE, check)
+
+
+def _beside_server(folder: pathlib.Path, node_name: str, check: _Checking) -> report.Report:
+    """What a check gives that has an API server with one node to itself."""
+    made: list[report.Report] = []
+    kubeconfig = folder / "kubeconfig"
+
+    async def beside(host: hosting.Host) -> None:
+        host.ready()
+        await _there(kubeconfig)
+        reached = http.find_access(kubeconfig)
+        async with http.HttpClient(reached, time=clock.SystemClock(), manager=_MANAGER) as client:
+            document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node_name}}
+            await client.create_document(node.Node, document)
+            # A node that can do everything: otherwise some devices could not be published for it.
+            declared = {"declaredFeatures": [Gate.NODE_ALLOCATABLE_RESOURCES]}
+            await client.patch(node.Node, node_name, patch=patches.merge({"status": declared}), subresource="status")
+            made.append(await check(reached, client))
+
+    options = hosting.Options(
+        address=serving.Address.parse("127.0.0.1:0"),
+        kubeconfig_out=kubeconfig,
+        disabled_plugins=("ServiceAccount", "TaintNodesByCondition"),
+    )
+    hosting.run(options, beside)
     return made[0]
 
 
-async def _written(path: pathlib.Path) -> None:
+async def _there(path: pathlib.Path) -> None:
     while not path.exists():
         await asyncio.sleep(0.01)
 
 
 async def _check(
-    command: Sequence[str], folder: pathlib.Path, reached: access.Access, chosen: Sequence[Check]
+    command: Sequence[str],
+    folder: pathlib.Path,
+    reached: access.Access,
+    client: http.HttpClient,
+    chosen: Sequence[Check],
 ) -> report.Report:
     root, kubeconfig = folder / "k", folder / "driver-kubeconfig"
     places = {
@@ -116,16 +195,8 @@ async def _check(
         "CDI_ROOT": str(cdi),
     }
     faults = ApiFaults()
-    async with (
-        http.HttpClient(reached, time=clock.SystemClock(), manager="drachma-driver-check") as client,
-        faultyproxy.serving(reached, faults) as url,
-    ):
+    async with faultyproxy.serving(reached, faults) as url:
         faultyproxy.write_kubeconfig(kubeconfig, url)
-        document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
-        await client.create_document(node.Node, document)
-        # A node that can do everything: otherwise some devices could not be published for it.
-        declared = {"declaredFeatures": [Gate.NODE_ALLOCATABLE_RESOURCES]}
-        await client.patch(node.Node, NODE, patch=patches.merge({"status": declared}), subresource="status")
         stage = Stage(
             client,
             subject.ProcessSubject([_filled(part, places) for part in command], environment, output=folder / "output"),

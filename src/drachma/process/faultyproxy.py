@@ -1,6 +1,7 @@
 """Something that stands between a driver under test and its API server, and has requests fail when it is told to.
 
-Requests are passed on as they are, as the administrator whose access it was given: the driver needs none of its own.
+Requests are passed on as they are, as the user whose access it was given: the driver needs none of its own. Whoever
+reaches it can do what that user can.
 """
 
 from __future__ import annotations
@@ -15,20 +16,28 @@ import aiohttp
 from aiohttp import web
 
 from drachma.api import manifest
-from drachma.client import access, tls
+from drachma.client import access, credentials, tls
 from drachma.driver.conformance.apifaults import ApiFaults
+from drachma.runtime import clock
+from drachma.server.wire.serving import Address
 
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade", "authorization"}
 )
 _LARGEST_BODY: Final = 16 << 20
 _GOODBYE_SECONDS: Final = 1.0
+_ANY_PORT: Final = Address("127.0.0.1", 0)
 
 
 @contextlib.asynccontextmanager
-async def serving(reached: access.Access, faults: ApiFaults) -> AsyncIterator[str]:
-    """Serves on a free port of the loopback address; yields its URL."""
-    secured = aiohttp.TCPConnector(ssl=tls.context(reached, None), limit=0)
+async def serving(reached: access.Access, faults: ApiFaults, *, address: Address = _ANY_PORT) -> AsyncIterator[str]:
+    """Serves at an address, or on a free port of the loopback address; yields its URL.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    own = credentials.Credentials(reached, time=clock.SystemClock())
+    secured = aiohttp.TCPConnector(ssl=tls.context(reached, (await own.identity()).key_pair), limit=0)
     endless = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=secured, timeout=endless, auto_decompress=False) as session:
 
@@ -38,7 +47,7 @@ async def serving(reached: access.Access, faults: ApiFaults) -> AsyncIterator[st
                 await asyncio.sleep(fault.seconds)
                 if fault.status is not None:
                     return web.json_response(fault.status, status=int(fault.status["code"]))
-            return await _passed(request, session, reached)
+            return await _passed(request, session, f"{reached.server}{request.raw_path}", await own.identity())
 
         application = web.Application(client_max_size=_LARGEST_BODY)
         application.router.add_route("*", "/{path:.*}", handle)
@@ -48,16 +57,18 @@ async def serving(reached: access.Access, faults: ApiFaults) -> AsyncIterator[st
         )
         await runner.setup()
         try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+            await web.TCPSite(runner, address.host, address.port).start()
+            host = f"[{address.host}]" if ":" in address.host else address.host
+            yield f"http://{host}:{runner.addresses[0][1]}"
         finally:
             await runner.cleanup()
 
 
-async def _passed(request: web.Request, session: aiohttp.ClientSession, reached: access.Access) -> web.StreamResponse:
-    headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP}
-    headers["Authorization"] = f"Bearer {reached.token}"
-    url = f"{reached.server}{request.raw_path}"
+async def _passed(
+    request: web.Request, session: aiohttp.ClientSession, url: str, identity: credentials.Identity
+) -> web.StreamResponse:
+    headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP]
+    headers += identity.headers
     async with session.request(request.method, url, headers=headers, data=await request.read() or None) as answer:
         own = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
         response = web.StreamResponse(status=answer.status, headers=own)

@@ -1,4 +1,4 @@
-"""The driver under test: a process that is started, killed and stopped, or one that runs already."""
+"""The driver under test: a process, something that others look after by commands, or what somebody else runs."""
 
 from __future__ import annotations
 
@@ -55,6 +55,48 @@ class RunningSubject:
 
     def problem(self) -> str:
         return ""
+
+
+class ServiceSubject:
+    """A driver that others look after (systemd, a container engine): commands start it, stop it and kill it."""
+
+    can_restart: Final = True
+
+    def __init__(self, *, start: Sequence[str], stop: Sequence[str], kill: Sequence[str]) -> None:
+        self._start: Final = list(start)
+        self._stop: Final = list(stop)
+        self._kill: Final = list(kill)
+
+    async def start(self) -> None:
+        """See :class:`Subject`; this and the others raise a DriverError where the command fails."""
+        await _run(self._start)
+
+    async def kill(self) -> None:
+        """See :class:`Subject`."""
+        await _run(self._kill)
+
+    async def stop(self) -> bool:
+        """See :class:`Subject`; the command returns when the driver has ended."""
+        await _run(self._stop)
+        return True
+
+    def problem(self) -> str:
+        """Others know."""
+        return ""
+
+
+async def _run(command: Sequence[str]) -> None:
+    try:
+        ended = await asyncio.to_thread(
+            subprocess.run, command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_STOP_SECONDS, check=False
+        )
+    except OSError as error:
+        raise errors.DriverError(f"{shlex.join(command)}: {error.strerror}") from error
+    except subprocess.TimeoutExpired:
+        raise errors.DriverError(f"{shlex.join(command)}: does not end within {_STOP_SECONDS:.0f} s") from None
+    if ended.returncode:
+        said = (ended.stdout + ended.stderr).decode(errors="replace").strip()
+        raise errors.DriverError(f"{shlex.join(command)}: ended with {ended.returncode}: {said}")
 
 
 class ProcessSubject:
