@@ -1,5 +1,6 @@
 """Plans come true: what a plan promises is scheduled once its nodes are there, and not with one node less."""
 
+import asyncio
 import random
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,9 +8,10 @@ from typing import NamedTuple
 import pytest
 
 from drachma import testing
-from drachma.api import meta, pod
+from drachma.api import job, meta, pod
 from drachma.client import patches
-from drachma.simulate import ClusterState, NodeGroup, Simulation, livecluster
+from drachma.offline import clusterfiles
+from drachma.simulate import ClusterState, NodeGroup, Simulation, livecluster, liveworkloads
 from drachma.simulate.growth import Objective, Plan, Planner
 from tests.scenarios import schedulers
 
@@ -101,3 +103,23 @@ async def test_a_plan_is_right(seed: int) -> None:
     for name, count in plan.grow.items():
         _, fewer = await bound(world, {**plan.grow, name: count - 1}, seed=seed)
         assert not set(plan.placed) <= fewer, f"{name} need not grow by {count}"
+
+
+async def test_pods_that_would_come_on_a_server_count_as_in_files() -> None:
+    async with schedulers.cluster(scheduler=False) as world:
+        await world.priorities(7)
+        spec = {"containers": [{"name": "c", "image": "x", "env": [{"name": "PASSWORD", "value": "hidden"}]}]}
+        template = {"spec": {**spec, "restartPolicy": "Never", "priorityClassName": "priority-7"}}
+        for name, suspend in (("waits", True), ("runs", False)):
+            document = {"metadata": {"name": name, "namespace": "default"}, "apiVersion": "batch/v1", "kind": "Job"}
+            await world.client.create_document(
+                job.Job, {**document, "spec": {"suspend": suspend, "parallelism": 2, "template": template}}
+            )
+        state = await livecluster.read(world.client)
+        awaited = await liveworkloads.read(world.client)
+        assert "hidden" not in str(awaited)
+        # It runs a server of its own, in thought.
+        whole = await asyncio.to_thread(clusterfiles.expect, state, awaited)
+        assert whole.problems == ()
+        coming = [each for each in whole.state.all(pod.Pod) if each not in state.all(pod.Pod)]
+        assert [(each.metadata.name, each.spec.priority) for each in coming] == [("waits-0", 7), ("waits-1", 7)]

@@ -15,7 +15,7 @@ from drachma.cli import options
 from drachma.client import http
 from drachma.offline import clusterfiles
 from drachma.runtime import clock
-from drachma.simulate import ClusterState, NodeGroup, livecluster
+from drachma.simulate import ClusterState, NodeGroup, livecluster, liveworkloads
 
 
 def read(
@@ -29,7 +29,7 @@ def read(
 ) -> clusterfiles.ClusterFiles:
     """The cluster of files, or of a server where there are none; ``more`` are files beside it.
 
-    Where it ``expects_pods``, files also stand for pods that would come, such as those of suspended Jobs.
+    Where it ``expects_pods``, pods that would come count as well, such as those of suspended Jobs.
 
     Ends the command with exit code 2, and a line for every problem, where something cannot be read.
     """
@@ -38,7 +38,12 @@ def read(
     tell(cluster.problems)
     if files:
         return cluster
-    return cluster._replace(state=asyncio.run(live(kubeconfig, context)))
+    if not expects_pods:
+        return cluster._replace(state=asyncio.run(live(kubeconfig, context)))
+    state, awaited = asyncio.run(live_with_workloads(kubeconfig, context))
+    whole = clusterfiles.expect(state, awaited, enabled=enabled)
+    tell(whole.problems)
+    return cluster._replace(state=whole.state)
 
 
 def groups(files: list[str]) -> tuple[NodeGroup, ...]:
@@ -66,9 +71,21 @@ def tell(problems: Sequence[str]) -> None:
 
 async def live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:
     """The cluster of a server."""
-    access = http.find_access(kubeconfig, context=context)
-    async with http.HttpClient(access, time=clock.SystemClock(), manager="drachma") as client:
+    async with _connected(kubeconfig, context) as client:
         return await livecluster.read(client)
+
+
+async def live_with_workloads(
+    kubeconfig: pathlib.Path | None, context: str
+) -> tuple[ClusterState, list[dict[str, Any]]]:
+    """The same, and the documents of what pods are still to come of."""
+    async with _connected(kubeconfig, context) as client:
+        return await livecluster.read(client), await liveworkloads.read(client)
+
+
+def _connected(kubeconfig: pathlib.Path | None, context: str) -> http.HttpClient:
+    access = http.find_access(kubeconfig, context=context)
+    return http.HttpClient(access, time=clock.SystemClock(), manager="drachma")
 
 
 def maxima(texts: list[str], groups: set[str]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import pathlib
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 import typer
@@ -18,6 +18,9 @@ from drachma.queueing.kinds import decoding
 from drachma.scheduler.recording import essentials
 from drachma.simulate import queueingstate
 from drachma.simulate.clusterstate import KINDS
+
+_AWAITED: Final = {"Job": "jobs", "PriorityClass": "priorityclasses"}
+"""What pods are still to come of, beside what queues hold."""
 
 
 def dump(
@@ -34,11 +37,14 @@ def dump(
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise errors.InvalidValueError(f"{folder}: is not empty: a dump goes into a folder of its own")
-        state = asyncio.run(clusters.live(kubeconfig, context))
+        state, awaited = asyncio.run(clusters.live_with_workloads(kubeconfig, context))
         for kind in KINDS:
-            _write(folder, target.of(kind), state.all(kind))
+            resource = target.of(kind)
+            _write(folder, resource.plural, [_encoded(each, resource) for each in state.all(kind)])
         for resource, objects in _queueing(kubeconfig, context).items():
-            _write(folder, resource, objects)
+            _write(folder, resource.plural, [_encoded(each, resource) for each in objects])
+        for name, plural in _AWAITED.items():
+            _write(folder, plural, [msgspec.json.encode(each) for each in awaited if each["kind"] == name])
     except OSError as error:
         raise errors.InvalidValueError(f"{folder}: {error.strerror}") from None
 
@@ -57,11 +63,10 @@ def _queueing(kubeconfig: pathlib.Path | None, context: str) -> dict[target.Targ
     return found
 
 
-def _write(folder: pathlib.Path, resource: target.Target[Any], objects: Sequence[meta.Object]) -> None:
-    items = b",\n".join(_encoded(each, resource) for each in objects)
-    content = b'{"apiVersion":"v1","kind":"List","items":[\n%s]}\n' % items
-    (folder / f"{resource.plural}.json").write_bytes(content)
-    typer.echo(f"{len(objects)} {resource.plural}")
+def _write(folder: pathlib.Path, plural: str, objects: Sequence[bytes]) -> None:
+    content = b'{"apiVersion":"v1","kind":"List","items":[\n%s]}\n' % b",\n".join(objects)
+    (folder / f"{plural}.json").write_bytes(content)
+    typer.echo(f"{len(objects)} {plural}")
 
 
 def _encoded(of: meta.Object, resource: target.Target[Any]) -> bytes:

@@ -9,7 +9,7 @@ read, what a server would not take, objects that are given twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -46,6 +46,18 @@ def read(paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bo
     if expects_pods:
         reader.expect_pods()
     return reader.finish()
+
+
+def expect(
+    state: ClusterState, documents: Iterable[Mapping[str, Any]], *, enabled: gates.Gates = gates.ALL
+) -> ClusterFiles:
+    """The cluster of a server, with pods that would come of some of its documents as they would of files."""
+    reader = _Reader(enabled)
+    for document in documents:
+        reader.take(manifestfiles.Source(codec.title(document), dict(document)))
+    reader.expect_pods()
+    expected = reader.finish()
+    return expected._replace(state=state.plus(expected.state.objects))
 
 
 class _Reader:

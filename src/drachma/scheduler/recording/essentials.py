@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from msgspec import structs
 
-from drachma.api import meta, pod, struct
+from drachma.api import job, meta, pod, struct
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -26,13 +26,19 @@ def of(given: ObjectT) -> ObjectT:
         metadata = structs.replace(metadata, managed_fields=struct.ABSENT_TUPLE, annotations=annotations)
         given = structs.replace(given, metadata=metadata)
     if isinstance(given, pod.Pod):
-        spec = structs.replace(
-            given.spec,
-            containers=_bare(given.spec.containers),
-            init_containers=_bare(given.spec.init_containers) or struct.ABSENT_TUPLE,
-        )
-        given = structs.replace(given, spec=spec)
+        given = structs.replace(given, spec=_without_commands(given.spec))
+    elif isinstance(given, job.Job):
+        template = structs.replace(given.spec.template, spec=_without_commands(given.spec.template.spec))
+        given = structs.replace(given, spec=structs.replace(given.spec, template=template))
     return given
+
+
+def _without_commands(spec: pod.PodSpec) -> pod.PodSpec:
+    return structs.replace(
+        spec,
+        containers=_bare(spec.containers),
+        init_containers=_bare(spec.init_containers) or struct.ABSENT_TUPLE,
+    )
 
 
 def _bare(containers: Iterable[pod.Container]) -> tuple[pod.Container, ...]:
