@@ -7,6 +7,8 @@ reasons. Nobody is urgent, so that nobody is evicted meanwhile.
 
 import pathlib
 
+import pytest
+
 from drachma.api import resourceclaim
 from drachma.scheduler.recording import recordlines
 from drachma.simulate import Placement, Simulation, livecluster, recordingcluster, replay
@@ -27,6 +29,10 @@ class CalmChurn(churning.Churn):
         left_out = {self._kill_scheduler, self._start_scheduler, self._restart_controllers}
         self._acts = [(weight, act) for weight, act in self._acts if act not in left_out]
 
+    async def create_pod(self) -> None:
+        """A pod more than those that come by chance."""
+        await self._create_pod()
+
     async def _create_pod(self) -> str:
         name = f"p{next(self._numbers)}"
         templates = self.chance.choices(list(world.WISHES), k=self.chance.choice((0, 1, 1, 2)))
@@ -40,13 +46,26 @@ def without_shares(allocations: tuple[resourceclaim.AllocationResult, ...]) -> l
     return [replay.without_chance("", each).result for each in allocations]
 
 
-async def test_simulating_is_doing(tmp_path: pathlib.Path) -> None:
+NEW_PODS = 5
+"""How many come in every round, whatever else happens: there is always something to decide."""
+
+ENOUGH = 40
+"""Decisions to compare; most rounds have more than what is new, because pods wait."""
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_simulating_is_doing(tmp_path: pathlib.Path, seed: int) -> None:
     compared = 0
-    async with controlplane.control_plane(schedulers=0, seed=3) as plane:
-        churn = CalmChurn(plane, 3)
+    async with controlplane.control_plane(schedulers=0, seed=seed) as plane:
+        churn = CalmChurn(plane, seed)
         await churn.prepare()
-        for number in range(10):
-            await churn.run(12 * (number + 1), every=1000)
+        number = 0
+        while compared < ENOUGH:
+            number += 1
+            assert number <= ENOUGH, "every round has a decision that can be compared"
+            await churn.run(8 * number, every=1000)
+            for _ in range(NEW_PODS):
+                await churn.create_pod()
             await plane.settle()
             cluster = Simulation(await livecluster.read(plane.client))
             record = tmp_path / str(number)
@@ -66,4 +85,3 @@ async def test_simulating_is_doing(tmp_path: pathlib.Path) -> None:
                     assert not each.node
                     assert each.error or outcome.reason == each.reasons
                 compared += 1
-    assert compared > 40
