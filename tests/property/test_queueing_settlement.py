@@ -1,55 +1,177 @@
 """Random lives of workloads whose devices are charged before they are known: no quota is exceeded, none is lost.
 
-The world is small and pure: an admitter, workloads as an API server would store them, and pods that are only what their
-devices count for. After every step a second admitter is made of what is stored, as after a crash.
+The world is small and pure: an admitter, workloads as an API server would store them, and pods with claims that are
+allocated one way or another; what each device counts for is written down here by hand. There is one world for each
+setting beyond Kueue, and one for all of them. After every step a second admitter is made of what is stored, as after a
+crash.
 """
 
 import random
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec import structs
 
-from drachma.queueing import admissibility, devicerequests, settlement, transitions
+from drachma.api import codec, pod, resourceclaim
+from drachma.queueing import admissibility, deviceobjects, devicerequests, settlement, templatechange, transitions
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.configuration import DeviceClassMapping
 from drachma.queueing.devicemappings import DeviceMappings
+from drachma.queueing.devicemeasure import Measure
 from drachma.queueing.gates import DEFAULT
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
-from drachma.queueing.queueingpolicy import FirstAvailable, NamedClaims, QueueingPolicy
+from drachma.queueing.podsetinfo import POD_SET_LABEL
+from drachma.queueing.queueingpolicy import (
+    AllDevices,
+    FirstAvailable,
+    NamedClaims,
+    NodeAllocatable,
+    QueueingPolicy,
+    Sidecars,
+    Templates,
+)
 from drachma.queueing.requests import counts_after_reclaim
 from drachma.queueing.settlement import PodUse
 from tests.unit.queueing import devicecases
 
-_POLICY = QueueingPolicy(first_available=FirstAvailable.ENVELOPE, named_claims=NamedClaims.SHARED)
 _MAPPINGS = DeviceMappings.of(
     [
         DeviceClassMapping(name="fast", device_class_names=("large",)),
         DeviceClassMapping(name="slow", device_class_names=("small",)),
+        DeviceClassMapping(name="ext", device_class_names=("extended",)),
     ]
 )
-_ALTERNATIVES = {
-    "name": "gpu",
-    "firstAvailable": [
-        {"name": "large", "deviceClassName": "large"},
-        {"name": "small", "deviceClassName": "small", "count": 2},
-    ],
+_EXTENDED = "example.com/extended"
+_DEVICES = {
+    "large-0": ("a", "fast", 2),
+    "large-1": ("a", "fast", 4),
+    "small-0": ("a", "slow", 1),
+    "small-1": ("a", "slow", 1),
+    "small-2": ("a", "slow", 1),
+    "small-3": ("b", "slow", 1),
 }
-_WAYS: tuple[dict[str, int], ...] = ({"fast": 1}, {"slow": 2})
-_OBJECTS = devicecases.objects(
-    devicecases.template("either", _ALTERNATIVES), devicecases.device_class("large"), devicecases.device_class("small")
-)
-_NOMINAL = {"fast": 4, "slow": 6}
-_BORROWING = {"fast": 2, "slow": 2}
+"""Of each device its node, what it counts for, and how many cpus it stands for."""
+
+_NOMINAL = {"fast": 5, "slow": 8, "cpu": 20_000, "ext": 8}
+_BORROWING = {"fast": 2, "slow": 2, "cpu": 8_000, "ext": 4}
 _QUEUES = ("one", "other")
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class _Claims:
-    """One claim that jobs may share: of one large device."""
+class _Edition(NamedTuple):
+    """A template that pods' claims are made from, and the devices that they may get by it, request by request."""
 
-    def get(self, namespace: str, name: str) -> object:
-        return devicecases.claim(name, {"name": "gpu", "exactly": {"deviceClassName": "large"}})
+    request: Mapping[str, Any]
+    ways: tuple[Mapping[str, tuple[str, ...]], ...]
+
+
+def _exactly(**fields: Any) -> dict[str, Any]:
+    return {"name": "gpu", "exactly": fields}
+
+
+def _either(*ways: tuple[str, int]) -> dict[str, Any]:
+    chosen = [{"name": name, "deviceClassName": name, "count": count} for name, count in ways]
+    return {"name": "gpu", "firstAvailable": chosen}
+
+
+_EITHER = _Edition(
+    _either(("large", 1), ("small", 2)), ({"gpu/large": ("large-1",)}, {"gpu/small": ("small-0", "small-1")})
+)
+_ONE = _Edition(_exactly(deviceClassName="large"), ({"gpu": ("large-0",)}, {"gpu": ("large-1",)}))
+_TWO = _Edition(_exactly(deviceClassName="large", count=2), ({"gpu": ("large-0", "large-1")},))
+_EVERY = _Edition(
+    _exactly(deviceClassName="small", allocationMode="All"),
+    ({"gpu": ("small-0", "small-1", "small-2")}, {"gpu": ("small-3",)}),
+)
+_LESS = _Edition(_either(("small", 2), ("small", 1)), ({"gpu/small": ("small-2", "small-3")},))
+_MORE = _Edition(_either(("small", 3), ("large", 1)), ({"gpu/small": ("small-0", "small-1", "small-2")},))
+
+
+class _Setting(NamedTuple):
+    """A policy, and templates: the first there is, and others that take its place."""
+
+    policy: QueueingPolicy
+    editions: tuple[_Edition, ...]
+
+    @property
+    def has_sidecars(self) -> bool:
+        return self.policy.sidecars is Sidecars.CHARGED
+
+    @property
+    def shares_claims(self) -> bool:
+        return self.policy.named_claims is NamedClaims.SHARED
+
+    @property
+    def charges_nodes(self) -> bool:
+        return self.policy.node_allocatable is NodeAllocatable.CHARGED
+
+    def charges(self, devices: tuple[str, ...]) -> dict[str, int]:
+        """What devices count for."""
+        total = dict.fromkeys(_NOMINAL, 0)
+        for each in devices:
+            _, resource, cpus = _DEVICES[each]
+            total[resource] += 1
+            total["cpu"] += 1000 * cpus if self.charges_nodes else 0
+        return total
+
+
+_SETTINGS = {
+    "envelope": _Setting(QueueingPolicy(first_available=FirstAvailable.ENVELOPE), (_EITHER,)),
+    "named-claims": _Setting(
+        QueueingPolicy(first_available=FirstAvailable.ENVELOPE, named_claims=NamedClaims.SHARED), (_EITHER,)
+    ),
+    "all-devices": _Setting(QueueingPolicy(all_devices=AllDevices.WORST_CASE), (_EVERY,)),
+    "node-allocatable": _Setting(QueueingPolicy(node_allocatable=NodeAllocatable.CHARGED), (_ONE,)),
+    "pinned": _Setting(QueueingPolicy(templates=Templates.PINNED), (_ONE, _ONE, _TWO)),
+    "sidecars": _Setting(QueueingPolicy(sidecars=Sidecars.CHARGED), (_ONE,)),
+    "everything": _Setting(
+        QueueingPolicy(
+            first_available=FirstAvailable.ENVELOPE,
+            all_devices=AllDevices.WORST_CASE,
+            named_claims=NamedClaims.SHARED,
+            node_allocatable=NodeAllocatable.CHARGED,
+            templates=Templates.PINNED,
+            sidecars=Sidecars.CHARGED,
+        ),
+        (_EITHER, _LESS, _EVERY, _MORE),
+    ),
+}
+
+
+class _Claims:
+    """Claims of pods, and one that jobs may share: of one large device."""
+
+    def __init__(self, *claims: resourceclaim.ResourceClaim) -> None:
+        self._claims = {each.metadata.name: each for each in claims}
+
+    def get(self, namespace: str, name: str) -> resourceclaim.ResourceClaim | None:
+        if name == "shared":
+            shared = devicecases.claim(name, _exactly(deviceClassName="large"))
+            assert isinstance(shared, resourceclaim.ResourceClaim)
+            return shared
+        return self._claims.get(name)
+
+
+def _objects(edition: _Edition, uid: str) -> deviceobjects.DeviceObjects:
+    def devices(node: str) -> list[dict[str, Any]]:
+        return [
+            devicecases.device(
+                name,
+                name.partition("-")[0],
+                nodeAllocatableResources={"cpu": {"mapping": {"deviceMultiplier": str(cpus)}}},
+            )
+            for name, (place, _, cpus) in _DEVICES.items()
+            if place == node
+        ]
+
+    return devicecases.objects(
+        devicecases.template("either", edition.request, uid=uid),
+        *(devicecases.device_class(model, model=model) for model in ("large", "small")),
+        devicecases.device_class("extended", extended=_EXTENDED),
+        *(devicecases.device_slice(node, devices(node)) for node in ("a", "b")),
+    )
 
 
 def _admitter() -> Admitter:
@@ -58,9 +180,13 @@ def _admitter() -> Admitter:
     return made
 
 
+def _text(resource: str, amount: int) -> str:
+    return f"{amount}m" if resource == "cpu" else str(amount)
+
+
 def _queue(name: str) -> clusterqueue.ClusterQueue:
     quotas = [
-        {"name": each, "nominalQuota": str(amount), "borrowingLimit": str(_BORROWING[each])}
+        {"name": each, "nominalQuota": _text(each, amount), "borrowingLimit": _text(each, _BORROWING[each])}
         for each, amount in _NOMINAL.items()
     ]
     group = {"coveredResources": list(_NOMINAL), "flavors": [{"name": "default", "resources": quotas}]}
@@ -68,12 +194,23 @@ def _queue(name: str) -> clusterqueue.ClusterQueue:
     return decoding.decode({"metadata": {"name": name}, "spec": spec}, clusterqueue.ClusterQueue)
 
 
+class _Allocated(NamedTuple):
+    """What a pod has got, and what the component makes of it."""
+
+    devices: tuple[str, ...]
+    use: PodUse
+
+
 class _World:
-    def __init__(self) -> None:
+    def __init__(self, setting: _Setting) -> None:
+        self.setting = setting
+        self.edition = setting.editions[0]
+        self.recreations = 0
+        self.objects = _objects(self.edition, "0")
         self.now = _BEGIN
         self.stored: dict[str, workload.Workload] = {}
-        self.pods: dict[str, list[dict[str, int] | None]] = {}
-        """What the devices of each live pod count for; None while they are not allocated."""
+        self.pods: dict[str, list[_Allocated | None]] = {}
+        """The live pods; None while their devices are not allocated."""
         self.replaced: set[str] = set()
         """Workloads of which a pod failed since they were admitted."""
         self.made = 0
@@ -100,8 +237,11 @@ class _World:
         return made
 
     def _enqueue(self, into: Admitter, of: workload.Workload) -> None:
-        devices = devicerequests.count(of, _OBJECTS, _MAPPINGS, gates=DEFAULT, policy=_POLICY, claims=_Claims())  # type: ignore[arg-type]
-        assert isinstance(devices, devicerequests.DeviceRequests)
+        claims = _Claims() if self.setting.shares_claims else None
+        devices = devicerequests.count(
+            of, self.objects, _MAPPINGS, gates=DEFAULT, policy=self.setting.policy, claims=claims
+        )
+        assert isinstance(devices, devicerequests.DeviceRequests), devices
         into.enqueue(of, self.now, devices=devices)
 
     # What happens
@@ -109,7 +249,18 @@ class _World:
     def submit(self, queue: str, count: int, *, is_sharing: bool) -> None:
         self.made += 1
         name = f"job-{self.made}"
-        of = devicecases.job("either", named=["shared"] if is_sharing else [], count=count, name=name, queue=queue)
+        shares = is_sharing and self.setting.shares_claims
+        own = {"claims": [{"name": "either"}, *([{"name": "shared"}] if shares else [])]}
+        asked = {"requests": {_EXTENDED: "1"}} if self.setting.has_sidecars else {}
+        of = devicecases.job(
+            "either",
+            named=["shared"] if shares else [],
+            count=count,
+            name=name,
+            queue=queue,
+            containers=[{"name": "c", "resources": {**own, **asked}}],
+            init_containers=[{"name": "s", "restartPolicy": "Always", "resources": asked}],
+        )
         self._store(of)
         self._enqueue(self.admitter, self.stored[f"default/{name}"])
 
@@ -127,8 +278,53 @@ class _World:
         """The first pod without devices gets some."""
         pods = self.pods[key]
         if None in pods:
-            pods[pods.index(None)] = _WAYS[way]
+            chosen = self.edition.ways[way % len(self.edition.ways)]
+            devices = tuple(device for each in chosen.values() for device in each)
+            pods[pods.index(None)] = _Allocated(devices, self._use(key, chosen))
             self._settle(key)
+
+    def _use(self, key: str, chosen: Mapping[str, tuple[str, ...]]) -> PodUse:
+        """What the component sees of a pod whose claim has these devices."""
+        results = [
+            {"request": request, "driver": "gpus.example.com", "pool": _DEVICES[each][0], "device": each}
+            for request, devices in chosen.items()
+            for each in devices
+        ]
+        claim = devicecases.claim("own", self.edition.request)
+        assert isinstance(claim, resourceclaim.ResourceClaim)
+        allocation = {"allocation": {"devices": {"results": results}}}
+        allocated = codec.decode({**codec.encode(claim), "status": allocation})
+        assert isinstance(allocated, resourceclaim.ResourceClaim)
+        document = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default", "labels": {POD_SET_LABEL: "main"}},
+            "status": {"resourceClaimStatuses": [{"name": "either", "resourceClaimName": "own"}]},
+        }
+        made = codec.decode(document)
+        assert isinstance(made, pod.Pod)
+        use = settlement.use(
+            structs.replace(made, spec=self.stored[key].spec.pod_sets[0].template.spec),
+            _Claims(allocated),
+            deviceobjects.by_id(self.objects),
+            measure=Measure(_MAPPINGS, DEFAULT, self.setting.policy),
+        )
+        assert use is not None
+        assert use.charges is not None
+        return use
+
+    def recreate(self, edition: int) -> None:
+        """The template is deleted, and one of the same name made; who waits is counted anew."""
+        self.edition = self.setting.editions[edition % len(self.setting.editions)]
+        self.recreations += 1
+        self.objects = _objects(self.edition, str(self.recreations))
+        for key in sorted(self.pods):
+            problem = templatechange.problem(
+                self.stored[key], self.objects, _MAPPINGS, gates=DEFAULT, policy=self.setting.policy
+            )
+            if problem is not None:
+                self._evict(key, problem)
+        self.admitter = self.restarted()
 
     def replace(self, key: str) -> None:
         """A pod fails, and another comes in its place."""
@@ -157,18 +353,23 @@ class _World:
 
     def _settle(self, key: str) -> None:
         before = self.stored[key]
-        after = settlement.settle(before, [PodUse("main", each) for each in self.pods[key]], gates=DEFAULT)
+        uses = [PodUse("main", None) if each is None else each.use for each in self.pods[key]]
+        after = settlement.settle(before, uses, gates=DEFAULT)
         if isinstance(after, settlement.Overdrawn):
-            assert key in self.replaced
-            self.end(key)
-            evicted = transitions.unreserve(before, reason="Pending", message=after.message, now=self.now)
-            status = structs.replace(evicted.status, reclaimable_pods=())
-            self._store(structs.replace(evicted, status=status))
-            self._enqueue(self.admitter, self.stored[key])
+            assert key in self.replaced, after.message
+            self._evict(key, after.message)
         elif after is not before:
             assert _is_lower(after, before)
             self._store(after)
             self.admitter.hold(self.stored[key])
+
+    def _evict(self, key: str, message: str) -> None:
+        before = self.stored[key]
+        self.end(key)
+        evicted = transitions.unreserve(before, reason="Pending", message=message, now=self.now)
+        status = structs.replace(evicted.status, reclaimable_pods=())
+        self._store(structs.replace(evicted, status=status))
+        self._enqueue(self.admitter, self.stored[key])
 
     def _store(self, of: workload.Workload) -> None:
         key = f"{of.metadata.namespace}/{of.metadata.name}"
@@ -182,13 +383,15 @@ class _World:
     def allocated(self, queue: str) -> dict[str, int]:
         """What devices that exist count for in a queue: those of pods, and a shared claim once."""
         total = dict.fromkeys(_NOMINAL, 0)
-        for key, pods in self.pods.items():
-            if self.stored[key].spec.queue_name == queue:
-                for charges in pods:
-                    for name, amount in (charges or {}).items():
-                        total[name] += amount
-        if any(_shares(self.stored[key]) for key in self.pods if self.stored[key].spec.queue_name == queue):
-            total["fast"] += 1
+        here = [key for key in self.pods if self.stored[key].spec.queue_name == queue]
+        for key in here:
+            for each in self.pods[key]:
+                for name, amount in self.setting.charges(each.devices if each is not None else ()).items():
+                    total[name] += amount
+                total["ext"] += 2 if self.setting.has_sidecars else 0
+        if any(_shares(self.stored[key]) for key in here):
+            for name, amount in self.setting.charges(("large-1",)).items():
+                total[name] += amount
         return total
 
 
@@ -214,7 +417,7 @@ def _usage(admitter: Admitter) -> dict[str, dict[str, int]]:
     }
 
 
-_NAMES = [*["submit", "cycle"] * 4, *["allocate"] * 5, *["replace"] * 2, "succeed", "end", "restart"]
+_NAMES = [*["submit", "cycle"] * 4, *["allocate"] * 5, *["replace"] * 2, "succeed", "end", "restart", "recreate"]
 
 
 def _take(world: _World, name: str, whom: int, how: int) -> None:
@@ -224,6 +427,9 @@ def _take(world: _World, name: str, whom: int, how: int) -> None:
         world.cycle()
     elif name == "restart":
         world.admitter = world.restarted()
+    elif name == "recreate":
+        if len(world.setting.editions) > 1:
+            world.recreate(how)
     elif world.pods:
         key = sorted(world.pods)[whom % len(world.pods)]
         match name:
@@ -237,11 +443,12 @@ def _take(world: _World, name: str, whom: int, how: int) -> None:
                 world.end(key)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_quota_holds_at_any_moment_and_is_settled_in_the_end(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("setting", [pytest.param(each, id=name) for name, each in _SETTINGS.items()])
+def test_quota_holds_at_any_moment_and_is_settled_in_the_end(setting: _Setting, seed: int) -> None:
     # Histories are long, and few of what a shrinking generator likes to draw lead anywhere.
     chance = random.Random(seed)
-    world = _World()
+    world = _World(setting)
     for _ in range(60):
         _take(world, chance.choice(_NAMES), chance.randrange(10), chance.randrange(10))
         usage = _usage(world.admitter)
