@@ -72,7 +72,6 @@ def test_a_port_that_is_taken_is_named(server: processes.Process, tmp_path: path
 
 def test_shutdown_ends_watches_and_finishes_writes(server: processes.Process) -> None:
     acknowledged: list[str] = []
-    stop = threading.Event()
 
     def write() -> None:
         with wire.Wire(server) as admin:
@@ -84,18 +83,16 @@ def test_shutdown_ends_watches_and_finishes_writes(server: processes.Process) ->
                 if answer.code != 201:
                     return
                 acknowledged.append(answer.body["metadata"]["name"])
-                if len(acknowledged) == 20:
-                    stop.set()
 
     with wire.Wire(server) as watcher:
         stream = watcher.open("GET", f"{CLAIMS}?watch=1")
         writer = threading.Thread(target=write)
         writer.start()
-        assert stop.wait(patience.SECONDS)
+        first = [json.loads(stream.readline())["object"]["metadata"]["name"] for _ in range(20)]
         assert server.stop() == 0
         writer.join(patience.SECONDS)
-        seen = {json.loads(line)["object"]["metadata"]["name"] for line in stream.read().splitlines()}
-    assert len(seen) >= 20
+        rest = [json.loads(line)["object"]["metadata"]["name"] for line in stream.read().splitlines()]
+    assert [*first, *rest] == [f"w{number}" for number in range(20 + len(rest))]
     with processes.running(server.folder) as again, wire.Wire(again) as admin:
         stored = {item["metadata"]["name"] for item in admin.call("GET", CLAIMS).body["items"]}
     assert set(acknowledged) <= stored
