@@ -11,6 +11,7 @@ from drachma.server.access import authentication
 from drachma.server.calls import podlogoptions
 from drachma.server.calls.call import Call, Target
 from drachma.server.pipeline.answer import Elsewhere
+from tests import ports
 from tests.unit.server import client, people
 from tests.unit.server.client import PODS, Client
 
@@ -132,10 +133,9 @@ async def test_what_a_node_serves_is_passed_on_without_the_clients_secrets(serve
 
 
 async def test_a_node_that_cannot_be_reached(server: Client) -> None:
-    async with _listening(b"") as (port, _):
-        pass
     await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
-    answer = await server.call("GET", f"/api/v1/nodes/http:n1:{port}/proxy/")
+    with ports.reserved() as port:
+        answer = await server.call("GET", f"/api/v1/nodes/http:n1:{port}/proxy/")
     assert answer.code == 500
     assert answer.body["message"] == f"error dialing backend: dial tcp 127.0.0.1:{port}: connect: connection refused"
 

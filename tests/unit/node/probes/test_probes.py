@@ -16,13 +16,14 @@ from drachma.node.probes.watching import Probes, Watch
 from drachma.node.runningpod import LifecycleHandler, Probe
 from drachma.node.runtimes import protocol
 from drachma.runtime import clock
+from tests import ports
 from tests.unit.node.runtimes import test_process as processes
 
 NO_ONE: Any = None
 
 
 def _probe(**fields: Any) -> Probe:
-    return msgspec.convert({"periodSeconds": 5, **fields}, Probe)
+    return msgspec.convert({"periodSeconds": 5, "timeoutSeconds": 60, **fields}, Probe)
 
 
 @asynccontextmanager
@@ -47,18 +48,20 @@ async def _http(status: str) -> AsyncIterator[int]:
 )
 async def test_requests(status: str, want: str | None) -> None:
     async with _http(status) as port:
-        ports = (pod.ContainerPort(name="web", container_port=port),)
+        declared = (pod.ContainerPort(name="web", container_port=port),)
         for named in (port, "web"):
             probe = _probe(httpGet={"port": named, "path": "/healthz"})
-            assert await asking.ask(probe, NO_ONE, ports) == want
+            assert await asking.ask(probe, NO_ONE, declared) == want
 
 
 async def test_nobody_listens() -> None:
     async with _http("200 OK") as port:
         assert await asking.ask(_probe(tcpSocket={"port": port}), NO_ONE, ()) is None
-    refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
-    assert await asking.ask(_probe(tcpSocket={"port": port}), NO_ONE, ()) == refused
-    assert await asking.ask(_probe(httpGet={"port": port}), NO_ONE, ()) == f'Get "http://127.0.0.1:{port}/": {refused}'
+    with ports.reserved() as port:
+        refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+        assert await asking.ask(_probe(tcpSocket={"port": port}), NO_ONE, ()) == refused
+        url = f"http://127.0.0.1:{port}/"
+        assert await asking.ask(_probe(httpGet={"port": port}), NO_ONE, ()) == f'Get "{url}": {refused}'
     assert await asking.ask(_probe(httpGet={"port": "web"}), NO_ONE, ()) == "couldn't find port: web"
 
 
@@ -141,11 +144,11 @@ async def test_a_container_is_ready_and_not_as_it_answers(monkeypatch: pytest.Mo
 async def test_what_is_done_before_a_container_is_stopped(tmp_path: pathlib.Path) -> None:
     container = await processes._runtime(tmp_path).start(processes._work("sleep", "300"))
 
-    async def told(**hook: Any) -> str | None:
+    async def told(*, seconds: int = 1, **hook: Any) -> str | None:
         handler = msgspec.convert(hook, LifecycleHandler)
-        return await lifecyclehook.run(handler, container, ports=(), seconds=1, time=clock.SystemClock())
+        return await lifecyclehook.run(handler, container, ports=(), seconds=seconds, time=clock.SystemClock())
 
-    assert await told(exec={"command": ["touch", f"{tmp_path}/told"]}) is None
+    assert await told(exec={"command": ["touch", f"{tmp_path}/told"]}, seconds=60) is None
     assert (tmp_path / "told").exists()
     assert await told(exec={"command": ["sleep", "9"]}) == "command timed out: no answer after 1s"
     assert await told(sleep={"seconds": 9}) is None

@@ -15,7 +15,10 @@ from drachma.server.wire import connections, serving
 from tests.unit.server import client
 
 PATIENT = connections.Limits(handshake_seconds=60, head_seconds=60, count=4)
-IMPATIENT = connections.Limits(handshake_seconds=0.2, head_seconds=0.2, count=100)
+IMPATIENT_BEFORE = connections.Limits(handshake_seconds=0.2, head_seconds=60, count=100)
+IMPATIENT_AFTER = connections.Limits(handshake_seconds=60, head_seconds=0.2, count=100)
+"""Before TLS is agreed, and after it."""
+
 HALF_A_HEAD = b"GET /version HTTP/1.1\r\nhost: x\r\n"
 REQUEST = b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n"
 
@@ -90,7 +93,7 @@ async def answer(reader: asyncio.StreamReader) -> bytes:
 
 
 async def test_a_handshake_that_does_not_begin_is_given_up(tmp_path: pathlib.Path) -> None:
-    async with serving_with(IMPATIENT, tmp_path) as place:
+    async with serving_with(IMPATIENT_BEFORE, tmp_path) as place:
         reader, _ = await place.connect_without_tls()
         assert await ended(reader)
 
@@ -104,14 +107,14 @@ async def test_a_handshake_that_does_not_begin_is_given_up(tmp_path: pathlib.Pat
     ],
 )
 async def test_a_request_that_does_not_become_whole_is_given_up(tmp_path: pathlib.Path, words: bytes) -> None:
-    async with serving_with(IMPATIENT, tmp_path) as place:
+    async with serving_with(IMPATIENT_AFTER, tmp_path) as place:
         reader, writer = await place.connect()
         writer.write(words)
         assert await ended(reader)
 
 
 async def test_dribbling_buys_no_time(tmp_path: pathlib.Path) -> None:
-    async with serving_with(IMPATIENT, tmp_path) as place:
+    async with serving_with(IMPATIENT_AFTER, tmp_path) as place:
         reader, writer = await place.connect()
         writer.write(HALF_A_HEAD)
 
@@ -135,8 +138,8 @@ async def test_a_head_too_large_is_given_up(tmp_path: pathlib.Path) -> None:
         assert await ended(reader)
 
 
-async def test_requests_one_after_the_other_have_their_time_each(tmp_path: pathlib.Path) -> None:
-    async with serving_with(IMPATIENT, tmp_path) as place:
+async def test_requests_in_pieces_are_answered_one_after_the_other(tmp_path: pathlib.Path) -> None:
+    async with serving_with(PATIENT, tmp_path) as place:
         reader, writer = await place.connect()
         for _ in range(3):
             writer.write(REQUEST[:10])
