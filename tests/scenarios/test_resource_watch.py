@@ -43,7 +43,7 @@ class Driver:
     async def start(self) -> None:
         self._registration.parent.mkdir(exist_ok=True)
         registration = {"GetInfo": self._get_info, "NotifyRegistrationStatus": self._notify}
-        await self._serve(self._endpoint, services.RESOURCES, {"NodeListAndWatchResources": self._resources})
+        await self._serve(self._endpoint, services.NODE_1_30, {"NodeListAndWatchResources": self._resources})
         await self._serve(self._registration, services.REGISTRATION, registration)
 
     async def stop(self) -> None:
@@ -59,7 +59,7 @@ class Driver:
         self._servers.append(server)
 
     async def _get_info(self, _request: Any, _context: Any) -> Any:
-        versions = [services.DRA[0].advertised, services.RESOURCES.advertised]
+        versions = [services.DRA[0].advertised, services.NODE_1_30.advertised]
         return messages.REGISTRATION.PluginInfo(
             type="DRAPlugin", name=DRIVER, endpoint=str(self._endpoint), supported_versions=versions
         )
@@ -70,7 +70,7 @@ class Driver:
     async def _resources(self, _request: Any, _context: Any) -> AsyncIterator[Any]:
         while True:
             models = await self._said.get()
-            yield messages.RESOURCES.NodeListAndWatchResourcesResponse(resources=models)
+            yield messages.DRA_1_30.NodeListAndWatchResourcesResponse(resources=models)
 
 
 class Machine:
@@ -95,6 +95,7 @@ class Machine:
             time=self.clock,
             joined=lambda: None,
             heard=lambda _driver, _devices: None,
+            gates=gates.SERVED,
         )
         task = asyncio.create_task(own.run(await self.client.get(node.Node, "worker")))
         try:

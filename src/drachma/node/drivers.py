@@ -19,7 +19,7 @@ import grpc
 import grpc.aio
 
 from drachma import errors
-from drachma.node import nodemetrics
+from drachma.node import drivercalls, firstalphacalls, nodemetrics
 from drachma.nodewire.rpc import services
 from drachma.runtime import clock
 from drachma.values import quotation
@@ -45,7 +45,7 @@ class Instance:
         driver: str,
         endpoint: str,
         *,
-        dra: services.Service,
+        calls: drivercalls.Calls,
         health: services.Service | None,
         resources: services.Service | None,
         metrics: nodemetrics.NodeMetrics,
@@ -58,27 +58,27 @@ class Instance:
         self.resources: Final = resources
         self.channel: Final = services.channel(endpoint)
         self.is_connected = False
-        self._dra = dra
+        self._calls = calls
         self._metrics = metrics
         self._clock = time
         self._call_seconds = call_seconds
 
     def request(self, method: str, **fields: Any) -> Any:
-        """The message that a method of the driver's version takes."""
-        return self._dra.method(method).request(**fields)
+        """The message that a method takes."""
+        return self._calls.request(method, **fields)
 
     async def call(self, method: str, request: Any) -> Any:
         """The driver's answer; a NodeError where there is none."""
         begun = self._clock.monotonic()
         failure: grpc.aio.AioRpcError | None = None
         try:
-            return await services.call(self.channel, self._dra, method, request, timeout=self._call_seconds)
+            return await self._calls.call(self.channel, method, request, timeout=self._call_seconds)
         except grpc.aio.AioRpcError as error:
             failure = error
             raise errors.NodeError(f"{method}: {self._problem(error)}") from None
         finally:
             took = self._clock.monotonic() - begun
-            self._metrics.observe_call(self.driver, self._dra.path(method), services.code(failure), seconds=took)
+            self._metrics.observe_call(self.driver, self._calls.path(method), services.code(failure), seconds=took)
 
     def _problem(self, error: grpc.aio.AioRpcError) -> str:
         """As Go words it, also where nobody listens: that it says with the system's own reason."""
@@ -100,8 +100,12 @@ class Drivers:
         gone: Gone,
         joined: Callable[[Instance], None] = lambda _: None,
         left: Callable[[Instance], None] = lambda _: None,
+        first_alpha: firstalphacalls.FirstAlphaClaims | None = None,
     ) -> None:
-        """``joined`` and ``left`` hear of instances that register and deregister."""
+        """``joined`` and ``left`` hear of instances that register and deregister.
+
+        Without ``first_alpha``, drivers of the first alpha are refused as by kubelets of today.
+        """
         self._instances: Final[dict[str, list[Instance]]] = {}
         self._watchers: Final[dict[Instance, asyncio.Task[None]]] = {}
         self._absences: Final[dict[str, asyncio.Task[None]]] = {}
@@ -110,10 +114,11 @@ class Drivers:
         self._gone = gone
         self._joined = joined
         self._left = left
+        self._first_alpha = first_alpha
 
     def validate(self, driver: str, endpoint: str, advertised: Sequence[str]) -> None:
         """Refuses a driver that speaks no version of DRA that is known here with a NodeError."""
-        if _choose(advertised) is not None:
+        if self._choose(driver, advertised) is not None:
             return
         known = " ".join(quotation.quote(service.advertised) for service in services.DRA)
         offered = " ".join(map(quotation.quote, advertised))
@@ -134,14 +139,15 @@ class Drivers:
         instances = self._instances.setdefault(driver, [])
         if any(each.endpoint == endpoint for each in instances):
             raise errors.NodeError(f"endpoint {endpoint} already registered for DRA driver plugin {driver}")
-        dra = _choose(advertised)
-        assert dra is not None, "it was validated"
+        calls = self._choose(driver, advertised)
+        assert calls is not None, "it was validated"
+        watches = services.NODE_1_30.advertised in advertised or isinstance(calls, firstalphacalls.FirstAlphaCalls)
         instance = Instance(
             driver,
             endpoint,
-            dra=dra,
+            calls=calls,
             health=next((each for each in services.HEALTH if each.advertised in advertised), None),
-            resources=services.RESOURCES if services.RESOURCES.advertised in advertised else None,
+            resources=services.NODE_1_30 if watches else None,
             metrics=self._metrics,
             time=self._clock,
             call_seconds=call_seconds,
@@ -186,6 +192,16 @@ class Drivers:
             await self._disconnect(instance)
         self._instances.clear()
 
+    def _choose(self, driver: str, advertised: Sequence[str]) -> drivercalls.Calls | None:
+        """How a driver is called: by the first version in its own list that is known here, if there is one."""
+        for each in advertised:
+            for service in services.DRA:
+                if service.advertised == each:
+                    return drivercalls.ServiceCalls(service)
+        if self._first_alpha is not None and any(map(firstalphacalls.is_version, advertised)):
+            return firstalphacalls.FirstAlphaCalls(driver, self._first_alpha)
+        return None
+
     async def _disconnect(self, instance: Instance, *, grace: float | None = None) -> None:
         watcher = self._watchers.pop(instance)
         watcher.cancel()
@@ -218,12 +234,6 @@ class Drivers:
         await self._clock.sleep(GONE_SECONDS)
         del self._absences[driver]
         await self._gone(driver)
-
-
-def _choose(advertised: Sequence[str]) -> services.Service | None:
-    """The first version in the driver's own list that is known here."""
-    known = {service.advertised: service for service in services.DRA}
-    return next((known[each] for each in advertised if each in known), None)
 
 
 def _dial_problem(path: str) -> str:

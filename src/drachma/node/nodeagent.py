@@ -98,6 +98,7 @@ class Agent:
         self._with_claims = around.gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES)
         self._counts_claims_in_quality = self._with_claims and around.gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
         self._directories = directories
+        self._gates = around.gates
         self._drivers = self._make_drivers(metrics, faults, queues=around.queues)
         self._preparation = preparation.Preparation(
             get=self._claim,
@@ -153,6 +154,7 @@ class Agent:
             time=self.clock,
             joined=self._try_again,
             heard=self._hear_of_devices,
+            gates=self._gates,
         )
 
     # Its node

@@ -11,9 +11,19 @@ import pathlib
 from collections.abc import Callable
 from typing import Final
 
+from drachma.api import gates as feature
 from drachma.api import node, resourceslice
 from drachma.client import Client, Selection
-from drachma.node import drivers, health, healthwatch, nodemetrics, registration, resourcewatch, sliceremoval
+from drachma.node import (
+    drivers,
+    firstalphacalls,
+    health,
+    healthwatch,
+    nodemetrics,
+    registration,
+    resourcewatch,
+    sliceremoval,
+)
 from drachma.runtime import clock, controller, queuemetrics
 
 
@@ -31,6 +41,7 @@ class Plugins:
         time: clock.Clock,
         joined: Callable[[], None],
         heard: health.Heard,
+        gates: feature.Gates,
     ) -> None:
         """``joined`` hears that there is one more driver to ask, ``heard`` of devices that are not as they were."""
         self.health: Final = health.DeviceHealth(time)
@@ -41,7 +52,12 @@ class Plugins:
         self._watch: Final = healthwatch.HealthWatch(self.health, heard=heard, time=time)
         self._resources: Final = resourcewatch.ResourceWatch(node_name, client, queues=queues, time=time)
         self._drivers: Final = drivers.Drivers(
-            metrics=metrics, time=time, gone=self._forget, joined=self._join, left=self._leave
+            metrics=metrics,
+            time=time,
+            gone=self._forget,
+            joined=self._join,
+            left=self._leave,
+            first_alpha=firstalphacalls.FirstAlphaClaims(client) if gates.on(feature.Gate.FIRST_ALPHA) else None,
         )
         self._registration: Final = registration.Registration(registry, self._drivers, time=time)
 

@@ -1,4 +1,4 @@
-"""What drivers say of their resources (:data:`drachma.nodewire.rpc.messages.RESOURCES`) in the words of v1alpha2."""
+"""What drivers say of their resources (:data:`drachma.nodewire.rpc.messages.DRA_1_30`) in the words of v1alpha2."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from drachma.nodewire.rpc import messages
             id="map",
         ),
         pytest.param(
-            messages.RESOURCES.NamedResourcesAttributeValue(bool=False, int=0, version="1"),
+            messages.DRA_1_30.NamedResourcesAttributeValue(bool=False, int=0, version="1"),
             b"\x10\x00\x38\x00\x52\x011",
             id="values-that-may-be-absent",
         ),

@@ -1,9 +1,9 @@
 """Message classes made from tables that people can read, byte for byte what generated code would send.
 
 A line of a table is a message with its fields in the order of their numbers, from 1 on unless one is given:
-``name=type@number``; a line that is indented goes on with the one before. A type is ``string``, ``bool``, ``int64``,
-the name of a message or an enum of the same table, ``[type]`` for a list, ``<type>`` for a map by text, and ``type?``
-for a plain value that may be absent. An enum is ``Name: A | B``, from 0 on.
+``name=type@number``; a line that is indented goes on with the one before. A type is ``string``, ``bytes``, ``bool``,
+``int64``, the name of a message or an enum of the same table, ``[type]`` for a list, ``<type>`` for a map by text, and
+``type?`` for a plain value that may be absent. An enum is ``Name: A | B``, from 0 on.
 """
 
 import re
@@ -12,7 +12,12 @@ from typing import Any, Final
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 _Field = descriptor_pb2.FieldDescriptorProto
-_SCALARS: Final = {"string": _Field.TYPE_STRING, "bool": _Field.TYPE_BOOL, "int64": _Field.TYPE_INT64}
+_SCALARS: Final = {
+    "string": _Field.TYPE_STRING,
+    "bytes": _Field.TYPE_BYTES,
+    "bool": _Field.TYPE_BOOL,
+    "int64": _Field.TYPE_INT64,
+}
 _FIELD: Final = re.compile(r"(?P<name>\w+)=(?P<type>[^@\s]+)(@(?P<number>\d+))?")
 
 
@@ -100,6 +105,8 @@ Device: request_names=[string] pool_name=string device_name=string cdi_device_id
 DRA: Final = Messages("k8s.io.kubelet.pkg.apis.dra.v1", f"{_DRA} share_id=string?")
 DRA_BETA: Final = Messages("k8s.io.kubelet.pkg.apis.dra.v1beta1", _DRA)
 """Without shares: which share of a device a claim has is lost on the way."""
+DRA_1_31: Final = Messages("v1alpha4", _DRA)
+"""The same, as drivers of Kubernetes 1.31 have it."""
 
 _HEALTH: Final = """\
 NodeWatchResourcesRequest:
@@ -110,9 +117,27 @@ DeviceHealth: device=DeviceIdentifier health=HealthStatus
  last_updated_time=int64 health_check_timeout_seconds=int64 message=string
 """
 
-RESOURCES: Final = Messages(
+_STRUCTURED_HANDLE: Final = """\
+StructuredResourceHandle: vendorClassParameters=RawExtension vendorClaimParameters=RawExtension nodeName=string@4
+ results=[DriverAllocationResult]@5
+DriverAllocationResult: vendorRequestParameters=RawExtension allocationResultModel=AllocationResultModel
+AllocationResultModel: namedResources=NamedResourcesAllocationResult
+NamedResourcesAllocationResult: name=string
+RawExtension: raw=bytes
+"""
+
+DRA_1_30: Final = Messages(
     "v1alpha3",
-    """\
+    f"""\
+NodePrepareResourcesRequest: claims=[Claim]
+NodePrepareResourcesResponse: claims=<NodePrepareResourceResponse>
+NodePrepareResourceResponse: cdi_devices=[string] error=string
+NodeUnprepareResourcesRequest: claims=[Claim]
+NodeUnprepareResourcesResponse: claims=<NodeUnprepareResourceResponse>
+NodeUnprepareResourceResponse: error=string
+Claim: namespace=string uid=string name=string resource_handle=string
+ structured_resource_handle=[StructuredResourceHandle]
+{_STRUCTURED_HANDLE}\
 NodeListAndWatchResourcesRequest:
 NodeListAndWatchResourcesResponse: resources=[ResourceModel]
 ResourceModel: namedResources=NamedResourcesResources
@@ -126,7 +151,20 @@ NamedResourcesStringSlice: strings=[string]
 Quantity: string=string
 """,
 )
-"""What drivers of Kubernetes 1.30 say of their resources, in the structured models of that time."""
+"""What drivers of Kubernetes 1.30 are told of claims, and say of their resources in the models of that time."""
+
+DRA_SINGLE: Final = Messages(
+    "v1alpha2",
+    f"""\
+NodePrepareResourceRequest: namespace=string claim_uid=string claim_name=string resource_handle=string
+ structured_resource_handle=[StructuredResourceHandle]
+NodePrepareResourceResponse: cdi_devices=[string]
+NodeUnprepareResourceRequest: namespace=string claim_uid=string claim_name=string resource_handle=string
+ structured_resource_handle=[StructuredResourceHandle]
+NodeUnprepareResourceResponse:
+{_STRUCTURED_HANDLE}""",
+)
+"""The same of before, when there was one call for each claim."""
 
 HEALTH: Final = Messages("v1", _HEALTH)
 HEALTH_ALPHA: Final = Messages("v1alpha1", _HEALTH)

@@ -38,11 +38,17 @@ class Service(NamedTuple):
         return next(each for each in self.methods if each.name == name)
 
 
-def _dra(version: str, package: messages.Messages) -> Service:
-    methods = tuple(
-        Method(name, getattr(package, f"{name}Request"), getattr(package, f"{name}Response"))
-        for name in ("NodePrepareResources", "NodeUnprepareResources")
+def _methods(package: messages.Messages, *names: str) -> tuple[Method, ...]:
+    return tuple(
+        Method(name, getattr(package, f"{name}Request"), getattr(package, f"{name}Response")) for name in names
     )
+
+
+_SEVERAL: Final = ("NodePrepareResources", "NodeUnprepareResources")
+
+
+def _dra(version: str, package: messages.Messages) -> Service:
+    methods = _methods(package, *_SEVERAL)
     return Service(f"k8s.io.kubelet.pkg.apis.dra.{version}.DRAPlugin", methods, f"{version}.DRAPlugin")
 
 
@@ -71,20 +77,26 @@ DRA: Final = (_dra("v1", messages.DRA), _dra("v1beta1", messages.DRA_BETA))
 HEALTH: Final = (_health("v1", messages.HEALTH), _health("v1alpha1", messages.HEALTH_ALPHA))
 """All versions of the health service, the newest first."""
 
-RESOURCES: Final = Service(
+NODE_1_31: Final = Service("v1alpha4.Node", _methods(messages.DRA_1_31, *_SEVERAL), "v1alpha4.Node")
+NODE_1_30: Final = Service(
     "v1alpha3.Node",
     (
+        *_methods(messages.DRA_1_30, *_SEVERAL),
         Method(
             "NodeListAndWatchResources",
-            messages.RESOURCES.NodeListAndWatchResourcesRequest,
-            messages.RESOURCES.NodeListAndWatchResourcesResponse,
+            messages.DRA_1_30.NodeListAndWatchResourcesRequest,
+            messages.DRA_1_30.NodeListAndWatchResourcesResponse,
             is_stream=True,
         ),
     ),
     "v1alpha3.Node",
 )
-"""The resource watch of Kubernetes 1.30: a driver tells its node what there is, and the node publishes that. Of the
-service of that time this is all that is called; claims are prepared through the DRA service."""
+"""With the resource watch: a driver tells its node what there is, and the node publishes that."""
+NODE_SINGLE: Final = Service(
+    "v1alpha2.Node", _methods(messages.DRA_SINGLE, "NodePrepareResource", "NodeUnprepareResource")
+)
+FIRST_ALPHA: Final = (NODE_1_31, NODE_1_30, NODE_SINGLE)
+"""What drivers have that advertise a number, the newest first."""
 
 POD_RESOURCES: Final = Service(
     "v1.PodResourcesLister",
