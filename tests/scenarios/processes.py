@@ -17,7 +17,7 @@ from tests import patience
 
 DRACHMA = (sys.executable, "-c", "from drachma import cli; cli.main()")
 
-_ALONE = ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",)
+_ALONE = ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",)
 """For a server without controllers: nobody makes the accounts that pods run as."""
 
 

@@ -4,6 +4,7 @@ import pathlib
 from typing import Any
 
 from drachma.api import persistentvolume, persistentvolumeclaim, pod
+from drachma.client import patches
 from drachma.node import localprovisioner
 from drachma.runtime import Surroundings, controller
 from tests import patience
@@ -52,6 +53,8 @@ async def test_a_claim_gets_the_smallest_volume_that_will_do() -> None:
         await cluster.settle()
         document = await cluster.client.get_document(Claim, "c", namespace="default")
         assert document["spec"]["volumeName"] == "middle"
+        (condition,) = document["status"].pop("conditions")
+        assert (condition["type"], condition["status"]) == ("Unused", "True")
         assert document["status"] == {
             "phase": "Bound",
             "accessModes": ["ReadWriteOnce"],
@@ -109,6 +112,10 @@ async def test_a_claim_whose_volume_is_gone_is_lost() -> None:
         assert await _phase(cluster, Claim, "c") == "Bound"
         await cluster.client.delete(Volume, "only")
         await cluster.settle()
+        # It is kept for the claim, unless somebody knows better.
+        assert await _phase(cluster, Claim, "c") == "Bound"
+        await cluster.client.patch(Volume, "only", patch=patches.merge({"metadata": {"finalizers": None}}))
+        await cluster.settle()
         assert await _phase(cluster, Claim, "c") == "Lost"
         assert await cluster.events("ClaimLost") == [
             "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
@@ -151,6 +158,9 @@ spec:
         (folder,) = tmp_path.iterdir()
         assert folder.name == claim.spec.volume_name == f"pvc-{claim.metadata.uid}"
         await cluster.client.delete(Claim, "c", namespace="default")
+        await cluster.settle()
+        assert await _phase(cluster, Claim, "c") == "Bound"
+        await cluster.client.delete(pod.Pod, "p", namespace="default", grace_period_seconds=0)
         await cluster.settle()
         # Directories are removed by a thread, which no clock moves.
         await patience.until_async(

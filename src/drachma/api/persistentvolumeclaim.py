@@ -43,6 +43,7 @@ class PersistentVolumeClaimStatus(Struct, frozen=True, kw_only=True):
     allocated_resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
     current_volume_attributes_class_name: str | None = None
     modify_volume_status: ModifyVolumeStatus | None = None
+    conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
 
 
 class PersistentVolumeClaim(meta.Object, frozen=True, kw_only=True):

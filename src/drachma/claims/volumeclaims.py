@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from drachma.api import labelselectors, persistentvolume, persistentvolumeclaim, pod
+from drachma.api import labelselectors, persistentvolume, persistentvolumeclaim, pod, storageclass
 from drachma.values import labels
 
 Claim = persistentvolumeclaim.PersistentVolumeClaim
@@ -23,8 +23,19 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 """The annotation of claims to which a controller has bound a volume for good."""
 
+_DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _STORAGE: Final = "storage"
 _FILESYSTEM: Final = "Filesystem"
+
+
+def default_class(classes: Iterable[storageclass.StorageClass]) -> str:
+    """The class of claims that name none: the newest that says so, the first by name of several."""
+    chosen = [each for each in classes if any(each.metadata.annotations.get(name) == "true" for name in _DEFAULT)]
+    chosen.sort(key=lambda each: each.metadata.name)
+    newest = max(
+        (each.metadata.creation_timestamp for each in chosen if each.metadata.creation_timestamp), default=None
+    )
+    return next((each.metadata.name for each in chosen if each.metadata.creation_timestamp == newest), "")
 
 
 def names(of: pod.Pod) -> dict[str, bool]:

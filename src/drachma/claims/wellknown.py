@@ -5,6 +5,12 @@ from typing import Final
 CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 """Keeps a claim while it is, or might be, allocated."""
 
+VOLUME_CLAIM_FINALIZER: Final = "kubernetes.io/pvc-protection"
+"""Keeps a claim for a volume while pods use it."""
+
+VOLUME_FINALIZER: Final = "kubernetes.io/pv-protection"
+"""Keeps a volume while a claim has it."""
+
 POD_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/pod-claim-name"
 """On a generated claim: the entry in the pod's spec that it was made for."""
 

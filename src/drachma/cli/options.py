@@ -160,7 +160,7 @@ ContainerRuntime: TypeAlias = Annotated[
     RuntimeName, typer.Option("--runtime", help="What runs the containers of these machines.")
 ]
 DisableAdmissionPlugins: TypeAlias = Annotated[
-    str, typer.Option(help="Plugins of admission to leave out, comma between: ServiceAccount, TaintNodesByCondition.")
+    str, typer.Option(help=f"Plugins of admission to leave out, comma between: {', '.join(phases.PLUGINS)}.")
 ]
 
 

@@ -36,6 +36,7 @@ from drachma.controllers import (
     structured,
     tainteviction,
     validatingadmissionpolicy,
+    volumeprotection,
 )
 from drachma.runtime import Surroundings, controller
 
@@ -100,6 +101,16 @@ ALL: Final = (
         "persistentvolume-binder-controller",
         persistentvolume.PersistentVolumeBinder,
         account="persistent-volume-binder",
+    ),
+    Descriptor(
+        "persistentvolume-protection-controller",
+        volumeprotection.VolumeProtection,
+        account="pv-protection-controller",
+    ),
+    Descriptor(
+        "persistentvolumeclaim-protection-controller",
+        volumeprotection.VolumeClaimProtection,
+        account="pvc-protection-controller",
     ),
     Descriptor("pod-garbage-collector-controller", podgc.PodGarbageCollector, account="pod-garbage-collector"),
     Descriptor("replicaset-controller", replicaset.ReplicaSetController),

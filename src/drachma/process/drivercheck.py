@@ -29,6 +29,7 @@ from drachma.driver.conformance.check import Check
 from drachma.driver.conformance.stage import Stage
 from drachma.process import faultyproxy, hosting
 from drachma.runtime import clock
+from drachma.server.pipeline import phases
 from drachma.server.wire import serving
 
 NODE: Final = "driver-check"
@@ -158,7 +159,7 @@ def _beside_server(folder: pathlib.Path, node_name: str, check: _Checking) -> re
     options = hosting.Options(
         address=serving.Address.parse("127.0.0.1:0"),
         kubeconfig_out=kubeconfig,
-        disabled_plugins=("ServiceAccount", "TaintNodesByCondition"),
+        disabled_plugins=phases.PLUGINS,
     )
     hosting.run(options, beside)
     return made[0]

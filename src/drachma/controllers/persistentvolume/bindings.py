@@ -24,7 +24,6 @@ LOST: Final = "Lost"
 RELEASED: Final = "Released"
 
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
-_DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
 class Bind(msgspec.Struct, frozen=True):
@@ -112,7 +111,7 @@ def _of_free(claim: Claim, volumes: Iterable[Volume], classes: Mapping[str, Stor
     volume = volumeclaims.smallest(claim, sorted(candidates, key=lambda each: each.metadata.name))
     if volume is not None:
         return Bind(volume)
-    if claim.spec.storage_class_name is None and not name and (default := default_class(classes.values())):
+    if claim.spec.storage_class_name is None and not name and (default := volumeclaims.default_class(classes.values())):
         return Classify(default)
     if is_delayed and volumeclaims.SELECTED_NODE not in claim.metadata.annotations:
         return Wait(PENDING, "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
@@ -142,16 +141,6 @@ def _mismatch(volume: Volume, claim: Claim) -> str:
     if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
         return "incompatible accessMode"
     return ""
-
-
-def default_class(classes: Iterable[StorageClass]) -> str:
-    """The class of claims that name none: the newest that says so, the first by name of several."""
-    chosen = [each for each in classes if any(each.metadata.annotations.get(name) == "true" for name in _DEFAULT)]
-    chosen.sort(key=lambda each: each.metadata.name)
-    newest = max(
-        (each.metadata.creation_timestamp for each in chosen if each.metadata.creation_timestamp), default=None
-    )
-    return next((each.metadata.name for each in chosen if each.metadata.creation_timestamp == newest), "")
 
 
 class VolumePhase(msgspec.Struct, frozen=True):

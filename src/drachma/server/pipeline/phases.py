@@ -35,6 +35,7 @@ from drachma.server import status
 from drachma.server.access import authorization
 from drachma.server.admission import (
     certificaterequests,
+    defaultstorageclass,
     defaulttolerationseconds,
     escalation,
     hooks,
@@ -52,6 +53,7 @@ from drachma.server.admission import (
     runtimeclass,
     serviceaccount,
     serviceaddresses,
+    storageprotection,
     taintnodesbycondition,
     validatingadmissionpolicy,
     validatingadmissionwebhook,
@@ -65,8 +67,10 @@ from drachma.server.reads.reader import Reader
 ACCOUNTS: Final = "ServiceAccount"
 NODE_TAINTS: Final = "TaintNodesByCondition"
 
-PLUGINS: Final = (ACCOUNTS, NODE_TAINTS)
-"""The plugins that can be left out, because they need controllers: who makes accounts, and who takes taints off."""
+STORAGE_IN_USE: Final = "StorageObjectInUseProtection"
+
+PLUGINS: Final = (ACCOUNTS, NODE_TAINTS, STORAGE_IN_USE)
+"""The plugins that can be left out, as they need controllers: who makes accounts, takes taints off, lets volumes go."""
 
 Finish: TypeAlias = Callable[[Answer | status.StatusError], None]
 """Is told how a call ended."""
@@ -254,6 +258,7 @@ def standard(
     """
     accounts = serviceaccount.ServiceAccount(store)
     classes = runtimeclass.RuntimeClass(store)
+    storage_classes = defaultstorageclass.DefaultStorageClass(store)
     lifecycle = namespacelifecycle.NamespaceLifecycle(store)
     priorities = priority.Priority(store)
     features = nodedeclaredfeatures.NodeDeclaredFeatureValidator(store, gates)
@@ -318,6 +323,14 @@ def standard(
                     Step("Priority", priorities.admit_update, on=_UPDATE, of=podspecs.PODS),
                     Step("DefaultTolerationSeconds", defaulttolerationseconds.admit, on=_WHOLE, of=podspecs.PODS),
                     Step(NODE_TAINTS, taintnodesbycondition.admit, on=_NEW, of=taintnodesbycondition.NODES),
+                    Step(
+                        "DefaultStorageClass",
+                        storage_classes.admit,
+                        on=_NEW,
+                        of=defaultstorageclass.CLAIMS,
+                        needs_cluster=True,
+                    ),
+                    Step(STORAGE_IN_USE, storageprotection.admit, on=_NEW, of=storageprotection.KINDS),
                     Step("RuntimeClass", classes.admit, on=_NEW, of=podspecs.PODS, needs_cluster=True),
                     *(
                         Step(each.name, functools.partial(hooks.mutate, each, store), on=_NEW, of=each.of)

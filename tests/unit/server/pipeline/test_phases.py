@@ -48,6 +48,7 @@ mutate     NamespaceLifecycle           create, upsert
            Priority                     create, upsert of scheduling.k8s.io/podgroups
            Priority                     update of pods
            DefaultTolerationSeconds     create, update, upsert of pods
+           DefaultStorageClass          create, upsert of persistentvolumeclaims
            RuntimeClass                 create, upsert of pods
            MutationChain                create, update, status, upsert, bind, finalizers
            MutatingAdmissionWebhook     delete
