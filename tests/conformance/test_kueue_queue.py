@@ -72,9 +72,7 @@ def _operations(case: vectors.Line) -> None:
         pending.delete(_info(document, settings).key)
     if recorded["queueInadmissible"]:
         places = recorded["namespaces"]
-        pending.retry(
-            _NOW, is_welcome=lambda info: takes.matches({"dep": places.get(info.workload.metadata.namespace, "")})
-        )
+        pending.retry(_NOW, takes=lambda namespace: takes.matches({"dep": places.get(namespace, "")}))
 
     assert sorted(pending.active) == sorted(answer.get("active", []))
     assert list(pending.parked) == sorted(answer.get("inadmissible", []))

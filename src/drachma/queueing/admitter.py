@@ -7,6 +7,7 @@ and tells it back; until then it counts as done.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -175,7 +176,7 @@ class Admitter:
                 return
             self.snapshot.remove(before)
         if before is not None and _counts_alike(of, before.workload):
-            info = WorkloadInfo(of, before.pod_sets, admission.cluster_queue, settings=self._settings)
+            info = before.restated(of, settings=self._settings)
         else:
             info = self.info(of, admission.cluster_queue)
         self.snapshot.add(info)
@@ -234,11 +235,11 @@ class Admitter:
             names[each] = None
             if node is not None and node.parent is not None:
                 names.update((below.name, None) for below in node.root.walk_queues())
-        return sum(self._pending[name].retry(now, is_welcome=self._is_welcome) for name in names)
+        return sum(self._pending[name].retry(now, takes=functools.partial(self._takes, name)) for name in names)
 
-    def _is_welcome(self, info: WorkloadInfo) -> bool:
-        place = self._places.get(info.workload.metadata.namespace)
-        return place is not None and self._selectors[info.cluster_queue].matches(place.labels)
+    def _takes(self, cluster_queue: str, namespace: str) -> bool:
+        place = self._places.get(namespace)
+        return place is not None and self._selectors[cluster_queue].matches(place.labels)
 
     def run_cycle(self, now: datetime) -> CycleReport | None:
         """One cycle on the heads of all active queues; None if nothing waits."""
@@ -313,13 +314,7 @@ class Admitter:
                 changed[key] = after
             reason = next(each.reason for each in after.status.conditions if each.type == "QuotaReserved")
             events.append(Event(key, WARNING, reason, entry.message))
-            info = WorkloadInfo(
-                after,
-                entry.info.pod_sets,
-                entry.info.cluster_queue,
-                settings=self._settings,
-                attempt=entry.attempt,
-            )
+            info = entry.info.restated(after, settings=self._settings, attempt=entry.attempt)
             self._pending[info.cluster_queue].requeue(info, entry.requeue_reason, now, quota_reason=entry.quota_reason)
         return CycleReport(tuple(entries), changed, tuple(events))
 
@@ -349,9 +344,7 @@ class Admitter:
             ),
         )
         self.snapshot.remove(target.info)
-        self.snapshot.add(
-            WorkloadInfo(victim, target.info.pod_sets, target.info.cluster_queue, settings=self._settings)
-        )
+        self.snapshot.add(target.info.restated(victim, settings=self._settings))
         return victim
 
 

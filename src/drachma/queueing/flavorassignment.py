@@ -170,7 +170,11 @@ class Assignment(msgspec.Struct, frozen=True):
         """The worst mode of all pod sets."""
         if self.is_deferred:
             return Mode.DEFERRED_FIT
-        return min((each.mode for each in self.pod_sets), default=Mode.NO_FIT)
+        worst = Mode.FIT if self.pod_sets else Mode.NO_FIT
+        for each in self.pod_sets:
+            if each.mode < worst:
+                worst = each.mode
+        return worst
 
     @property
     def borrowing(self) -> int:

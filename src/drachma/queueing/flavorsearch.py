@@ -55,13 +55,14 @@ class _Rank(enum.IntEnum):
 
     @property
     def mode(self) -> Mode:
-        if self is _Rank.FIT:
-            return Mode.FIT
-        return Mode.NO_FIT if self is _Rank.NO_FIT else Mode.PREEMPT
+        return _MODES[self]
 
     @property
     def possibility(self) -> Possibility | None:
         return None if self in (_Rank.FIT, _Rank.NO_FIT) else Possibility(self - 1)
+
+
+_MODES: Final = (Mode.NO_FIT, Mode.PREEMPT, Mode.PREEMPT, Mode.PREEMPT, Mode.FIT)
 
 
 class _Grade(NamedTuple):

@@ -17,7 +17,7 @@ from drachma.queueing import conditions, workloadstate
 from drachma.queueing.gates import Gate
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.settings import DEFAULT_SETTINGS, Settings
-from drachma.queueing.workloadinfo import NO_SHAPE, WorkloadInfo
+from drachma.queueing.workloadinfo import NO_SHAPE, Order, WorkloadInfo
 
 
 class RequeueReason(enum.StrEnum):
@@ -44,13 +44,6 @@ _IMMEDIATE: Final = frozenset(
 )
 _STICKY: Final = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION})
 _HOPELESS: Final = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
-
-Order = tuple[int, float, str, str]
-
-
-def order(info: WorkloadInfo) -> Order:
-    """Workloads come in this order: urgent, then early, then by uid."""
-    return (-info.priority, info.queue_time.timestamp(), info.workload.metadata.uid, info.key)
 
 
 def is_backoff_over(of: workload.Workload, now: datetime) -> bool:
@@ -196,14 +189,21 @@ class PendingQueue:
         for info in [each for each in self._active.values() if each.shape == shape]:
             self._parked[info.key] = self._remove(info.key)
 
-    def retry(self, now: datetime, *, is_welcome: Callable[[WorkloadInfo], bool] = lambda _: True) -> int:
+    def retry(self, now: datetime, *, takes: Callable[[str], bool] = lambda _: True) -> int:
         """Something changed: parked workloads get another chance, if their backoff has passed and the queue takes them.
 
-        Returns how many.
+        ``takes`` says from which namespaces. Returns how many.
         """
         self._retried_at = self._pops
         self._hopeless.clear()
-        again = [info for info in self._parked.values() if is_welcome(info) and is_backoff_over(info.workload, now)]
+        parked = self._parked.values()
+        namespaces = {info.workload.metadata.namespace for info in parked}
+        welcome = {name for name in namespaces if takes(name)}
+        again = [
+            info
+            for info in parked
+            if info.workload.metadata.namespace in welcome and is_backoff_over(info.workload, now)
+        ]
         for info in again:
             del self._parked[info.key]
             self._push(info)
@@ -228,14 +228,14 @@ class PendingQueue:
         self._count += 1
         self._active[info.key] = info
         self._entries[info.key] = self._count
-        heapq.heappush(self._heap, (order(info), info.key, self._count))
+        heapq.heappush(self._heap, (info.order, info.key, self._count))
 
     def _remove(self, key: str) -> WorkloadInfo:
         del self._entries[key]
         return self._active.pop(key)
 
     def _order(self, info: WorkloadInfo) -> tuple[bool, Order]:
-        return (not self.is_sticky(info.key), order(info))
+        return (not self.is_sticky(info.key), info.order)
 
 
 def _may_help(before: WorkloadInfo, now: WorkloadInfo) -> bool:

@@ -19,6 +19,8 @@ from drachma.queueing.settings import DEFAULT_SETTINGS, Settings
 NO_SHAPE: Final = b""
 """The shape of a workload where shapes are not compared."""
 
+Order = tuple[int, float, str, str]
+
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -47,8 +49,8 @@ class WorkloadInfo:
     """A workload and what follows from it, worked out once."""
 
     __slots__ = (
-        "_flavors", "_shape", "attempt", "cluster_queue", "is_evicted", "key", "pod_sets", "priority", "queue_time",
-        "usage", "workload",
+        "_flavors", "_shape", "attempt", "cluster_queue", "is_evicted", "key", "order", "pod_sets", "priority",
+        "queue_time", "usage", "workload",
     )  # fmt: skip
 
     def __init__(
@@ -67,6 +69,8 @@ class WorkloadInfo:
         self.key = workloadstate.key(of)
         self.priority = workloadstate.priority(of, settings.gates)
         self.queue_time = workloadstate.queue_time(of, timestamp=settings.timestamp, gates=settings.gates) or _BEGINNING
+        self.order: Order = (-self.priority, self.queue_time.timestamp(), of.metadata.uid, self.key)
+        """Workloads come in this order: urgent, then early, then by uid."""
         self.is_evicted = workloadstate.is_evicted(of)
         self.usage: requests.Usage = requests.usage(pod_sets)
         self._flavors: frozenset[FlavorResource] | None = None
@@ -74,6 +78,14 @@ class WorkloadInfo:
 
     def __repr__(self) -> str:
         return f"WorkloadInfo({self.key!r})"
+
+    def restated(
+        self, of: workload.Workload, *, settings: Settings = DEFAULT_SETTINGS, attempt: Attempt | None = None
+    ) -> WorkloadInfo:
+        """The same workload with another status, which changes nothing about what it asks for or was given."""
+        made = WorkloadInfo(of, self.pod_sets, self.cluster_queue, settings=settings, attempt=attempt)
+        made._flavors, made._shape = self._flavors, self._shape
+        return made
 
     @property
     def shape(self) -> bytes:

@@ -70,14 +70,14 @@ class Recorder:
         message: str,
     ) -> None:
         """An event about an object of the scheme, or about what a reference names; written later, or never."""
-        made = self.event(about, type=type, reason=reason, message=message)
-        try:
-            self._pending.put_nowait(made)
-        except asyncio.QueueFull:
+        if self._pending.full():
             # A flood of events must not become one of log lines.
             if not self._dropped:
+                made = self.event(about, type=type, reason=reason, message=message)
                 _log.error("too many events wait to be written, dropped: %s", _shown(made))
             self._dropped += 1
+            return
+        self._pending.put_nowait(self.event(about, type=type, reason=reason, message=message))
 
     async def run(self) -> None:
         """Writes what is recorded until cancelled."""
