@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Coroutine, Generator, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 from drachma.api import meta
 from drachma.client import local, target
@@ -45,9 +45,9 @@ class Shares:
         finally:
             self.leave()
 
-    async def awaiting(self, name: str, work: Coroutine[Any, Any, _ResultT]) -> _ResultT:
+    def awaiting(self, name: str, work: Coroutine[Any, Any, _ResultT]) -> Coroutine[Any, Any, _ResultT]:
         """What somebody does, whenever it is not waiting."""
-        return await _Steps(self, name, work)
+        return _Steps(self, name, work)
 
     def seconds(self) -> Mapping[str, float]:
         """What everybody has spent so far."""
@@ -60,28 +60,41 @@ class Shares:
         self._since = now
 
 
-class _Steps(Generic[_ResultT]):
+class _Steps(Coroutine[Any, Any, _ResultT]):
+    """A coroutine that is entered for every step of another."""
+
+    __slots__ = ("_name", "_shares", "_work")
+
     def __init__(self, shares: Shares, name: str, work: Coroutine[Any, Any, _ResultT]) -> None:
         self._shares = shares
         self._name = name
         self._work = work
 
-    def __await__(self) -> Generator[Any, None, _ResultT]:
-        interruption: BaseException | None = None
-        while True:
-            self._shares.enter(self._name)
-            try:
-                awaited = self._work.send(None) if interruption is None else self._work.throw(interruption)
-            except StopIteration as end:
-                result: _ResultT = end.value
-                return result
-            finally:
-                self._shares.leave()
-            interruption = None
-            try:
-                yield awaited
-            except BaseException as error:
-                interruption = error
+    def send(self, value: Any) -> Any:
+        self._shares.enter(self._name)
+        try:
+            return self._work.send(value)
+        finally:
+            self._shares.leave()
+
+    def throw(self, *interruption: Any) -> Any:
+        self._shares.enter(self._name)
+        try:
+            return self._work.throw(*interruption)
+        finally:
+            self._shares.leave()
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Self:
+        return self
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
 
 
 class SharedBackend:
@@ -92,24 +105,24 @@ class SharedBackend:
         self._shares = shares
         self._name = name
 
-    async def get(self, place: local.Place) -> local.Stored:
-        return await self._shares.awaiting(self._name, self._backend.get(place))
+    def get(self, place: local.Place) -> Coroutine[Any, Any, local.Stored]:
+        return self._shares.awaiting(self._name, self._backend.get(place))
 
-    async def in_version(self, stored: local.Stored, place: local.Place) -> bytes:
-        return await self._shares.awaiting(self._name, self._backend.in_version(stored, place))
+    def in_version(self, stored: local.Stored, place: local.Place) -> Coroutine[Any, Any, bytes]:
+        return self._shares.awaiting(self._name, self._backend.in_version(stored, place))
 
-    async def list(self, place: local.Place, query: local.Query) -> local.Page:
-        return await self._shares.awaiting(self._name, self._backend.list(place, query))
+    def list(self, place: local.Place, query: local.Query) -> Coroutine[Any, Any, local.Page]:
+        return self._shares.awaiting(self._name, self._backend.list(place, query))
 
     async def watch(self, place: local.Place, query: local.Query) -> local.Feed:
         feed = await self._shares.awaiting(self._name, self._backend.watch(place, query))
         return _SharedFeed(feed, self._shares, name=self._name)
 
-    async def write(self, wanted: local.Write) -> local.Stored:
-        return await self._shares.awaiting(self._name, self._backend.write(wanted))
+    def write(self, wanted: local.Write) -> Coroutine[Any, Any, local.Stored]:
+        return self._shares.awaiting(self._name, self._backend.write(wanted))
 
-    async def commit(self, several: Sequence[local.Write]) -> Sequence[local.Stored]:
-        return await self._shares.awaiting(self._name, self._backend.commit(several))
+    def commit(self, several: Sequence[local.Write]) -> Coroutine[Any, Any, Sequence[local.Stored]]:
+        return self._shares.awaiting(self._name, self._backend.commit(several))
 
     def resources(self) -> Sequence[target.Target[meta.Object]]:
         return self._backend.resources()
@@ -124,8 +137,8 @@ class _SharedFeed:
         self._shares = shares
         self._name = name
 
-    async def batch(self) -> Sequence[tuple[str, local.Stored]]:
-        return await self._shares.awaiting(self._name, self._feed.batch())
+    def batch(self) -> Coroutine[Any, Any, Sequence[tuple[str, local.Stored]]]:
+        return self._shares.awaiting(self._name, self._feed.batch())
 
     def close(self) -> None:
         self._feed.close()

@@ -228,7 +228,7 @@ class Cycle:
 
     def _process(self, entry: Entry) -> None:
         queue = self._snapshot.queues[entry.info.cluster_queue]
-        fits = self._refresh(entry, queue)
+        self._refresh(entry, queue)
         mode = entry.assignment.mode
         if mode is Mode.NO_FIT:
             entry.requeue_reason = RequeueReason.NO_FIT
@@ -260,7 +260,7 @@ class Cycle:
         if self._overlaps(entry):
             self._skip(entry, "Workload has overlapping preemption targets with another workload")
             return
-        if not fits:
+        if not self._fits(entry, queue):
             self._skip(entry, "Workload no longer fits after processing another workload")
             return
         if mode is Mode.FIT and self._settings.blocks_admission and self._is_somebody_unready:
@@ -310,19 +310,18 @@ class Cycle:
             self._admitted.append(after)
         return obstacle
 
-    def _refresh(self, entry: Entry, queue: QueueState) -> bool:
-        """Judge an entry anew whose victims are somebody else's already; whether it fits into what is left."""
-        fits = self._fits(entry, queue)
+    def _refresh(self, entry: Entry, queue: QueueState) -> None:
+        """Judge an entry anew whose victims are somebody else's already."""
         if not (self._overlaps(entry) and self._gates.on(Gate.RECOMPUTE_UPON_OVERLAP)):
-            return fits
+            return
         entry.info.attempt = None
         with self._snapshot.without(self._preempted.values()):
             entry.record(*self._assign(entry.info, queue, entry.assignment.nominated))
         if entry.assignment.mode is Mode.FIT:
             entry.assignment = entry.assignment.deferred()
-        return self._fits(entry, queue)
 
     def _fits(self, entry: Entry, queue: QueueState) -> bool:
+        """Whether an entry fits into what is left, once everybody has gone who has to."""
         gone = {**self._preempted, **{target.info.key: target.info for target in entry.targets}}
         if not gone:
             return queue.node.fits(entry.usage)

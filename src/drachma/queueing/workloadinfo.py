@@ -49,8 +49,8 @@ class WorkloadInfo:
     """A workload and what follows from it, worked out once."""
 
     __slots__ = (
-        "_flavors", "_shape", "attempt", "cluster_queue", "is_evicted", "key", "order", "pod_sets", "priority",
-        "queue_time", "usage", "workload",
+        "_flavors", "_reserved_at", "_shape", "attempt", "cluster_queue", "is_evicted", "key", "order", "pod_sets",
+        "priority", "queue_time", "usage", "workload",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +74,7 @@ class WorkloadInfo:
         self.is_evicted = workloadstate.is_evicted(of)
         self.usage: requests.Usage = requests.usage(pod_sets)
         self._flavors: frozenset[FlavorResource] | None = None
+        self._reserved_at: datetime | None = None
         self._shape = None if settings.gates.on(Gate.SCHEDULING_EQUIVALENCE_HASHING) else NO_SHAPE
 
     def __repr__(self) -> str:
@@ -100,10 +101,12 @@ class WorkloadInfo:
 
     def reserved_at(self, now: datetime) -> datetime:
         """When its quota was reserved; now, if that is not written yet."""
-        condition = conditions.find(self.workload.status.conditions, conditions.QUOTA_RESERVED)
-        if condition is None or condition.status != "True" or condition.last_transition_time is None:
-            return now
-        return condition.last_transition_time
+        if self._reserved_at is None:
+            condition = conditions.find(self.workload.status.conditions, conditions.QUOTA_RESERVED)
+            if condition is None or condition.status != "True" or condition.last_transition_time is None:
+                return now
+            self._reserved_at = condition.last_transition_time
+        return self._reserved_at
 
     def uses(self, keys: frozenset[FlavorResource]) -> bool:
         """Whether it was given any of these."""
