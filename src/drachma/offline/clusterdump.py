@@ -8,7 +8,7 @@ a namespace go to "default".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from msgspec import structs
@@ -30,10 +30,7 @@ from drachma.api import (
     scheme,
 )
 from drachma.claims import identity, podclaims, templates
-from drachma.offline import alphasources, manifestfiles, placement, workloadpods
-
-MAX_BYTES: Final = 1024 * 1024 * 1024
-"""The dump of a large cluster is far larger than any manifest."""
+from drachma.offline import manifestfiles, objectfiles, placement, workloadpods
 
 KINDS: Final[tuple[type[meta.Object], ...]] = (
     deviceclass.DeviceClass,
@@ -75,9 +72,8 @@ class ClusterDump:
     """Objects by kind, in the order in which they were read."""
 
     def __init__(self) -> None:
-        self._now = datetime.now(UTC)
-        self._objects: dict[tuple[type[meta.Object], str], meta.Object] = {}
-        self._places: dict[tuple[type[meta.Object], str], str] = {}
+        self._files = objectfiles.ObjectFiles()
+        self._objects: list[meta.Object] = []
         self._declared: dict[str, tuple[str, ...]] = {}
         self.claims: dict[str, DumpedClaim] = {}
         self.pods: dict[str, tuple[str, ...]] = {}
@@ -85,22 +81,15 @@ class ClusterDump:
         self.claims_of: dict[str, tuple[str, ...]] = {}
         """All claims of pods, seen by a server or not, by the pods' names; as far as they have one."""
         self._workloads: list[manifestfiles.Source] = []
-        self.warnings: list[str] = []
-        self.problems: list[str] = []
+        self.warnings = self._files.warnings
+        self.problems = self._files.problems
         """What could not be read; a cluster with problems is not to be trusted."""
 
     @classmethod
     def read(cls, paths: list[str]) -> ClusterDump:
         """All that is in these files and folders."""
         dump = cls()
-        for source in alphasources.translated(manifestfiles.read(paths, max_bytes=MAX_BYTES), dump.warnings):
-            if isinstance(source, manifestfiles.Unreadable):
-                dump.problems.append(str(source))
-                continue
-            try:
-                dump.add(source)
-            except errors.DrachmaError as error:
-                dump.problems.append(f"{source.place}: {error}")
+        dump._files.read(paths, dump.add)
         dump.draft()
         return dump
 
@@ -118,23 +107,18 @@ class ClusterDump:
         if not _is_relevant(document):
             return
         api_version, kind = codec.type_of(document)
-        dumped = placement.placed(codec.decode(document))
-        if not dumped.metadata.name:
-            raise errors.DecodeError(f"{codec.title(document)}: metadata.name: required")
-        key = (kind.model, identity.label(dumped.metadata))
-        if key in self._places:
-            raise errors.DecodeError(f"{codec.title(document)}: is given twice, first in {self._places[key]}")
-        self._places[key] = source.place
+        dumped = self._files.accept(source, codec.decode(document), namespaced=kind.namespaced)
         if isinstance(dumped, _WRITTEN_BY_PEOPLE):
             unknown = codec.unknown_fields(document)
             told = [f"{source.place}: {codec.title(document)}: {path}: unknown field" for path in unknown]
             # What a server has stored, it knows; what a person wrote is likely a slip.
             (self.warnings if dumped.metadata.uid else self.problems).extend(told)
         if isinstance(dumped, resourceclaim.ResourceClaim):
-            self.claims[key[1]] = DumpedClaim(dumped, api_version=api_version, now=self._now)
+            claim = DumpedClaim(dumped, api_version=api_version, now=self._files.now)
+            self.claims[claim.name] = claim
         if isinstance(dumped, node.Node):
             self._declared[dumped.metadata.name] = _declared_features(document)
-        self._objects[key] = defaults.apply(dumped, now=self._now)
+        self._objects.append(defaults.apply(dumped, now=self._files.now))
 
     def draft(self) -> None:
         """Make the claims that new pods, and those of new workloads, would get from templates."""
@@ -165,7 +149,7 @@ class ClusterDump:
             name = f"{of.metadata.name}-{entry.name}"
             metadata = structs.replace(drafted.metadata, name=name, generate_name="", owner_references=())
             claim = structs.replace(drafted, metadata=metadata)
-            dumped = DumpedClaim(claim, api_version=f"{scheme.RESOURCE_GROUP}/v1", now=self._now)
+            dumped = DumpedClaim(claim, api_version=f"{scheme.RESOURCE_GROUP}/v1", now=self._files.now)
             if dumped.name in self.claims:
                 raise errors.DecodeError(
                     f"claim {dumped.name}: is given, and pod {of.metadata.name} would get one of its name"
@@ -179,7 +163,7 @@ class ClusterDump:
 
     def of(self, model: type[_ObjectT]) -> list[_ObjectT]:
         """All objects of a kind."""
-        return [each for each in self._objects.values() if isinstance(each, model)]
+        return [each for each in self._objects if isinstance(each, model)]
 
     def nodes(self) -> dict[str, allocator.Node]:
         """The nodes by name, in the order of names; where there are none, those that slices name."""

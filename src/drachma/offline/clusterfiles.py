@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from msgspec import structs
@@ -18,7 +17,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import codec, defaults, gates, meta, pod, podgroup, scheme
 from drachma.claims import identity
-from drachma.offline import alphasources, clusterdump, manifestfiles, workloadpods
+from drachma.offline import manifestfiles, objectfiles, workloadpods
 from drachma.server.pipeline import verdict
 from drachma.simulate import ClusterState, NodeGroup, nodegroup
 from drachma.simulate.clusterstate import KINDS
@@ -38,11 +37,7 @@ class ClusterFiles(NamedTuple):
 def read(paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bool = False) -> ClusterFiles:
     """All that is in these files and folders; with pods that would come, where it ``expects_pods``."""
     reader = _Reader(enabled)
-    for source in alphasources.translated(manifestfiles.read(paths, max_bytes=clusterdump.MAX_BYTES), []):
-        if isinstance(source, manifestfiles.Unreadable):
-            reader.problems.append(str(source))
-        else:
-            reader.take(source)
+    reader.files.read(paths, reader.take)
     if expects_pods:
         reader.expect_pods()
     return reader.finish()
@@ -54,7 +49,7 @@ def expect(
     """The cluster of a server, with pods that would come of some of its documents as they would of files."""
     reader = _Reader(enabled)
     for document in documents:
-        reader.take(manifestfiles.Source(codec.title(document), dict(document)))
+        reader.files.attempt(manifestfiles.Source(codec.title(document), dict(document)), reader.take)
     reader.expect_pods()
     expected = reader.finish()
     return expected._replace(state=state.plus(expected.state.objects))
@@ -63,8 +58,7 @@ def expect(
 class _Reader:
     def __init__(self, enabled: gates.Gates) -> None:
         self._gates = enabled
-        self._now = datetime.now(UTC)
-        self._places: dict[tuple[str, str], str] = {}
+        self.files = objectfiles.ObjectFiles()
         self._objects: list[meta.Object] = []
         self._unseen: list[manifestfiles.Source] = []
         self._workloads: list[manifestfiles.Source] = []
@@ -72,15 +66,8 @@ class _Reader:
         self._groups: list[NodeGroup] = []
         self._priorities = dict(_SYSTEM_PRIORITIES)
         self._default_priority = 0
-        self.problems: list[str] = []
 
     def take(self, source: manifestfiles.Source) -> None:
-        try:
-            self._take(source)
-        except errors.DrachmaError as error:
-            self.problems.append(f"{source.place}: {error}")
-
-    def _take(self, source: manifestfiles.Source) -> None:
         document = source.content
         api_version, kind = codec.type_meta(document)
         if workloadpods.is_queued(document):
@@ -88,22 +75,17 @@ class _Reader:
         elif workloadpods.awaited(document):
             self._workloads.append(source)
         if nodegroup.is_node_group(document):
-            self._once(source, nodegroup.KIND)
+            self.files.note(source, codec.title(document))
             self._groups.append(nodegroup.read(document))
         elif (api_version.partition("/")[0], kind) == _PRIORITY_CLASS:
             self._take_priority(document)
         elif _is_relevant(api_version, kind):
-            self._once(source, kind)
             if kind == "Pod" and not (document.get("metadata") or {}).get("uid"):
+                _, namespace, name = workloadpods.identity(document)
+                self.files.note(source, f"{namespace}/{name}" if name else codec.title(document))
                 self._unseen.append(source)
             else:
-                self._objects.append(self._decoded(document))
-
-    def _once(self, source: manifestfiles.Source, kind: str) -> None:
-        key = kind, codec.title(source.content)
-        if key in self._places:
-            raise errors.DecodeError(f"{key[1]}: is given twice, first in {self._places[key]}")
-        self._places[key] = source.place
+                self._objects.append(self._decoded(source))
 
     def _take_priority(self, document: Mapping[str, Any]) -> None:
         value = document.get("value", 0)
@@ -113,14 +95,10 @@ class _Reader:
         if document.get("globalDefault"):
             self._default_priority = value
 
-    def _decoded(self, document: Mapping[str, Any]) -> meta.Object:
-        decoded = codec.decode(document)
-        if not decoded.metadata.name:
-            raise errors.DecodeError(f"{codec.title(document)}: metadata.name: required")
-        if scheme.of(type(decoded)).namespaced and not decoded.metadata.namespace:
-            metadata = structs.replace(decoded.metadata, namespace=verdict.DEFAULT_NAMESPACE)
-            decoded = structs.replace(decoded, metadata=metadata)
-        return defaults.apply(decoded, now=self._now)
+    def _decoded(self, source: manifestfiles.Source) -> meta.Object:
+        decoded = codec.decode(source.content)
+        accepted = self.files.accept(source, decoded, namespaced=scheme.of(type(decoded)).namespaced)
+        return defaults.apply(accepted, now=self.files.now)
 
     def expect_pods(self) -> None:
         """Pods that would come; what waits in a queue stands for whom it was made for."""
@@ -135,7 +113,7 @@ class _Reader:
                 else:
                     pods = list(workloadpods.pods(document, nodes=0))
             except errors.DrachmaError as error:
-                self.problems.append(f"{source.place}: {error}")
+                self.files.problems.append(f"{source.place}: {error}")
                 continue
             self._unseen += [manifestfiles.Source(source.place, codec.encode(each)) for each in pods]
 
@@ -145,20 +123,20 @@ class _Reader:
         self._objects = [
             self._with_priority(each) if isinstance(each, podgroup.PodGroup) else each for each in self._objects
         ]
-        return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.problems))
+        return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.files.problems))
 
     async def _completed(self) -> list[meta.Object]:
         """Pods as a server would store them, with what they say about their status."""
-        judge = verdict.Judge(gates=self._gates, clock=lambda: self._now)
+        judge = verdict.Judge(gates=self._gates, clock=lambda: self.files.now)
         await judge.assume(source.content for source in self._unseen)
         pods: list[meta.Object] = []
         for source in self._unseen:
             said = await judge.judge(source.content)
             if said.refusal is not None:
-                self.problems.append(f"{source.place}: {said.refusal['message']}")
+                self.files.problems.append(f"{source.place}: {said.refusal['message']}")
                 continue
             document = {**(said.stored or {}), "status": source.content.get("status") or {}}
-            completed = self._decoded(document)
+            completed = defaults.apply(codec.decode(document), now=self.files.now)
             assert isinstance(completed, pod.Pod), "only pods are completed"
             pods.append(self._with_priority(completed))
         return pods
@@ -170,7 +148,7 @@ class _Reader:
         name = spec.priority_class_name
         if name and name not in self._priorities:
             kind, label = type(completed).__name__, identity.label(completed.metadata)
-            self.problems.append(f"{kind} {label}: spec.priorityClassName: {name}: there is no such class")
+            self.files.problems.append(f"{kind} {label}: spec.priorityClassName: {name}: there is no such class")
         value = self._priorities.get(name, 0) if name else self._default_priority
         return structs.replace(completed, spec=structs.replace(spec, priority=value))
 
