@@ -26,12 +26,15 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class Lane:
-    """One thread; work in it is done in the order that it comes in."""
+_READING_THREADS: Final = 2
 
-    def __init__(self, here: threading.local) -> None:
+
+class Lane:
+    """One thread, unless there are more of them; work is begun in the order that it comes in."""
+
+    def __init__(self, here: threading.local, *, threads: int = 1) -> None:
         self._here: Final = here
-        self._thread: Final = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane")
+        self._threads: Final = concurrent.futures.ThreadPoolExecutor(max_workers=threads, thread_name_prefix="lane")
 
     async def run(self, work: Callable[[], _T]) -> _T:
         """What ``work`` returns or raises.
@@ -44,17 +47,18 @@ class Lane:
             self._here.loop = loop
             return work()
 
-        return await loop.run_in_executor(self._thread, begin)
+        return await loop.run_in_executor(self._threads, begin)
 
 
 class Lanes:
-    """The lanes of one application, each for work from some size on."""
+    """The lanes of one application: for what is written, each from some size on, and for what is read."""
 
     def __init__(self, sizes: Sequence[int] = (LARGE, VERY_LARGE)) -> None:
         """``sizes`` ascend. A lane has its thread when it has work for the first time."""
         self._here: Final = threading.local()
         self.least: Final = sizes[0]
         self.all: Final = tuple(Lane(self._here) for _ in sizes)
+        self.reading: Final = Lane(self._here, threads=_READING_THREADS)
         self._by_size: Final = tuple(zip(sizes, self.all, strict=True))[::-1]
 
     def of(self, size: int) -> Lane | None:

@@ -28,6 +28,10 @@ _HELD: Final = 1024
 """For how many users and places it is remembered what they come to; what is forgotten is worked out again."""
 
 
+_GROUPS: Final = 256
+"""Of users with more groups than that nothing is remembered: reviews can ask about any number."""
+
+
 class Grant(NamedTuple):
     """That a binding gives a role to a subject; ``opinion`` is what is said of who may do something because of it."""
 
@@ -85,6 +89,8 @@ class _Index:
 
     def held(self, user: User, namespace: str) -> Held:
         """What a user has in a namespace alone, or outside of all."""
+        if len(user.groups) > _GROUPS:
+            return self._put_together(user, namespace)
         key = namespace, user.name, user.groups
         held = self._held.get(key)
         if held is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar, assert_never
 
-from drachma.server import mediatypes, status
+from drachma.server import lanes, mediatypes, status
 from drachma.server.calls.call import Call
 from drachma.server.pipeline.answer import Answer, Elsewhere, Text, Unstored, Verbatim
 from drachma.server.presentation import encoding, forms, negotiation
@@ -15,6 +15,19 @@ from drachma.store import record
 
 _ASKED_TOGETHER: Final = 50
 _T = TypeVar("_T")
+
+
+def is_long(answer: Answer, call: Call, output: negotiation.Output) -> bool:
+    """Whether it takes long to write an answer: it is large, and not just what is stored."""
+    content = answer.content
+    if not isinstance(content, record.Record | listing.Listed):
+        return False
+    if output.is_plain and call.target.version == call.target.resource.versions[0]:
+        return False
+    least = lanes.LARGE if output.media_type == mediatypes.YAML else lanes.VERY_LARGE
+    if isinstance(content, record.Record):
+        return len(content.data) >= least
+    return sum(len(each.data) for each in content.records) >= least
 
 
 class Presenter:

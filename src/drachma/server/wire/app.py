@@ -268,6 +268,8 @@ class Application:
                     body = Body(await request.body(), call.body.media_type)
                     call = msgspec.structs.replace(call, body=body)
                 answer = await self.dispatcher.dispatch(call, self._desks)
+            if answers.is_long(answer, call, output):
+                return await self._presented(answer, call, output, self._lanes.reading)
             try:
                 return self._presenter.response(answer, call, output)
             except PendingError:
@@ -297,11 +299,14 @@ class Application:
         self._note(request, answer.code)
         return answer
 
-    async def _presented(self, answer: Answer, call: Call, output: negotiation.Output) -> responses.Response:
-        """The response, where others have to be asked for what it shows."""
+    async def _presented(
+        self, answer: Answer, call: Call, output: negotiation.Output, lane: lanes.Lane | None = None
+    ) -> responses.Response:
+        """The response, where others have to be asked for what it shows, or where it takes long to write."""
 
         async def present() -> responses.Response:
-            return self._presenter.response(answer, call, output)
+            write = functools.partial(self._presenter.response, answer, call, output)
+            return write() if lane is None else await lane.run(write)
 
         return await self.dispatcher.consulted(present)
 

@@ -108,6 +108,15 @@ async def test_changes_count_at_once(cluster: Cluster) -> None:
     assert not cluster.ask(ANN).is_allowed
 
 
+async def test_a_user_of_very_many_groups(cluster: Cluster) -> None:
+    await cluster.role("reader", GET_PODS)
+    await cluster.bind("reader", ("Group", "g999"))
+    crowd = User(name="ann", groups=tuple(f"g{number}" for number in range(1000)))
+    assert cluster.ask(crowd).decision is Decision.ALLOWED
+    await cluster.drop(roles.CLUSTER_BINDINGS, "reader")
+    assert cluster.ask(crowd) == NO_OPINION
+
+
 async def test_more_changes_than_are_remembered(cluster: Cluster) -> None:
     await cluster.role("r", GET_PODS)
     await cluster.bind("r", ("User", "ann"))

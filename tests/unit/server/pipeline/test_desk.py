@@ -9,7 +9,7 @@ import pytest
 
 from drachma.server import lanes
 from drachma.server.admission import hooks
-from drachma.server.wire import app
+from drachma.server.wire import answers, app
 from tests.unit.server import client
 
 SPACE = "/api/v1/namespaces/elsewhere"
@@ -146,3 +146,31 @@ async def test_a_large_question_is_answered() -> None:
         "POST", REVIEWS, {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
     )
     assert (answer.code, answer.body["status"]) == (201, {"allowed": True})
+
+
+@pytest.mark.parametrize(
+    ("accept", "want_aside"),
+    [
+        pytest.param("application/yaml", True, id="as-yaml"),
+        pytest.param("application/json;as=Table;v=v1;g=meta.k8s.io", True, id="as-a-table"),
+        pytest.param("application/json", False, id="as-it-is-stored"),
+    ],
+)
+@pytest.mark.parametrize("name", ["/large", ""], ids=["an-object", "a-list"])
+async def test_large_answers_are_written_aside(
+    monkeypatch: pytest.MonkeyPatch, accept: str, name: str, *, want_aside: bool
+) -> None:
+    server = await client.start()
+    path = SMALL + "/configmaps"
+    await server.call("POST", path, configmap("large", lanes.VERY_LARGE))
+    threads: list[int] = []
+    write = answers.Presenter.response
+
+    def noted(self: answers.Presenter, *arguments: Any) -> Any:
+        threads.append(threading.get_ident())
+        return write(self, *arguments)
+
+    monkeypatch.setattr(answers.Presenter, "response", noted)
+    answer = await server.call("GET", path + name, headers={"accept": accept})
+    assert answer.code == 200
+    assert [thread != threading.get_ident() for thread in threads] == [want_aside]
