@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, TypeVar
 
 from drachma import errors
-from drachma.queueing import conditions, jobworkload, transitions, workloadslices, workloadstate
+from drachma.queueing import conditions, jobworkload, transitions, workloadnames, workloadslices, workloadstate
 from drachma.queueing.admitter import NORMAL, WARNING, Event
 from drachma.queueing.conditions import EVICTED
 from drachma.queueing.gates import Gate
@@ -15,9 +15,8 @@ from drachma.queueing.jobsettings import JobSettings, Surroundings
 from drachma.queueing.jobworkload import QueuedJob, WorkloadRecord
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloadrules import ADMISSION_GATES
-from drachma.values import names, quotation
+from drachma.values import quotation
 
-_PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
 _MESSAGE_LENGTH: Final = 1024
 
 
@@ -158,10 +157,7 @@ class JobMatching(ABC, Generic[JobT]):
 
     def _prebuilt(self, job: JobT) -> str:
         """The name of the workload that somebody made for the job."""
-        label, annotation = job.labels.get(_PREBUILT, ""), job.annotations.get(_PREBUILT, "")
-        if self._gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS):
-            return annotation or label
-        return label or (annotation if len(annotation) > names.LABEL_LENGTH else "")
+        return workloadnames.prebuilt(job.labels, job.annotations, self._gates)
 
     def _prebuilt_workload(self, job: JobT, name: str) -> WorkloadRecord | None:
         record = self._workloads.get(f"{job.metadata.get('namespace', '')}/{name}")

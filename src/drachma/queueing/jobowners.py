@@ -37,6 +37,17 @@ class Management(msgspec.Struct, frozen=True):
     """Whether those without a queue's name are held back, too."""
 
 
+def is_owned(of: Document, management: Management) -> bool:
+    """Whether the controller of an object is of a kind that is queued, in a queue or not."""
+    owner = _controller(of)
+    kinds = (frameworks.KINDS[name] for name in management.frameworks if name in frameworks.KINDS)
+    return owner is not None and any((owner["apiVersion"], owner["kind"]) == (k.api_version, k.kind) for k in kinds)
+
+
+def _controller(of: Document) -> Document | None:
+    return next((each for each in of["metadata"].get("ownerReferences") or () if each.get("controller")), None)
+
+
 def ancestor(of: Document, owners: Owners, management: Management) -> Document | None:
     """The topmost owner that is queued; None if the object stands for itself."""
     known = {(kind.api_version, kind.kind): name for name, kind in frameworks.KINDS.items()}
@@ -47,7 +58,7 @@ def ancestor(of: Document, owners: Owners, management: Management) -> Document |
         if uid in passed:
             raise AncestryError("cyclic ownership")
         passed.add(uid)
-        owner = next((each for each in of["metadata"].get("ownerReferences") or () if each.get("controller")), None)
+        owner = _controller(of)
         if owner is None:
             return top
         kind = (owner["apiVersion"], owner["kind"])

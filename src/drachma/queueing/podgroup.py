@@ -28,7 +28,7 @@ TOTAL: Final = "kueue.x-k8s.io/pod-group-total-count"
 _INDEX: Final = "kueue.x-k8s.io/pod-group-pod-index"
 _FAST: Final = "kueue.x-k8s.io/pod-group-fast-admission"
 _SERVING: Final = "kueue.x-k8s.io/pod-group-serving"
-_RETRIABLE: Final = "kueue.x-k8s.io/retriable-in-group"
+RETRIABLE: Final = "kueue.x-k8s.io/retriable-in-group"
 
 
 class GroupError(errors.DrachmaError):
@@ -41,6 +41,11 @@ def group_name(pod: Document, gates: Gates) -> str:
     annotation = (metadata.get("annotations") or {}).get(GROUP, "")
     label: str = (metadata.get("labels") or {}).get(GROUP, "")
     return annotation or label if gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS) else label
+
+
+def is_final_attempt(pod: Document) -> bool:
+    """Whether a pod says that none may take its place in its group."""
+    return (pod["metadata"].get("annotations") or {}).get(RETRIABLE) == "false"
 
 
 def is_terminated(pod: Document) -> bool:
@@ -218,7 +223,7 @@ class PodGroup(msgspec.Struct, frozen=True):
         except GroupError:
             return None
         succeeded = sum(_phase(each) == "Succeeded" for each in self.members)
-        is_final = any((each["metadata"].get("annotations") or {}).get(_RETRIABLE) == "false" for each in self.members)
+        is_final = any(map(is_final_attempt, self.members))
         if succeeded == total or (is_final and all(map(is_terminated, self.members))):
             return Ending(is_success=True, message=f"Pods succeeded: {succeeded}/{total}.")
         return None

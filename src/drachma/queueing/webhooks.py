@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from drachma.queueing import frameworks, jobwebhooks, queuewebhooks
+from drachma.queueing import frameworks, jobrules, jobwebhooks, queuewebhooks
 from drachma.queueing.frameworks import GroupVersionKind
 from drachma.queueing.gates import Gates
 from drachma.queueing.jobsettings import JobSettings
@@ -87,11 +87,13 @@ def _completed_job(document: Document, around: Circumstances) -> dict[str, Any] 
 
 
 def _job_problems(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
-    return jobwebhooks.job_problems(document, old, around.place())
+    return jobrules.job_problems(document, old, around.jobs.gates, has_default_queue=around.place().has_default_queue)
 
 
 def _job_set_problems(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
-    return jobwebhooks.job_set_problems(document, old, around.place())
+    return jobrules.job_set_problems(
+        document, old, around.jobs.gates, has_default_queue=around.place().has_default_queue
+    )
 
 
 def _completed_pod(document: Document, around: Circumstances) -> dict[str, Any] | None:
@@ -99,7 +101,7 @@ def _completed_pod(document: Document, around: Circumstances) -> dict[str, Any] 
 
 
 def _pod_problems(document: Document, old: Document | None, around: Circumstances) -> tuple[FieldError, ...]:
-    return jobwebhooks.pod_problems(document, old, around.place(), around.jobs)
+    return jobrules.pod_problems(document, old, around.jobs.gates, has_default_queue=around.place().has_default_queue)
 
 
 def _of_kueue(kind: str, completed: Completed | None = _completed_queue, *, with_status: bool = False) -> Webhook:

@@ -1,11 +1,15 @@
 """Names of workloads: the owner's kind and name, and a hash that tells owners of one name apart."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Final
 
 from drachma.queueing.frameworks import GroupVersionKind
 from drachma.queueing.gates import DEFAULT, Gate, Gates
 from drachma.values import names
+
+PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
+"""Where a job names its workload, if somebody else has made it: in a label or an annotation."""
 
 _HASH_LENGTH: Final = 5
 
@@ -17,3 +21,11 @@ def for_owner(name: str, *, uid: str, kind: GroupVersionKind, gates: Gates = DEF
     identity = "\n".join((kind.kind, kind.group, name, uid))
     digest = hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()
     return f"{prefix}-{digest[:_HASH_LENGTH]}"
+
+
+def prebuilt(labels: Mapping[str, str], annotations: Mapping[str, str], gates: Gates) -> str:
+    """The name of the workload that somebody made for a job, by what the job says; empty if nobody did."""
+    label, annotation = labels.get(PREBUILT, ""), annotations.get(PREBUILT, "")
+    if gates.on(Gate.WORKLOAD_IDENTIFIER_ANNOTATIONS):
+        return annotation or label
+    return label or (annotation if len(annotation) > names.LABEL_LENGTH else "")

@@ -48,7 +48,7 @@ def _check(of: workload.Workload, old: workload.Workload | None, gates: Gates) -
     yield from _reclaimable(of, old, STATUS.child("reclaimablePods"), gates=gates)
     yield from _admission_checks(of, STATUS.child("admissionChecks"))
     if gates.on(Gate.ADMISSION_GATED_BY):
-        yield from _gate_names(of.metadata.annotations.get(ADMISSION_GATES, ""))
+        yield from check_gates(of.metadata.annotations)
     if gates.on(Gate.PRIORITY_BOOST):
         yield from _boost(of.metadata.annotations.get(workloadstate.PRIORITY_BOOST))
     if old is not None:
@@ -169,6 +169,16 @@ def split_gates(value: str) -> list[str]:
     return [part.strip() for part in value.split(",")] if value.strip() else []
 
 
+def check_gates(annotations: Mapping[str, str], old: Mapping[str, str] | None = None) -> Errors:
+    """The gates that keep a workload or a job from being admitted: those that it is made with may only go."""
+    new, before = annotations.get(ADMISSION_GATES, ""), (old or {}).get(ADMISSION_GATES, "")
+    if old is not None and new and not before:
+        yield fielderror.forbidden(_GATES_PATH, "cannot add admission gate after creation")
+    if new and before and not set(split_gates(new)) <= set(split_gates(before)):
+        yield fielderror.forbidden(_GATES_PATH, "can only remove gates, not add new ones")
+    yield from _gate_names(new)
+
+
 def _gate_names(value: str) -> Errors:
     seen: set[str] = set()
     for gate in split_gates(value):
@@ -215,7 +225,7 @@ def _changes(of: workload.Workload, old: workload.Workload, gates: Gates) -> Err
     yield from _same_updates(of, old)
     yield from _cluster_name(of, old, gates)
     if gates.on(Gate.ADMISSION_GATED_BY):
-        yield from _fewer_gates(of.metadata.annotations, old.metadata.annotations)
+        yield from check_gates(of.metadata.annotations, old.metadata.annotations)
 
 
 def _same_pod_sets(of: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
@@ -318,12 +328,3 @@ def _cluster_name(of: workload.Workload, old: workload.Workload, gates: Gates) -
     if old.status.cluster_name is None and name is not None and name not in old.status.nominated_cluster_names:
         detail = "when setting clusterName it must be one of the nominatedClusterNames"
         yield fielderror.invalid(STATUS.child("clusterName"), name, detail)
-
-
-def _fewer_gates(annotations: Mapping[str, str], old: Mapping[str, str]) -> Errors:
-    new, before = annotations.get(ADMISSION_GATES, ""), old.get(ADMISSION_GATES, "")
-    if new and not before:
-        yield fielderror.forbidden(_GATES_PATH, "cannot add admission gate after creation")
-    if new and before and not set(split_gates(new)) <= set(split_gates(before)):
-        yield fielderror.forbidden(_GATES_PATH, "can only remove gates, not add new ones")
-    yield from _gate_names(new)
