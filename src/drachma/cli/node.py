@@ -2,6 +2,7 @@
 
 import functools
 import pathlib
+import random
 import socket
 import urllib.parse
 from typing import Annotated
@@ -17,6 +18,7 @@ from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses
 from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.process import logs, nodeagents, nodeidentity, standalone
+from drachma.runtime import clock
 from drachma.server.wire import serving
 
 
@@ -29,7 +31,9 @@ def node(
     context: options.Context = "",
     bootstrap_kubeconfig: Annotated[
         pathlib.Path | None,
-        typer.Option(help="With its token a certificate is got where --kubeconfig names a file that is not there yet."),
+        typer.Option(
+            help="With its token a certificate is got where that of --kubeconfig has ended, or there is none."
+        ),
     ] = None,
     registry_dir: Annotated[
         pathlib.Path | None, typer.Option(help="Where drivers register; ROOT/plugins_registry.")
@@ -58,10 +62,12 @@ def node(
     """Run the agent of a node: register it, have drivers prepare claims, run the pods that are bound to it.
 
     The kubeconfig's user is to be system:node:NAME of the group system:nodes, by certificate or token; with
-    --bootstrap-kubeconfig such a kubeconfig is made first, as a kubelet does it. Drivers are real
+    --bootstrap-kubeconfig such a kubeconfig is made first, as a kubelet does it, and written anew before its
+    certificate ends. Drivers are real
     ones, on unix sockets, as a kubelet has them. Containers are simulated, unless --runtime says otherwise.
     """
     logs.to_stderr("drachma.node", verbose=verbose)
+    time = clock.SystemClock()
     own = name or socket.gethostname().lower()
     directories = Directories.below(root.absolute(), registry=registry_dir, plugins=plugins_dir)
     directories.make()
@@ -69,9 +75,12 @@ def node(
     if bootstrap_kubeconfig is not None:
         if kubeconfig is None:
             raise errors.InvalidValueError("--bootstrap-kubeconfig: goes with --kubeconfig, the file that is made")
-        if not kubeconfig.exists():
+        if not nodeidentity.is_usable(kubeconfig, now=time.utc()):
             nodeidentity.obtain(http.find_access(bootstrap_kubeconfig), own, file=kubeconfig)
     access = http.find_access(kubeconfig, context=context)
+    renewal = None
+    if bootstrap_kubeconfig is not None and kubeconfig is not None:
+        renewal = nodeidentity.Renewal(access, own, file=kubeconfig, time=time, chance=random.Random())
     host, port = serving.Address.parse(listen)
     towards = urllib.parse.urlsplit(access.server).hostname or ""
     authority = client_ca_file.read_bytes() if client_ca_file is not None else access.certificate_authority or b""
@@ -94,5 +103,6 @@ def node(
             manager="kubelet",
             gates=gates.Gates.parse(feature_gates),
             metrics_port=metrics_port,
+            renewal=renewal,
         ),
     )

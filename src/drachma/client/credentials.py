@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 from urllib import parse
 
+import msgspec
+
 from drachma import errors
 from drachma.client import access, plugin
 
@@ -39,7 +41,7 @@ class Credentials:
     """The credentials of one access, always fresh."""
 
     def __init__(self, reached: access.Access, *, time: Clock) -> None:
-        self._access: Final = reached
+        self._access = reached
         self._clock: Final = time
         self._identity: Identity | None = None
         self._stale_at: float | None = None
@@ -54,6 +56,11 @@ class Credentials:
         async with self._lock:
             # Whoever waited for the lock finds what the one before brought.
             return self._current() or await self._renew()
+
+    def show(self, key_pair: access.KeyPair) -> None:
+        """From now on another certificate is shown."""
+        self._access = msgspec.structs.replace(self._access, key_pair=key_pair)
+        self._identity = None
 
     def reject(self, refused: Identity) -> bool:
         """The server does not take an identity; returns whether asking again may give a better one."""

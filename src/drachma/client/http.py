@@ -82,6 +82,10 @@ class HttpClient:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    def show(self, key_pair: access.KeyPair) -> None:
+        """Shows another client certificate from the next request on: the one before is about to end."""
+        self._transport.show(key_pair)
+
     async def close(self) -> None:
         await self._transport.close()
 

@@ -83,6 +83,10 @@ class Transport:
         self._connections: list[_Connections] = []
         self._is_closed = False
 
+    def show(self, key_pair: access.KeyPair) -> None:
+        """Shows another certificate from the next request on; those under way keep theirs."""
+        self._credentials.show(key_pair)
+
     async def close(self) -> None:
         self._is_closed = True
         for connections in self._connections:

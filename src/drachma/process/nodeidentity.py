@@ -1,14 +1,18 @@
 """How the agent of a node comes into a cluster that does not know it: by a token it asks for a certificate of its own.
 
 That is the kubelet's TLS bootstrapping: whoever shows a bootstrap token may ask for the certificate of a node, and with
-that certificate the agent is the node. The kubeconfig that it writes is what it starts with from then on.
+that certificate the agent is the node. The kubeconfig that it writes is what it starts with from then on. Before the
+certificate ends the node asks for the next one, as itself.
 """
 
 from __future__ import annotations
 
 import base64
+import datetime as dt
+import logging
 import pathlib
-from typing import Any, Final
+import random
+from typing import Any, Final, Protocol
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -22,11 +26,15 @@ from drachma.process import eventloop
 from drachma.runtime import clock
 from drachma.server.access import kubeconfig
 
+_log = logging.getLogger(__name__)
+
 Request = certificatesigningrequest.CertificateSigningRequest
 
 _USAGES: Final = ["digital signature", "client auth"]
 _GROUP: Final = "system:nodes"
 _LOOK_SECONDS: Final = 0.5
+_FIRST_RETRY: Final = 10.0
+_LONGEST_RETRY: Final = 600.0
 _LONGEST_WAIT: Final = 900.0
 """Seconds that somebody has to approve the request, as a kubelet has it."""
 
@@ -39,19 +47,87 @@ def obtain(way_in: access.Access, node: str, *, file: pathlib.Path) -> None:
         errors.RefusedError, errors.UnreachableError: the server does not take it.
         errors.RefusedFileError: the file cannot be written.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
     time = clock.SystemClock()
 
-    async def ask() -> bytes:
+    async def ask() -> access.KeyPair:
         async with http.HttpClient(way_in, time=time, manager="kubelet") as client:
-            return await _certificate(client, _request(key, node), time=time)
+            return await _key_pair(client, node, time=time)
 
     with eventloop.runner() as runner:
-        certificate = runner.run(ask())
+        key_pair = runner.run(ask())
+    kubeconfig.write(file, _kubeconfig(way_in, node, key_pair))
+
+
+def is_usable(file: pathlib.Path, *, now: dt.datetime) -> bool:
+    """Whether there is a kubeconfig from an earlier start whose certificate, if it has one, has not ended.
+
+    Raises:
+        errors.AccessError: the file cannot be read, or is no kubeconfig.
+    """
+    if not file.exists():
+        return False
+    key_pair = http.find_access(file).key_pair
+    return key_pair is None or now < x509.load_pem_x509_certificate(key_pair.certificate).not_valid_after_utc
+
+
+class Shows(Protocol):
+    """A client that shows a certificate, and can show another one."""
+
+    def show(self, key_pair: access.KeyPair) -> None: ...
+
+
+class Renewal:
+    """The next certificate of a node, and the one after that, each before the one before has ended."""
+
+    def __init__(
+        self, way_in: access.Access, node: str, *, file: pathlib.Path, time: clock.Clock, chance: random.Random
+    ) -> None:
+        """``way_in`` is how the node gets in now; ``file`` is the kubeconfig that is written anew each time."""
+        self._access: Final = way_in
+        self._node: Final = node
+        self._file: Final = file
+        self._clock: Final = time
+        self._chance: Final = chance
+
+    async def run(self, client: Client, connections: Shows) -> None:
+        """Renews the certificate until cancelled; returns at once where the node has none."""
+        key_pair = self._access.key_pair
+        while key_pair is not None:
+            due = renewal_time(key_pair.certificate, self._chance)
+            await self._clock.sleep(max((due - self._clock.utc()).total_seconds(), 0.0))
+            key_pair = await self._renew(client)
+            connections.show(key_pair)
+            _log.info("node %s: has a new certificate", self._node)
+
+    async def _renew(self, client: Client) -> access.KeyPair:
+        """A new certificate, in the file too; tried until that is done."""
+        pause = _FIRST_RETRY
+        while True:
+            try:
+                key_pair = await _key_pair(client, self._node, time=self._clock)
+                kubeconfig.write(self._file, _kubeconfig(self._access, self._node, key_pair))
+                return key_pair
+            except (errors.NodeError, errors.RefusedError, errors.UnreachableError, errors.RefusedFileError) as error:
+                _log.warning("node %s: its certificate is not renewed yet: %s", self._node, error)
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, _LONGEST_RETRY)
+
+
+def renewal_time(certificate: bytes, chance: random.Random) -> dt.datetime:
+    """When a certificate is renewed: after 70 to 90 percent of its life, as by kubelets, not all nodes at once."""
+    own = x509.load_pem_x509_certificate(certificate)
+    life = own.not_valid_after_utc - own.not_valid_before_utc
+    return own.not_valid_before_utc + life * (0.7 + 0.2 * chance.random())
+
+
+async def _key_pair(client: Client, node: str, *, time: clock.Clock) -> access.KeyPair:
+    """A certificate for a new key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = await _certificate(client, _request(key, node), time=time)
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    kubeconfig.write(file, _kubeconfig(way_in, node, certificate=certificate, key=private))
+    return access.KeyPair(certificate, private)
 
 
 async def _certificate(client: Client, request: dict[str, Any], *, time: clock.Clock) -> bytes:
@@ -91,7 +167,7 @@ def _request(key: ec.EllipticCurvePrivateKey, node: str) -> dict[str, Any]:
     }
 
 
-def _kubeconfig(way_in: access.Access, node: str, *, certificate: bytes, key: bytes) -> dict[str, Any]:
+def _kubeconfig(way_in: access.Access, node: str, key_pair: access.KeyPair) -> dict[str, Any]:
     cluster: dict[str, Any] = {"server": way_in.server}
     if way_in.certificate_authority is not None:
         cluster["certificate-authority-data"] = base64.b64encode(way_in.certificate_authority).decode()
@@ -100,8 +176,8 @@ def _kubeconfig(way_in: access.Access, node: str, *, certificate: bytes, key: by
     if way_in.skips_verification:
         cluster["insecure-skip-tls-verify"] = True
     user = {
-        "client-certificate-data": base64.b64encode(certificate).decode(),
-        "client-key-data": base64.b64encode(key).decode(),
+        "client-certificate-data": base64.b64encode(key_pair.certificate).decode(),
+        "client-key-data": base64.b64encode(key_pair.key).decode(),
     }
     return {
         "apiVersion": "v1",

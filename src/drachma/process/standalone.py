@@ -4,9 +4,11 @@
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
+from collections.abc import AsyncIterator
 
 import msgspec
 import prometheus_client
@@ -14,7 +16,7 @@ import prometheus_client
 from drachma import errors
 from drachma.api import gates as features
 from drachma.client import access, http
-from drachma.process import components, eventloop
+from drachma.process import components, eventloop, nodeidentity
 from drachma.runtime import Credentials, Surroundings, clock, lease
 
 
@@ -27,6 +29,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     gates: features.Gates = features.ALL
     lease_name: lease.LeaseName | None = None
     """The lease that says whether this process works or another one; without one it always does."""
+    renewal: nodeidentity.Renewal | None = None
+    """What keeps the client's certificate fresh, where that is this process's own business."""
     metrics_port: int = 0
     """The port of the loopback address on which metrics are served; none if 0."""
 
@@ -53,11 +57,25 @@ async def _run(component: components.Component, options: Options) -> None:
     try:
         async with http.HttpClient(options.access, time=clock.SystemClock(), manager=options.manager) as client:
             surroundings = Surroundings(client, registry=registry, gates=options.gates, credentials=options.credentials)
-            async with surroundings.informers:
+            async with surroundings.informers, _renewing(options.renewal, client):
                 await _lead(component(surroundings), surroundings, options.lease_name)
     except asyncio.CancelledError:
         # Asked to stop: that is no failure.
         pass
+
+
+@contextlib.asynccontextmanager
+async def _renewing(renewal: nodeidentity.Renewal | None, client: http.HttpClient) -> AsyncIterator[None]:
+    """Keeps the client's certificate fresh meanwhile, if anything does."""
+    if renewal is None:
+        yield
+        return
+    task = asyncio.create_task(renewal.run(client, client), name="renewal of the certificate")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _lead(work: components.Run, surroundings: Surroundings, name: lease.LeaseName | None) -> None:
