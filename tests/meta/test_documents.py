@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
 SESSION = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# ((\w+)\.py)$", re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -28,11 +29,15 @@ def sessions() -> Sequence[object]:
 
 
 def programs() -> Sequence[object]:
-    return [
-        pytest.param(block, id=f"{document.name}: {block.splitlines()[0]}")
-        for document in DOCUMENTS
-        for block in PYTHON.findall(document.read_text(encoding="utf-8"))
-    ]
+    """Every block with the files of its document so far; one whose first line is ``# name.py`` is such a file."""
+    found = []
+    for document in DOCUMENTS:
+        files: dict[str, str] = {}
+        for block in PYTHON.findall(document.read_text(encoding="utf-8")):
+            if name := FILE.match(block):
+                files = {**files, name[1]: block}
+            found.append(pytest.param(block, files, id=f"{document.name}: {block.splitlines()[0]}"))
+    return found
 
 
 @pytest.mark.parametrize(("command", "output"), sessions())
@@ -53,10 +58,22 @@ def test_console_sessions(command: str, output: str) -> None:
     assert ran.stdout + ran.stderr == output
 
 
-@pytest.mark.parametrize("program", programs())
-def test_python_blocks(program: str) -> None:
-    ran = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
+@pytest.mark.parametrize(("program", "files"), programs())
+def test_python_blocks(program: str, files: Mapping[str, str], tmp_path: Path) -> None:
+    """What is a file is a test that passes, or a module that can be imported; all else runs."""
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    match FILE.match(program):
+        case None:
+            arguments = ["-c", program]
+        case file if file[1].startswith("test_"):
+            # Without the plugins that only drachma's own tests have.
+            arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", file[1]]
+        case file:
+            arguments = ["-c", f"import {file[2]}"]
+    cwd = tmp_path if files else PROJECT
+    ran = subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
 
 
 def test_the_readme_names_the_test_command_that_ci_runs() -> None:
