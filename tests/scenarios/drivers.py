@@ -17,10 +17,11 @@ from drachma.nodewire.rpc import services
 from drachma.process import embedded
 from drachma.runtime import Surroundings
 from drachma.store import memory
+from tests import patience
 
 Line = dict[str, Any]
-CALL_SECONDS = 60.0
-WAIT_SECONDS = 60.0
+CALL_SECONDS = patience.SECONDS
+WAIT_SECONDS = patience.SECONDS
 
 
 class Machine:

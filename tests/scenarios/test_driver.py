@@ -111,9 +111,12 @@ async def test_health_is_told_and_told_again() -> None:
 
 
 async def test_a_driver_that_cannot_look_keeps_its_slices() -> None:
+    has_failed = asyncio.Event()
+
     class Shaky(Gpus):
         async def pools(self) -> Iterable[driver.Pool]:
             if self.count < 0:
+                has_failed.set()
                 raise RuntimeError("cannot look")
             return await super().pools()
 
@@ -122,7 +125,7 @@ async def test_a_driver_that_cannot_look_keeps_its_slices() -> None:
         async with machine.running(made) as instance:
             made.count = -1
             made.changed()
-            await asyncio.sleep(0.05)
+            await asyncio.wait_for(has_failed.wait(), drivers.WAIT_SECONDS)
             assert not instance.is_visible
             assert [len(each.spec.devices) for each in await machine.slices()] == [2]
 

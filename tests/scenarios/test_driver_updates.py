@@ -133,25 +133,28 @@ async def _started(machine: drivers.Machine, uid: str) -> tuple[asyncio.Task[Non
             await instance.run()
 
     task = asyncio.create_task(run())
-    await asyncio.wait_for(instance.wait_visible(), drivers.WAIT_SECONDS)
-    while not place.endpoints.registration.exists():
-        await asyncio.sleep(0.001)
+    async with asyncio.timeout(drivers.WAIT_SECONDS):
+        await instance.wait_visible()
+        while not place.endpoints.registration.exists():
+            await asyncio.sleep(0.001)
     return task, str(place.endpoints.dra)
 
 
 async def _connected(agent: _Agent, endpoint: str) -> None:
     """Until the new instance is the one that is asked: only then it says that it is ready, and the old one stops."""
-    while agent.drivers.get(NAME).endpoint != endpoint:
-        await asyncio.sleep(0.001)
+    async with asyncio.timeout(drivers.WAIT_SECONDS):
+        while agent.drivers.get(NAME).endpoint != endpoint:
+            await asyncio.sleep(0.001)
 
 
 async def _one_more(agent: _Agent) -> None:
     """A kubelet tells the old instance to stop some time after the new one is ready: what began before has ended."""
     before = agent.prepared
-    while agent.prepared == before:
-        if agent.failure is not None:
-            raise agent.failure
-        await asyncio.sleep(0.001)
+    async with asyncio.timeout(drivers.WAIT_SECONDS):
+        while agent.prepared == before:
+            if agent.failure is not None:
+                raise agent.failure
+            await asyncio.sleep(0.001)
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:

@@ -20,9 +20,9 @@ from drachma.runtime import queuemetrics
 from drachma.store import memory
 from drachma.testing import manualclock
 from drachma.values import quantity
+from tests import patience
 
 DRIVER = "cards.example.com"
-PATIENCE_SECONDS = 90.0
 LOOK_SECONDS = 61.0
 
 Models = list[dict[str, Any]]
@@ -115,7 +115,7 @@ class Machine:
 
     async def until(self, holds: Callable[[list[str]], bool], *, passing: float = 0.0) -> None:
         """Waits until it holds for the names of resources; with every look some seconds pass."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(patience.SECONDS):
             while not holds(await self.names()):
                 if passing:
                     await self.clock.advance(passing)
