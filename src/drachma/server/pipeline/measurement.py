@@ -1,4 +1,4 @@
-"""Kinds that are measured: what nodes and pods use, as their nodes say when somebody wants to know.
+"""Kinds that are measured: what nodes and pods use, as their nodes said last (:mod:`.nodesummaries`).
 
 A node that does not answer in time is left out, as are pods of which it says nothing.
 """

@@ -28,7 +28,7 @@ from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Origin, Target
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
-from drachma.server.pipeline import phases, services
+from drachma.server.pipeline import nodesummaries, phases, services
 from drachma.server.pipeline.answer import Answer, Elsewhere
 from drachma.server.pipeline.desk import Desks
 from drachma.server.pipeline.dispatcher import Dispatcher
@@ -122,7 +122,7 @@ class Application:
             make_phases=make_phases,
             clock=clock,
             chance=chance,
-            ask_nodes=self._nodes.ask,
+            ask_nodes=nodesummaries.NodeSummaries(self._nodes.ask, clock).of,
             observers=added.observers,
         )
         self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)

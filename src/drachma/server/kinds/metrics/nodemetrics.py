@@ -1,4 +1,4 @@
-"""NodeMetrics and PodMetrics: what nodes and containers use. Nobody writes them: nodes are asked when they are read."""
+"""NodeMetrics and PodMetrics: what nodes and containers use. Nobody writes them: nodes are asked."""
 
 from typing import Final
 
