@@ -177,3 +177,23 @@ def test_what_one_may_do(kubectl: Kubectl, namespace: str) -> None:
     refused = kubectl("get", "secrets", token, fails=True)
     account = f'User "system:serviceaccount:{namespace}:robot"'
     assert f'{account} cannot list resource "secrets" in API group "" in the namespace "{namespace}"' in refused
+
+
+def test_roles_are_reconciled(kubectl: Kubectl, namespace: str) -> None:
+    role = f"""\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: reader, namespace: {namespace}}}
+rules: [{{apiGroups: [""], resources: [pods], verbs: [VERBS]}}]
+"""
+    title = "role.rbac.authorization.k8s.io/reader reconciled"
+    assert kubectl("auth", "reconcile", "-f", "-", stdin=role.replace("VERBS", "get, list")).startswith(title)
+    assert kubectl("auth", "reconcile", "-f", "-", stdin=role.replace("VERBS", "watch")).startswith(title)
+    rules = kubectl("get", "role", "reader", "-o", "jsonpath={.rules[*].verbs}")
+    assert rules == '["get","list"] ["watch"]'
+
+
+def test_wait_for_a_value(kubectl: Kubectl) -> None:
+    kubectl("create", "deployment", "sized", "--image=registry.example/web:1", "--replicas=5")
+    wait = ("wait", "deployment/sized", "--for=jsonpath={.spec.replicas}=5")
+    assert kubectl(*wait, "--timeout=60s") == "deployment.apps/sized condition met\n"
