@@ -31,6 +31,9 @@ IndexT = TypeVar("IndexT")
 
 _DOUBLINGS: Final = 64
 
+_RETRIES_AT_ONCE: Final = 3
+"""How often what was decided for a pod may come too late before it pauses."""
+
 
 class Where(enum.StrEnum):
     """The part of the queue that a pod is in."""
@@ -74,7 +77,7 @@ class QueuedPod:
 
     __slots__ = (
         "added", "attempts", "claims", "failures", "first_attempt", "info", "is_error", "parked", "ready", "rejectors",
-        "ticket", "was_flushed", "where",
+        "retries", "ticket", "was_flushed", "where",
     )  # fmt: skip
 
     def __init__(self, info: podinfo.PodInfo, now: float) -> None:
@@ -91,6 +94,8 @@ class QueuedPod:
         self.is_error = False
         self.parked = 0.0
         self.ready = 0.0
+        self.retries = 0
+        """How often in a row what was decided for it came too late."""
         self.ticket = 0
         self.was_flushed = False
         self.where = Where.OUT
@@ -218,6 +223,7 @@ class Queue:
         entry.info = podinfo.PodInfo(current)
         entry.rejectors = rejectors
         entry.is_error = not rejectors
+        entry.retries = 0
         entry.failures += 1
         entry.added = now
         entry.was_flushed = False
@@ -230,10 +236,15 @@ class Queue:
     def retry(self, entry: QueuedPod, *, current: pod.Pod) -> None:
         """Take back a pod that was popped, to be tried again at once: what was decided for it came too late.
 
-        ``current`` is its newest state.
+        Where that happens again and again, it pauses first: of two that always come too late for each other, because of
+        what each has given up already, neither would ever get anywhere. ``current`` is its newest state.
         """
         if entry.info.key in self._entries:
             return
+        if entry.retries == _RETRIES_AT_ONCE:
+            self.put_back(entry, rejectors=frozenset(), current=current)
+            return
+        entry.retries += 1
         entry.info = podinfo.PodInfo(current)
         self._activate(entry, event="ScheduleAttemptFailure")
 

@@ -265,6 +265,22 @@ def test_a_pod_that_came_in_again_is_not_put_back() -> None:
     assert found.info.priority == 7
 
 
+def test_who_always_comes_too_late_pauses() -> None:
+    world = World()
+    world.add("p")
+    for _ in range(3):
+        entry = world.queue.pop()
+        assert entry is not None
+        world.queue.retry(entry, current=entry.info.pod)
+        assert world.queue.size(Where.ACTIVE) == 1, "at once"
+    entry = world.queue.pop()
+    assert entry is not None
+    world.queue.retry(entry, current=entry.info.pod)
+    assert world.pop() is None
+    world.now += 3
+    assert world.pop() == "p"
+
+
 def test_what_is_counted() -> None:
     world = World()
     world.add("a")
