@@ -21,7 +21,7 @@ _FLAVORS = ("f", "g")
 _RESOURCES = ("cpu", "memory")
 _LIMIT = st.none() | st.integers(0, 6)
 _POLICIES = ("Never", "LowerPriority", "Any")
-# The same worlds each time: the order of flavors makes admission a greedy search, of which not every corner is known.
+# The same worlds each time, so that nobody's change fails by chance.
 _unhurried = settings(deadline=None, max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -212,6 +212,21 @@ def test_a_resource_that_the_queue_does_not_have() -> None:
     assert answer.remedies == ()
 
 
+def test_quota_for_all_pods_where_less_would_have_others_preempted() -> None:
+    # With two more, all pods would fit in place of the other, and it would be preempted for what fewer pods could have.
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    template = {"spec": {"containers": [container]}}
+    pod_sets = [
+        {"name": "main", "count": 2, "minCount": 1, "template": template},
+        {"name": "more", "count": 1, "template": template},
+    ]
+    document = decoding.document(a_workload("w", "team", 1, priority=1))
+    asked = decoding.decode({**document, "spec": {**document["spec"], "podSets": pod_sets}}, workload.Workload)
+    queue = a_queue("team", nominalQuota=1, withinClusterQueue="LowerPriority")
+    answer = explained(admitter(queue), asked, held("old", "team", 1))
+    assert [[each.amount for each in remedy.increases] for remedy in answer.remedies] == [[3000]]
+
+
 def test_the_place_in_the_queue() -> None:
     of = admitter(a_queue("team", nominalQuota=4, strategy="StrictFIFO"))
     of.enqueue(a_workload("big", "team", 9, priority=7), NOW)
