@@ -183,6 +183,18 @@ class NodeCluster(clusterview.ClusterView):
             status, lambda seen: seen.get("phase") == phase, what=f"pod {namespace}/{name} is {phase}"
         )
 
+    async def device_health(self, name: str, health: str) -> None:
+        """Waits until the status of a pod says this of all devices of its containers."""
+
+        async def seen() -> set[str]:
+            status = (await self.client.get_document(pod.Pod, name, namespace="default"))["status"]
+            entries = [
+                entry for each in status["containerStatuses"] for entry in each.get("allocatedResourcesStatus", ())
+            ]
+            return {resource["health"] for entry in entries for resource in entry["resources"]}
+
+        await patience.until_async(seen, lambda states: states == {health}, what=f"devices of pod {name} are {health}")
+
     async def pod_goes(self, name: str, *, namespace: str = "default", grace: int | None = None) -> None:
         """Deletes a pod, and waits until it is gone."""
         await self.client.delete(pod.Pod, name, namespace=namespace, grace_period_seconds=grace)

@@ -81,9 +81,9 @@ class DeviceHealth:
             kept[device] = _Report(health, now + (seconds if seconds > 0 else _DEFAULT_SECONDS))
         return changed
 
-    def forget(self, driver: str) -> None:
-        """Knows nothing of a driver's devices any more."""
-        self._reports.pop(driver, None)
+    def forget(self, driver: str) -> set[DeviceID]:
+        """Knows nothing of a driver's devices any more; of which something was known."""
+        return set(self._reports.pop(driver, ()))
 
 
 def concerned_pods(claims: PreparedClaims, driver: str, devices: set[DeviceID]) -> set[str]:

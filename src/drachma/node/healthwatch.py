@@ -62,5 +62,5 @@ class HealthWatch:
                     return
                 _log.warning("driver %s: health of devices: %s", driver, services.problem(error))
             finally:
-                self._health.forget(driver)
+                self._heard(driver, self._health.forget(driver))
             await self._clock.sleep(_RETRY_SECONDS)

@@ -39,7 +39,8 @@ def test_a_driver_that_is_forgotten_says_nothing_about_others() -> None:
     health = DeviceHealth(manualclock.ManualClock())
     health.update("d", [_report()])
     health.update("e", [_report()])
-    health.forget("d")
+    assert health.forget("d") == {GPU}
+    assert health.forget("d") == set()
     assert health.get("d", GPU) == UNKNOWN
     assert health.get("e", GPU) == Health("Healthy")
 
