@@ -1,15 +1,15 @@
-"""Gangs: how long it takes to find nodes for all pods of one, or to be certain that there are none.
+"""Gangs: how long it takes to find nodes for all pods of one, or to be certain that there are none, or whom to evict.
 
 ``python -m bench gangs`` runs it alone. Times are CPU times of the decision, after the cluster has been read; every
-node has eight GPUs, and nothing else is on it.
+node has eight GPUs, and nothing else is on it. Who evicts others has no GPUs, and every node is full of small pods.
 """
 
 import time
 from typing import NamedTuple
 
 from drachma import testing
-from drachma.api import gates, meta
-from drachma.scheduler import Settings
+from drachma.api import gates, meta, pod
+from drachma.scheduler import Settings, gangpreemption
 from drachma.scheduler.snapshot import gangs
 from drachma.simulate import ClusterState, Simulation
 
@@ -25,6 +25,9 @@ class Case(NamedTuple):
 
 
 CASES = (Case(100, 800, 1), Case(100, 801, 1), Case(1000, 64, 4), Case(1000, 512, 8), Case(1000, 1001, 8))
+
+PREEMPTIONS = ((1000, 8), (1000, 64), (5000, 8))
+"""Nodes, and pods of the gang."""
 
 
 def _cluster(case: Case) -> Simulation:
@@ -43,6 +46,28 @@ def _cluster(case: Case) -> Simulation:
     return Simulation(ClusterState.of(objects), chosen=_SETTINGS)
 
 
+def _full_cluster(nodes: int, pods: int) -> tuple[Simulation, list[pod.Pod]]:
+    """Every node is full of ten pods, and a gang waits of which each pod takes the place of four."""
+    objects: list[meta.Object] = []
+    for number in range(nodes):
+        name = f"n{number}"
+        objects.append(testing.node(name, allocatable={"cpu": "10", "memory": "256Gi", "pods": "110"}).build())
+        for place in range(10):
+            lesser = testing.pod(f"{name}-{place}").uid(f"{name}-{place}").container("c", requests={"cpu": "1"})
+            objects.append(lesser.on_node(name).build())
+    gang = [
+        testing.pod(f"p{number}")
+        .uid(f"p{number}")
+        .container("c", requests={"cpu": "4"})
+        .spec(priority=1)
+        .label(gangs.LABEL, "g")
+        .annotation(gangs.SIZE, str(pods))
+        .build()
+        for number in range(pods)
+    ]
+    return Simulation(ClusterState.of([*objects, *gang]), chosen=_SETTINGS), gang
+
+
 def main() -> None:
     print(f"{'nodes':>6} {'pods':>6} {'GPUs each':>10} {'placed':>7} {'seconds':>8}")
     for case in CASES:
@@ -51,6 +76,14 @@ def main() -> None:
         placed = len(cluster.schedule().placements)
         seconds = time.process_time() - began
         print(f"{case.nodes:>6} {case.pods:>6} {case.gpus:>10} {placed:>7} {seconds:>8.2f}")
+    print(f"{'nodes':>6} {'pods':>6} {'evicted':>10} {'seconds':>16}")
+    for nodes, pods in PREEMPTIONS:
+        cluster, gang = _full_cluster(nodes, pods)
+        began = time.process_time()
+        tried = cluster.preempt_for(gang)
+        seconds = time.process_time() - began
+        evicted = len(tried.eviction.victims) if isinstance(tried, gangpreemption.Room) else 0
+        print(f"{nodes:>6} {pods:>6} {evicted:>10} {seconds:>16.2f}")
 
 
 if __name__ == "__main__":

@@ -97,10 +97,9 @@ def preempt(
 
 
 def _spare(
-    deciding: cycle.Cycle, fork: Snapshot, lesser: Iterable[victims.Victim], placements: tuple[Placed, ...]
+    deciding: cycle.Cycle, fork: Snapshot, lesser: Sequence[victims.Victim], placements: Sequence[Placed]
 ) -> victims.Spared:
     nodes = {placed.node for placed in placements}
-    lesser = list(lesser)
     # Where nobody goes by who else is in the cluster, pods on other nodes are in nobody's way.
     is_local = all(podinfo.is_local(placed.info.pod) for placed in placements) and not any(
         podaffinity.is_stated(victim) for each in lesser for victim in each.pods
