@@ -3,7 +3,7 @@
 They have one of three services: ``v1alpha4.Node`` of 1.31, which takes names of claims as its successors do;
 ``v1alpha3.Node`` of 1.30, which is told what was allocated as well; ``v1alpha2.Node`` of before, one claim a call. The
 first that a driver has is used. What is allocated is read from the claim of v1alpha2, where there is one, and from the
-v1 claim otherwise; what drivers answer for a claim is divided among the devices that were allocated to it.
+v1 claim otherwise. What drivers answer is about a claim as a whole, and is so for all of its requests.
 """
 
 from __future__ import annotations
@@ -153,12 +153,9 @@ class FirstAlphaCalls:
             if uid in told:
                 self._told[uid] = told[uid]
                 for result in told[uid].results:
+                    # Which of them is for which device and request nobody says: whoever uses the claim gets all.
                     response.claims[uid].devices.add(
-                        pool_name=result.pool,
-                        device_name=result.device,
-                        request_names=[result.request.partition("/")[0]],
-                        # Which of them is for which device nobody says: whoever uses the claim gets all.
-                        cdi_device_ids=ids,
+                        pool_name=result.pool, device_name=result.device, cdi_device_ids=ids
                     )
                     ids = []
         return response
