@@ -1,4 +1,4 @@
-"""Lanes: threads beside the event loop, in which large pieces of work are done one after the other.
+"""Lanes: threads beside the event loop, in which large pieces of work are done.
 
 Everybody is served by one event loop, so what takes long there makes everybody wait. Python runs one thread at a time,
 but changes between them every few milliseconds: work in a lane takes as long as it would take anyway, and others are
@@ -20,13 +20,13 @@ LARGE: Final = 32 * 1024
 VERY_LARGE: Final = 256 * 1024
 """Bytes from which on it would make the merely large ones wait for too long."""
 
+_READING_THREADS: Final = 2
+
 _LOOK_SECONDS: Final = 1.0
+"""How often whoever waits for the loop looks whether there still is one."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-
-
-_READING_THREADS: Final = 2
 
 
 class Lane:
@@ -54,7 +54,7 @@ class Lanes:
     """The lanes of one application: for what is written, each from some size on, and for what is read."""
 
     def __init__(self, sizes: Sequence[int] = (LARGE, VERY_LARGE)) -> None:
-        """``sizes`` ascend. A lane has its thread when it has work for the first time."""
+        """``sizes`` ascend. A lane has threads once it has work."""
         self._here: Final = threading.local()
         self.least: Final = sizes[0]
         self.all: Final = tuple(Lane(self._here) for _ in sizes)
