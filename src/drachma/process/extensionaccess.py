@@ -173,7 +173,7 @@ class ExtensionAccess:
             if prefix:
                 extra.setdefault(urllib.parse.unquote(key[len(prefix) :].lower()), []).append(value)
         groups = tuple(_values(request, trust.group_headers))
-        if not {"system:authenticated", "system:unauthenticated"}.intersection(groups):
+        if not {accessreviews.AUTHENTICATED, *_ANONYMOUS.groups}.intersection(groups):
             groups = (*groups, accessreviews.AUTHENTICATED)
         uid = next(iter(_values(request, trust.uid_headers)), "")
         return User(name, groups, uid, tuple((key, tuple(values)) for key, values in sorted(extra.items())))

@@ -39,12 +39,13 @@ class Management(msgspec.Struct, frozen=True):
 
 def is_owned(of: Document, management: Management) -> bool:
     """Whether the controller of an object is of a kind that is queued, in a queue or not."""
-    owner = _controller(of)
+    owner = controller(of)
     kinds = (frameworks.KINDS[name] for name in management.frameworks if name in frameworks.KINDS)
     return owner is not None and any((owner["apiVersion"], owner["kind"]) == (k.api_version, k.kind) for k in kinds)
 
 
-def _controller(of: Document) -> Document | None:
+def controller(of: Document) -> Document | None:
+    """The reference to the one owner that made an object, if there is one."""
     return next((each for each in of["metadata"].get("ownerReferences") or () if each.get("controller")), None)
 
 
@@ -58,7 +59,7 @@ def ancestor(of: Document, owners: Owners, management: Management) -> Document |
         if uid in passed:
             raise AncestryError("cyclic ownership")
         passed.add(uid)
-        owner = _controller(of)
+        owner = controller(of)
         if owner is None:
             return top
         kind = (owner["apiVersion"], owner["kind"])

@@ -68,8 +68,7 @@ def _ancestor(of: Document, place: Place, settings: JobSettings) -> Document | N
     owners: dict[tuple[str, str, str], Document] = {}
     each: Document | None = of
     while each is not None and len(owners) <= jobowners.MOST:
-        references = each["metadata"].get("ownerReferences") or ()
-        owner = next((one for one in references if one.get("controller")), None)
+        owner = jobowners.controller(each)
         if owner is None:
             break
         each = place.owner(owner["apiVersion"], owner["kind"], owner["name"])
