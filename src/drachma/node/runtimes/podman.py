@@ -91,15 +91,20 @@ class PodmanRuntime:
         await self._pull(work.container.image)
         name = _name(work)
         # How the run before ended is in the pod's status by now.
-        await podmancommand.remove(*([_name(work, before=1)] if work.attempt else []))
+        await self._discard(*([_name(work, before=1)] if work.attempt else []))
         made = await podmancommand.call(*self._creation(name, work))
         if made.code != 0:
             raise StartError("CreateContainerError", f"container {work.container.name}: {made.said}")
         started = await podmancommand.call("start", name)
         if started.code != 0:
-            await podmancommand.remove(name)
+            await self._discard(name)
             raise StartError("RunContainerError", f"container {work.container.name}: {started.said}")
-        return self._container(work, made.output.decode().strip(), pid=_read_pid(self._pid_file(name)))
+        return self._container(
+            work,
+            made.output.decode().strip(),
+            pid=_read_pid(self._pid_file(name)),
+            monitor=_read_pid(self._monitor_file(name)),
+        )
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> PodmanContainer | None:
         return await self._adopt(work)
@@ -110,13 +115,14 @@ class PodmanRuntime:
         if remnant is None:
             return None
         if remnant.state in _UNSTARTED:
-            await podmancommand.remove(_name(work))
+            await self._discard(_name(work))
             return None
-        return self._container(work, remnant.id, pid=remnant.pid)
+        # Of one that has ended, the numbers may be somebody else's by now.
+        monitor = _read_pid(self._monitor_file(_name(work))) if remnant.pid else 0
+        return self._container(work, remnant.id, pid=remnant.pid, monitor=monitor)
 
-    def _container(self, work: Work, identifier: str, *, pid: int) -> PodmanContainer:
+    def _container(self, work: Work, identifier: str, *, pid: int, monitor: int) -> PodmanContainer:
         log = RuntimeLog(self._logs.path(work), time=self._clock)
-        monitor = _read_pid(self._monitor_file(_name(work))) if pid else 0
         return PodmanContainer(_name(work), identifier, log, pid=pid, monitor=monitor)
 
     async def retain(self, uids: Set[str]) -> None:
@@ -126,26 +132,27 @@ class PodmanRuntime:
             _log.warning("podman runtime: what pods that are gone left is not removed: %s", error)
             return
         names = [name for name, each in remnants.items() if each.uid not in uids]
-        for name in names:
-            del remnants[name]
+        gone = {remnants.pop(name).uid for name in names}
         if names:
             _log.warning("podman runtime: removing %d containers of pods that are gone", len(names))
-            await podmancommand.remove(*names)
+            await self._discard(*names)
+            for uid in gone:
+                self._logs.forget(uid)
 
     async def _remnants(self) -> dict[str, _Remnant]:
         """What agents before this one left and nobody has taken over yet, by name; asked for once."""
         if self._listing is None:
-            self._listing = asyncio.create_task(self._list(self._label, "--sync"), name="containers of agents before")
+            self._listing = asyncio.create_task(self._list(self._label), name="containers of agents before")
         try:
             return await asyncio.shield(self._listing)
         except errors.NodeError:
             self._listing = None
             raise
 
-    async def _list(self, label: str, *options: str) -> dict[str, _Remnant]:
-        """All containers that have a label; a NodeError where podman does not answer."""
-        words = ("ps", "--all", *options, "--filter", f"label={label}", "--format", "json")
-        answer = await podmancommand.call(*words)
+    async def _list(self, *labels: str) -> dict[str, _Remnant]:
+        """All containers that have some labels, by name; a NodeError where podman does not answer."""
+        filters = [word for label in labels for word in ("--filter", f"label={label}")]
+        answer = await podmancommand.call("ps", "--all", "--sync", *filters, "--format", "json")
         if answer.code != 0:
             raise errors.NodeError(f"podman cannot say which containers there are: {answer.said}")
         return {
@@ -169,15 +176,21 @@ class PodmanRuntime:
 
     async def _remove(self, uid: str) -> None:
         try:
-            names = await self._list(f"{_POD_LABEL}={uid}")
+            names = await self._list(self._label, f"{_POD_LABEL}={uid}")
         except errors.NodeError as error:
             _log.warning("podman runtime: containers of the pod of uid %s are not removed: %s", uid, error)
             return
-        await podmancommand.remove(*names)
+        await self._discard(*names)
+        self._logs.forget(uid)
+
+    async def _discard(self, *names: str) -> None:
+        """Removes containers, and what is noted of them."""
+        if not names:
+            return
+        await podmancommand.call("rm", "--force", "--ignore", "--time", "0", *names)
         for name in names:
             self._pid_file(name).unlink(missing_ok=True)
             self._monitor_file(name).unlink(missing_ok=True)
-        self._logs.forget(uid)
 
     async def close(self) -> None:
         """Containers go on; whoever is agent next finds them."""

@@ -20,9 +20,3 @@ async def call(*words: str, seconds: float | None = CALL_SECONDS) -> Finished:
 def begin(*words: str, has_terminal: bool = False, has_input: bool = False) -> Child:
     """Begins something that has streams, such as a command in a container."""
     return Child([*_PODMAN, *words], environment=_ENVIRONMENT, has_terminal=has_terminal, has_input=has_input)
-
-
-async def remove(*names: str) -> None:
-    """Removes containers, ended or not; nothing happens where there are none."""
-    if names:
-        await call("rm", "--force", "--ignore", "--time", "0", *names)
