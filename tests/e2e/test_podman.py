@@ -1,5 +1,6 @@
 """Real containers by podman: a device of a CDI spec, streams, volumes, and an end in time."""
 
+import asyncio
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ from drachma.node.logs import selection
 from drachma.node.runtimes import podman, protocol
 from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
+from tests import patience
 from tests.e2e import nodeprocess, podmanimage
 from tests.e2e.conftest import Kubectl
 from tests.scenarios import processes
@@ -118,10 +120,29 @@ async def test_a_command_that_is_not_there(image: str, runtime: podman.PodmanRun
         assert refusal.value.reason == "RunContainerError"
 
 
+READER = "echo began; read word; echo got $word; exec sleep 600"
+
+
+async def _said_after(container: protocol.Container, data: bytes) -> bytes:
+    """What a container that has begun to speak says next, when somebody attaches and types."""
+    async with asyncio.timeout(patience.SECONDS):
+        async for _ in selection.output(container.log, selection.Selection(follow=True)):
+            break
+    session = await container.attach()
+    try:
+        async with asyncio.timeout(patience.SECONDS):
+            await session.feed(data)
+            async for _, said in session.output():
+                return said
+    finally:
+        await session.close()
+    raise AssertionError("it said nothing")
+
+
 async def test_what_an_agent_left_is_taken_over_by_the_next(
     image: str, runtime: podman.PodmanRuntime, tmp_path: pathlib.Path
 ) -> None:
-    works = [_work(image, "sh", "-c", script) for script in ("echo began; exec sleep 600", "exit 5", "exec sleep 600")]
+    works = [_work(image, "sh", "-c", script, has_input=True) for script in (READER, "exit 5", "exec sleep 600")]
     lasting, ended, orphan = [await runtime.start(work) for work in works]
     assert (await ended.wait()).code == 5
 
@@ -137,10 +158,11 @@ async def test_what_an_agent_left_is_taken_over_by_the_next(
     assert adopted.id == lasting.id
     assert await following.recall(works[2], orphan.id, since=now) is None
 
+    assert await _said_after(adopted, b"word\n") == b"got word\n"
     session = await adopted.execute(protocol.Command(words=("sh", "-c", "exit 7")))
     assert (await session.wait()).code == 7
     await adopted.stop(0)
-    assert await _written(adopted) == "began\n"
+    assert await _written(adopted) == "began\ngot word\n"
     assert await lasting.wait() == await adopted.wait()
 
 

@@ -1,6 +1,6 @@
-"""A container that a process of this machine stands for: the container itself, or whoever holds its streams.
+"""A container that is a process of this machine: its streams, its log and its end.
 
-What differs between runtimes is how it is stopped, how a command gets into it, and what is cleared away in the end.
+How it is stopped, how a command gets into it, and what is cleared away in the end is its runtime's business.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Podman keeps its log and how it ended. What it is asked here goes by its name, s
 from __future__ import annotations
 
 import asyncio
+import collections
 import json
 import os
 from collections.abc import AsyncIterator
@@ -78,10 +79,9 @@ class PodmanContainer:
     async def attach(self) -> Session:
         if self._life.done():
             raise StreamError("the container has ended")
-        has_terminal = (await self._inspect(".Config.Tty")).output.strip() == b"true"
-        options = ["--sig-proxy=false"] if has_terminal else ["--sig-proxy=false", "--no-stdin"]
-        child = podmancommand.begin("attach", *options, self._name, has_terminal=has_terminal)
-        return _AttachedSession(self, child, has_terminal=has_terminal)
+        if (await self._inspect(".Config.Tty")).output.strip() == b"true":
+            return _Terminal(self, podmancommand.begin("attach", "--sig-proxy=false", self._name, has_terminal=True))
+        return _Streams(self)
 
     async def feed(self, data: bytes) -> None:
         """Gives it input, which stays open for whoever comes next."""
@@ -97,22 +97,21 @@ class PodmanContainer:
         return processusage.of_namespace(self._pid) if self._pid else Usage(0.0, 0)
 
 
-class _AttachedSession:
-    """The container's own streams, by a process that holds them; the container goes on when the session ends."""
+class _Terminal:
+    """The container's terminal, by a process that holds it; the container goes on when the session ends."""
 
-    def __init__(self, container: PodmanContainer, child: Child, *, has_terminal: bool) -> None:
+    def __init__(self, container: PodmanContainer, child: Child) -> None:
         self._container = container
         self._child = child
-        self._has_terminal = has_terminal
 
     def output(self) -> AsyncIterator[tuple[str, bytes]]:
         return self._child.output()
 
     async def feed(self, data: bytes) -> None:
-        await (self._child if self._has_terminal else self._container).feed(data)
+        await self._child.feed(data)
 
     async def end_input(self) -> None:
-        """Leaves the container's input open: who attaches next may type too."""
+        """Leaves the terminal open: who attaches next may type too."""
 
     def resize(self, width: int, height: int) -> None:
         self._child.resize(width, height)
@@ -125,6 +124,38 @@ class _AttachedSession:
     async def close(self) -> None:
         await self._child.stop(0)
         self._child.close()
+
+
+class _Streams:
+    """The container's own streams without a terminal: what it writes is in its log.
+
+    Whoever attached by podman only to listen would end the container's input.
+    """
+
+    def __init__(self, container: PodmanContainer) -> None:
+        self._container = container
+        self._reading = container.log.read()
+        collections.deque(self._reading.past(), maxlen=0)
+
+    async def output(self) -> AsyncIterator[tuple[str, bytes]]:
+        async for entry in self._reading.more():
+            yield entry.stream, entry.output
+
+    async def feed(self, data: bytes) -> None:
+        await self._container.feed(data)
+
+    async def end_input(self) -> None:
+        """Leaves the container's input open: who attaches next may type too."""
+
+    def resize(self, width: int, height: int) -> None:
+        """There is no terminal."""
+
+    async def wait(self) -> Exit:
+        await self._container.wait()
+        return Exit(0)
+
+    async def close(self) -> None:
+        self._reading.close()
 
 
 async def _drain(child: Child) -> None:
