@@ -90,6 +90,10 @@ def check(
         )
         made = _carried_out(lambda: _checked(running, chosen, listen=listen, kubeconfig_out=kubeconfig_out))
     else:
+        if listen or kubeconfig_out or start_with or stop_with or kill_with:
+            raise errors.InvalidValueError(
+                "driver check: --listen, --kubeconfig-out, --start-with, --stop-with and --kill-with are for --socket"
+            )
         started = drivercheck.command_of_module(module) if module else drivercheck.parse_command(command)
         made = _carried_out(lambda: drivercheck.check_command(started, chosen))
     typer.echo(report.json(made) if json else report.text(made), nl=False)
@@ -102,7 +106,7 @@ def _subject(commands: Mapping[str, str]) -> subject.Subject:
         return subject.RunningSubject()
     for option, text in commands.items():
         if not text:
-            raise errors.InvalidValueError(f"driver check: {option} is missing beside {', '.join(commands)}")
+            raise errors.InvalidValueError(f"driver check: {option} is missing; {', '.join(commands)} go together")
     start, stop, kill = map(drivercheck.parse_command, commands.values())
     return subject.ServiceSubject(start=start, stop=stop, kill=kill)
 
