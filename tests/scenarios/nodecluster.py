@@ -158,6 +158,7 @@ class NodeCluster(clusterview.ClusterView):
     # What a test waits for
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+        """Waits until something holds, which is best a function whose name says what."""
         await patience.until_async(holds, what=getattr(holds, "__qualname__", repr(holds)))
 
     async def node_is_ready(self, name: str) -> None:
@@ -207,8 +208,8 @@ class NodeCluster(clusterview.ClusterView):
         """Waits until there is an event of a reason about an object; its message."""
 
         async def events() -> list[tuple[str, str]]:
-            found = [each for each in await self.all_of(event.Event) if each.involved_object.name == about]
-            return [(each.reason, each.message) for each in found]
+            everything = await self.all_of(event.Event)
+            return [(each.reason, each.message) for each in everything if each.involved_object.name == about]
 
         seen = await patience.until_async(events, lambda seen: reason in dict(seen), what=f"event {reason} of {about}")
         return dict(seen)[reason]
