@@ -127,7 +127,7 @@ class Node:
             stored = amounts.minus(self.subtree.get(key, 0), local)
             used = max(0, amounts.minus(self.usage.get(key, 0), local))
             spare = min(amounts.plus(amounts.minus(stored, used), limit), spare)
-        return amounts.plus(self.local_available(key), spare)
+        return amounts.plus(self.local_available(key), spare) if self.local else spare
 
     def potential(self, key: FlavorResource) -> int:
         """How much could be used here if nothing else were in use."""
@@ -148,7 +148,7 @@ class Node:
         for key, amount in usage.items():
             node: Node | None = self
             while node is not None:
-                rest = amounts.minus(amount, node.local_available(key))
+                rest = amounts.minus(amount, node.local_available(key)) if node.local else amount
                 node.usage[key] = amounts.plus(node.usage.get(key, 0), amount)
                 if rest <= 0:
                     break
@@ -160,8 +160,9 @@ class Node:
         for key, amount in usage.items():
             node: Node | None = self
             while node is not None:
-                above = amounts.minus(node.usage.get(key, 0), node.local.get(key, 0))
-                node.usage[key] = amounts.minus(node.usage.get(key, 0), amount)
+                used = node.usage.get(key, 0)
+                above = amounts.minus(used, node.local.get(key, 0)) if node.local else used
+                node.usage[key] = amounts.minus(used, amount)
                 if above <= 0:
                     break
                 amount = min(amount, above)

@@ -250,15 +250,18 @@ class Admission:
             report = self.admitter.run_cycle(wholeseconds.now(self._clock))
             if report is None:
                 return
-            heads = frozenset(each.info.key for each in report.entries)
             is_success = any(each.status is Status.ADMITTED for each in report.entries)
             self._measures.attempt(self._clock.monotonic() - began, is_success=is_success)
             self._carry_out(report)
             # Whoever was woken meanwhile is looked at first.
             await asyncio.sleep(0)
-            if not is_success and heads <= tried:
+            if is_success:
+                tried = frozenset()
+                continue
+            heads = frozenset(each.info.key for each in report.entries)
+            if heads <= tried:
                 return
-            tried = frozenset() if is_success else tried | heads
+            tried |= heads
 
     def _refresh(self) -> None:
         """Brings the admitter up to date with queues and places."""
