@@ -1,8 +1,9 @@
 """Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
 the controller of JobSets.
 
-``python -m tests.peers.programs`` builds them all. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
-``~/.cache/drachma/peers``, by a hash of what they are made of. The kubelet takes minutes the first time.
+``python -m tests.peers.programs`` builds those of this project and the kubelet, ``python -m tests.peers.programs
+jobset`` the controller of JobSets. They are kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or
+``~/.cache/drachma/peers``, by a hash of what they are made of. The last two take minutes the first time.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ import time
 
 SOURCE = pathlib.Path(__file__).parent / "go"
 CACHE = pathlib.Path(os.environ.get("DRACHMA_PEERS_CACHE") or "~/.cache/drachma/peers").expanduser()
-NAMES = ("driver", "runtime", "kubelet", "jobset")
+NAMES = ("driver", "runtime", "kubelet")
 
 _LONGEST_SECONDS = 2400.0
 _REPORT_SECONDS = 30.0
@@ -36,13 +37,11 @@ def build(name: str) -> pathlib.Path:
         MissingError: there is no Go, or its modules cannot be fetched.
         RuntimeError: it does not build, or not in time.
     """
-    go, module = _go(name), _module(name)
-    package = _OTHERS.get(name, f"./{name}")
-    own = [] if name in _OTHERS else sorted((SOURCE / name).iterdir())
-    key = hashlib.sha256(b"".join(part.read_bytes() for part in (module / "go.mod", module / "go.sum", *own)))
-    binary = CACHE / f"{name}-{key.hexdigest()[:16]}"
+    binary = _place(name)
     if binary.exists():
         return binary
+    go, module = _go(name), _module(name)
+    package = _OTHERS.get(name, f"./{name}")
     CACHE.mkdir(parents=True, exist_ok=True)
     unfinished = CACHE / f".{name}-{os.getpid()}"
     problems = _run([go, "list", "-deps", package], module, title=f"fetching modules of {name}")
@@ -53,6 +52,18 @@ def build(name: str) -> pathlib.Path:
     if problems:
         raise RuntimeError(f"{name} does not build: {problems}")
     unfinished.replace(binary)
+    return binary
+
+
+def built(name: str) -> pathlib.Path:
+    """The program of a name, if it was built.
+
+    Raises:
+        MissingError: it was not.
+    """
+    binary = _place(name)
+    if not binary.exists():
+        raise MissingError(f"{name} is not built: python -m tests.peers.programs {name}")
     return binary
 
 
@@ -68,6 +79,14 @@ def _go(name: str) -> str:
     if go is None:
         raise MissingError(f"{name}: Go is not installed")
     return go
+
+
+def _place(name: str) -> pathlib.Path:
+    """Where a program is kept."""
+    module = _module(name)
+    own = [] if name in _OTHERS else sorted((SOURCE / name).iterdir())
+    key = hashlib.sha256(b"".join(part.read_bytes() for part in (module / "go.mod", module / "go.sum", *own)))
+    return CACHE / f"{name}-{key.hexdigest()[:16]}"
 
 
 def _module(name: str) -> pathlib.Path:
@@ -99,7 +118,7 @@ def _report(text: str) -> None:
 
 
 def main() -> None:
-    for name in NAMES:
+    for name in sys.argv[1:] or NAMES:
         try:
             build(name)
         except MissingError as missing:

@@ -50,7 +50,7 @@ WEBHOOKS = "config/components/webhook/manifests.yaml"
 @pytest.fixture
 def server(tmp_path: pathlib.Path) -> Iterator[processes.Process]:
     try:
-        programs.build("jobset")
+        programs.built("jobset")
     except programs.MissingError as missing:
         pytest.skip(str(missing))
     file = tmp_path / "queueing.yaml"
@@ -78,7 +78,7 @@ async def _start_controller(cluster: NodeCluster) -> None:
     }
     file = cluster.folder / "jobset.yaml"
     file.write_text(yaml.safe_dump(configuration))
-    controller = await cluster.talker("jobset", str(programs.build("jobset")), f"--config={file}")
+    controller = await cluster.talker("jobset", str(programs.built("jobset")), f"--config={file}")
 
     async def ready() -> bool:
         assert controller.is_running, controller.story()
