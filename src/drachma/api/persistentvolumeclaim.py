@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from drachma.api import meta
-from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Struct
+from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, ZERO_TEXT, Struct
 from drachma.values import quantity
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
@@ -36,6 +36,16 @@ class ModifyVolumeStatus(Struct, frozen=True, kw_only=True):
     target_volume_attributes_class_name: str = ABSENT_TEXT
 
 
+class PersistentVolumeClaimCondition(Struct, frozen=True, kw_only=True):
+    """One observed aspect of the claim's state."""
+
+    type: str = ZERO_TEXT
+    status: str = ZERO_TEXT
+    last_transition_time: meta.Time | None = None
+    reason: str = ABSENT_TEXT
+    message: str = ABSENT_TEXT
+
+
 class PersistentVolumeClaimStatus(Struct, frozen=True, kw_only=True):
     """What storage there is."""
 
@@ -43,7 +53,7 @@ class PersistentVolumeClaimStatus(Struct, frozen=True, kw_only=True):
     allocated_resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
     current_volume_attributes_class_name: str | None = None
     modify_volume_status: ModifyVolumeStatus | None = None
-    conditions: tuple[meta.Condition, ...] = ABSENT_TUPLE
+    conditions: tuple[PersistentVolumeClaimCondition, ...] = ABSENT_TUPLE
 
 
 class PersistentVolumeClaim(meta.Object, frozen=True, kw_only=True):
