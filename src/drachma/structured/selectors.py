@@ -23,6 +23,9 @@ from drachma.structured import identifiers, resources
 
 _OPERATORS: Final = {"_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=", "_==_": "==", "_!=_": "!="}
 
+_NO_ANSWER: Final = "[true][1]"
+"""An expression that is neither true nor false."""
+
 _ANY_TYPES: Final[Mapping[str, str]] = {}
 _PLAIN_TYPES: Final = frozenset({"bool", "int", "string"})
 
@@ -80,11 +83,12 @@ def accepts(expression: str, resource: resources.Resource) -> bool:
         cel.EvaluationError: there is no answer, for example because there is no such attribute.
     """
     selector = _compile(expression)
-    typed = selector.rewritten(lambda part: _resolved(part, resource))
+    senseless: list[str] = []
+    typed = selector.rewritten(lambda part: _resolved(part, resource, senseless))
     compiled = program.compile_expression(printer.show(typed), namedresources.selector_environment())
     result = compiled.evaluate_variables(_variables(resource))
     if isinstance(result.value, faults.Fault | faults.Abort):
-        raise cel.EvaluationError(str(result.value), result.cost)
+        raise cel.EvaluationError(senseless[0] if senseless else str(result.value), result.cost)
     if not isinstance(result.value, bool):
         raise cel.EvaluationError(f"selector gives {result.value!r}, which is neither true nor false", result.cost)
     return result.value
@@ -186,8 +190,12 @@ def _literal(value: str | float) -> str:
 # For resources as they are published
 
 
-def _resolved(part: namedresources.Part, resource: resources.Resource) -> ast.Node | None:
-    """A comparison of an attribute whose type is known; everything else means what it says."""
+def _resolved(part: namedresources.Part, resource: resources.Resource, senseless: list[str]) -> ast.Node | None:
+    """A comparison of an attribute whose type is known; everything else means what it says.
+
+    One of things that cannot be compared is told of in ``senseless`` and has no answer, which only matters where the
+    rest of the expression leaves it open.
+    """
     if not isinstance(part, namedresources.Comparison):
         return None
     type_ = resource.types.get(part.name)
@@ -201,9 +209,8 @@ def _resolved(part: namedresources.Part, resource: resources.Resource) -> ast.No
         case _:
             return None
     if comparison is None:
-        raise cel.EvaluationError(
-            f"attribute {part.name} is a {type_} and cannot be compared with {_literal(part.literal)}", None
-        )
+        senseless.append(f"attribute {part.name} is a {type_} and cannot be compared with {_literal(part.literal)}")
+        return _node(_NO_ANSWER)
     return _node(f"({comparison})")
 
 

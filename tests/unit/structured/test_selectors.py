@@ -58,6 +58,9 @@ DEVICE = cel.Device(
         pytest.param('"16Gi" >= attributes["memory"]', False, id="literal-on-the-left"),
         pytest.param('attributes["memory"] > 5', True, id="quantity-against-number"),
         pytest.param('attributes["memory"] != "32768Mi"', False, id="quantities-are-compared-by-value"),
+        pytest.param(
+            'attributes["memory"] < "1.2.3" || attributes["ecc"]', True, id="senseless-but-it-does-not-matter"
+        ),
         pytest.param('attributes["runtimeVersion"] < "13"', True, id="version-against-a-short-one"),
         pytest.param('attributes["runtimeVersion"] == "12.1"', True, id="equal-versions"),
         pytest.param('attributes["productName"] == "ACME A4"', True, id="text"),
