@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from drachma.api import meta, pod, service
 from drachma.claims import conditions
-from drachma.runtime import cache
+from drachma.runtime import cache, informer
 
 TRIGGER_ANNOTATION: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 """Since when what an object says is so, for whoever measures how long it takes to be said."""
@@ -76,12 +76,59 @@ def port_number(of: service.ServicePort, at: pod.Pod) -> int | None:
     return None
 
 
-def essence(of: pod.Pod) -> tuple[Any, ...]:
+class ServicePods:
+    """The pods of all services; tells of services whenever something may have changed that their endpoints tell."""
+
+    def __init__(
+        self,
+        services: informer.Informer[service.Service],
+        pods: informer.Informer[pod.Pod],
+        *,
+        concern: Callable[[cache.Key], None],
+    ) -> None:
+        self._services: Final = services.cache
+        self._pods: Final = pods.cache
+        self._concern: Final = concern
+        services.add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
+        pods.add_handler(informer.Handler(added=self._see_pod, updated=self._see_change, deleted=self._see_pod))
+
+    def of(self, selecting: service.Service) -> list[pod.Pod]:
+        """The pods that a service is about."""
+        return [each for each in self._pods.in_namespace(selecting.metadata.namespace) if selects(selecting, each)]
+
+    def _see(self, of: service.Service) -> None:
+        self._concern(cache.key_of(of))
+
+    def _see_change(self, old: pod.Pod, new: pod.Pod) -> None:
+        if _essence(old) != _essence(new):
+            self._see_pod(old)
+            self._see_pod(new)
+
+    def _see_pod(self, of: pod.Pod) -> None:
+        for each in self._services.in_namespace(of.metadata.namespace):
+            if selects(each, of):
+                self._see(each)
+
+
+def _essence(of: pod.Pod) -> tuple[Any, ...]:
     """What of a pod its endpoints tell."""
     metadata, status = of.metadata, of.status
     ready = [(each.type, each.status) for each in status.conditions if each.type == _READY]
     is_going = metadata.deletion_timestamp is not None
     return metadata.labels, status.pod_ips, status.phase, ready, of.spec.node_name, is_going
+
+
+def rewritten(
+    metadata: Mapping[str, Any], *, labels: Mapping[str, str], annotations: Mapping[str, str], own: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The metadata of an object with other labels and annotations; of the latter, those of others stay.
+
+    ``own`` are annotations beside that of the last change that nobody else writes.
+    """
+    others = {**(metadata.get("annotations") or {})}
+    for name in (TRIGGER_ANNOTATION, *own):
+        others.pop(name, None)
+    return {**metadata, "labels": labels, "annotations": {**others, **annotations}}
 
 
 class TriggerTimes:

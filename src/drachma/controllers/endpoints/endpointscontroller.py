@@ -43,17 +43,14 @@ class EndpointsController:
         services, pods = surroundings.informers.of(service.Service), surroundings.informers.of(pod.Pod)
         endpoints: informer.Informer[Endpoints] = surroundings.informers.of(ENDPOINTS)
         self._services: Final = services.cache
-        self._pods: Final = pods.cache
         self._endpoints: Final = endpoints.cache
         self._expected: Final = expectations.Expectations(endpoints)
         self._triggers: Final = servicepods.TriggerTimes()
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
-        services.add_handler(
-            informer.Handler(added=self._see, updated=lambda _, new: self._see(new), deleted=self._forget)
-        )
-        pods.add_handler(informer.Handler(added=self._see_pod, updated=self._see_change, deleted=self._see_pod))
+        self._pods: Final = servicepods.ServicePods(services, pods, concern=self._queue.add)
+        services.add_handler(informer.Handler(deleted=self._forget))
         endpoints.add_handler(informer.Handler(deleted=self._see_endpoints))
 
     async def run(self) -> None:
@@ -64,23 +61,10 @@ class EndpointsController:
 
     # News
 
-    def _see(self, of: service.Service) -> None:
-        self._queue.add(cache.key_of(of))
-
     def _forget(self, of: service.Service) -> None:
         self._expected.forget(of.metadata.uid)
         self._triggers.forget(of)
-        self._see(of)
-
-    def _see_change(self, old: pod.Pod, new: pod.Pod) -> None:
-        if servicepods.essence(old) != servicepods.essence(new):
-            self._see_pod(old)
-            self._see_pod(new)
-
-    def _see_pod(self, of: pod.Pod) -> None:
-        for each in self._services.in_namespace(of.metadata.namespace):
-            if servicepods.selects(each, of):
-                self._see(each)
+        self._queue.add(cache.key_of(of))
 
     def _see_endpoints(self, of: Endpoints) -> None:
         if _LEADER_ANNOTATION not in of.metadata.annotations:
@@ -99,7 +83,7 @@ class EndpointsController:
             return None
         if not self._expected.are_met(of.metadata.uid):
             return controller.AGAIN
-        pods = [each for each in self._pods.in_namespace(key.namespace) if servicepods.selects(of, each)]
+        pods = self._pods.of(of)
         trigger = self._triggers.annotation(of, pods)
         content = subsets.of_service(of, pods)
         capacity = {_CAPACITY_ANNOTATION: "truncated"} if subsets.truncate(content) else {}
@@ -141,12 +125,9 @@ class EndpointsController:
         annotations: dict[str, str],
     ) -> None:
         current = await self._client.get_document(ENDPOINTS, known.metadata.name, namespace=known.metadata.namespace)
-        others = {
-            name: text
-            for name, text in (current["metadata"].get("annotations") or {}).items()
-            if name not in (servicepods.TRIGGER_ANNOTATION, _CAPACITY_ANNOTATION)
-        }
-        metadata = {**current["metadata"], "labels": labels, "annotations": {**others, **annotations}}
+        metadata = servicepods.rewritten(
+            current["metadata"], labels=labels, annotations=annotations, own=(_CAPACITY_ANNOTATION,)
+        )
         metadata |= patches.unchanged(known).metadata
         written = await self._client.update_document(ENDPOINTS, {**current, "metadata": metadata, "subsets": content})
         self._expected.note(of.metadata.uid, written["metadata"]["resourceVersion"])

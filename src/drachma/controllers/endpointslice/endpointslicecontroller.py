@@ -26,7 +26,6 @@ class EndpointSliceController:
         services, pods = surroundings.informers.of(service.Service), surroundings.informers.of(pod.Pod)
         slices: informer.Informer[EndpointSlice] = surroundings.informers.of(SLICES)
         self._services: Final = services.cache
-        self._pods: Final = pods.cache
         self._nodes: Final = surroundings.informers.of(node.Node).cache
         self._slices: Final = slices.cache
         self._expected: Final = expectations.Expectations(slices)
@@ -34,10 +33,8 @@ class EndpointSliceController:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
-        services.add_handler(
-            informer.Handler(added=self._see, updated=lambda _, new: self._see(new), deleted=self._forget)
-        )
-        pods.add_handler(informer.Handler(added=self._see_pod, updated=self._see_change, deleted=self._see_pod))
+        self._pods: Final = servicepods.ServicePods(services, pods, concern=self._queue.add)
+        services.add_handler(informer.Handler(deleted=self._forget))
         slices.add_handler(
             informer.Handler(
                 added=self._see_slice, updated=lambda _, new: self._see_slice(new), deleted=self._see_slice
@@ -49,22 +46,9 @@ class EndpointSliceController:
 
     # News
 
-    def _see(self, of: service.Service) -> None:
-        self._queue.add(cache.key_of(of))
-
     def _forget(self, of: service.Service) -> None:
         self._expected.forget(of.metadata.uid)
         self._triggers.forget(of)
-
-    def _see_change(self, old: pod.Pod, new: pod.Pod) -> None:
-        if servicepods.essence(old) != servicepods.essence(new):
-            self._see_pod(old)
-            self._see_pod(new)
-
-    def _see_pod(self, of: pod.Pod) -> None:
-        for each in self._services.in_namespace(of.metadata.namespace):
-            if servicepods.selects(each, of):
-                self._see(each)
 
     def _see_slice(self, of: EndpointSlice) -> None:
         if of.metadata.labels.get(sliceplan.MANAGER_LABEL) == sliceplan.MANAGER:
@@ -81,7 +65,7 @@ class EndpointSliceController:
             return None
         if not self._expected.are_met(of.metadata.uid):
             return controller.AGAIN
-        pods = [each for each in self._pods.in_namespace(key.namespace) if servicepods.selects(of, each)]
+        pods = self._pods.of(of)
         slices = [
             each
             for each in self._slices.in_namespace(key.namespace)
@@ -107,10 +91,9 @@ class EndpointSliceController:
 
         async def change(known: EndpointSlice, document: dict[str, Any]) -> None:
             current = await self._client.get_document(SLICES, known.metadata.name, namespace=known.metadata.namespace)
-            others = dict(current["metadata"].get("annotations") or {})
-            others.pop(servicepods.TRIGGER_ANNOTATION, None)
-            metadata = {**current["metadata"], "labels": document["metadata"]["labels"]}
-            metadata["annotations"] = {**others, **annotations}
+            metadata = servicepods.rewritten(
+                current["metadata"], labels=document["metadata"]["labels"], annotations=annotations
+            )
             metadata |= patches.unchanged(known).metadata
             written = await self._client.update_document(SLICES, {**current, **document, "metadata": metadata})
             self._expected.note(of.metadata.uid, written["metadata"]["resourceVersion"])

@@ -6,7 +6,6 @@ How it is stopped, how a command gets into it, and what is cleared away in the e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Final, Protocol
 
 from drachma.node.logs import filelog
@@ -15,6 +14,7 @@ from drachma.node.runtimes import hostnetwork
 from drachma.node.runtimes.child import Child
 from drachma.node.runtimes.output import Output
 from drachma.node.runtimes.protocol import Command, Connection, Exit, StreamError, Usage
+from drachma.node.runtimes.sessions import AttachedSession, CommandSession
 
 
 class Handle(Protocol):
@@ -67,65 +67,10 @@ class ChildContainer:
             raise StreamError(f"cannot run {command.words[0]!r}: {error.strerror}") from error
 
     async def attach(self) -> AttachedSession:
-        return AttachedSession(self, self._child, self._output)
+        return AttachedSession(self, self._child, self._output.listen)
 
     async def connect(self, port: int) -> Connection:
         return await hostnetwork.connect(port)
 
     def usage(self) -> Usage:
         return self._handle.usage()
-
-
-class CommandSession:
-    """A command beside the container's own processes; it ends with the session."""
-
-    def __init__(self, child: Child) -> None:
-        self._child = child
-
-    def output(self) -> AsyncIterator[tuple[str, bytes]]:
-        return self._child.output()
-
-    async def feed(self, data: bytes) -> None:
-        await self._child.feed(data)
-
-    async def end_input(self) -> None:
-        await self._child.end_input()
-
-    def resize(self, width: int, height: int) -> None:
-        self._child.resize(width, height)
-
-    async def wait(self) -> Exit:
-        return await self._child.wait()
-
-    async def close(self) -> None:
-        await self._child.stop(0)
-        self._child.close()
-
-
-class AttachedSession:
-    """The container's own streams; the container goes on when the session ends."""
-
-    def __init__(self, container: ChildContainer, child: Child, output: Output) -> None:
-        self._container = container
-        self._child = child
-        self._output = output
-
-    def output(self) -> AsyncIterator[tuple[str, bytes]]:
-        return self._output.listen()
-
-    async def feed(self, data: bytes) -> None:
-        await self._child.feed(data)
-
-    async def end_input(self) -> None:
-        """Leaves the container's input open: who attaches next may type too."""
-
-    def resize(self, width: int, height: int) -> None:
-        self._child.resize(width, height)
-
-    async def wait(self) -> Exit:
-        """Who was attached has seen all there was: how the container ended is told by its pod."""
-        await self._container.wait()
-        return Exit(0)
-
-    async def close(self) -> None:
-        pass

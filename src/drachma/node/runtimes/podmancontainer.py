@@ -16,8 +16,8 @@ from drachma.node.logs.log import Log
 from drachma.node.logs.runtimelog import RuntimeLog
 from drachma.node.runtimes import descriptors, hostnetwork, podmancommand, processusage
 from drachma.node.runtimes.child import Child, Finished
-from drachma.node.runtimes.childcontainer import CommandSession
 from drachma.node.runtimes.protocol import Command, Connection, Exit, Session, StreamError, Usage
+from drachma.node.runtimes.sessions import CommandSession, HeldSession
 
 _LOST: Final = 137
 
@@ -80,7 +80,7 @@ class PodmanContainer:
         if self._life.done():
             raise StreamError("the container has ended")
         if (await self._inspect(".Config.Tty")).output.strip() == b"true":
-            return _Terminal(self, podmancommand.begin("attach", "--sig-proxy=false", self._name, has_terminal=True))
+            return HeldSession(self, podmancommand.begin("attach", "--sig-proxy=false", self._name, has_terminal=True))
         return _Streams(self)
 
     async def feed(self, data: bytes) -> None:
@@ -95,35 +95,6 @@ class PodmanContainer:
 
     def usage(self) -> Usage:
         return processusage.of_namespace(self._pid) if self._pid else Usage(0.0, 0)
-
-
-class _Terminal:
-    """The container's terminal, by a process that holds it; the container goes on when the session ends."""
-
-    def __init__(self, container: PodmanContainer, child: Child) -> None:
-        self._container = container
-        self._child = child
-
-    def output(self) -> AsyncIterator[tuple[str, bytes]]:
-        return self._child.output()
-
-    async def feed(self, data: bytes) -> None:
-        await self._child.feed(data)
-
-    async def end_input(self) -> None:
-        """Leaves the terminal open: who attaches next may type too."""
-
-    def resize(self, width: int, height: int) -> None:
-        self._child.resize(width, height)
-
-    async def wait(self) -> Exit:
-        """Who was attached has seen all there was: how the container ended is told by its pod."""
-        await self._container.wait()
-        return Exit(0)
-
-    async def close(self) -> None:
-        await self._child.stop(0)
-        self._child.close()
 
 
 class _Streams:
