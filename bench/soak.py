@@ -1,6 +1,6 @@
 """The long runs that the tests only do in small: crashes under load, and random requests over the wire.
 
-``python -m bench soak`` runs 100 crashes and 100,000 requests; it is not part of ``python -m bench``.
+``python -m bench soak`` runs 100 crashes, 20 more of a control plane that admits jobs, and 100,000 requests; it is not part of ``python -m bench``.
 """
 
 import asyncio
@@ -13,11 +13,12 @@ import time
 from collections import Counter
 
 import uvloop
-from tests.scenarios import durability, fuzzing, processes
+from tests.scenarios import durability, fuzzing, processes, queuedurability
 
 from bench import timing
 
 CRASHES = int(os.environ.get("DRACHMA_SOAK_CRASHES", "100"))
+QUEUEING_CRASHES = int(os.environ.get("DRACHMA_SOAK_QUEUEING_CRASHES", "20"))
 REQUESTS = int(os.environ.get("DRACHMA_SOAK_REQUESTS", "100000"))
 CONNECTIONS = 8
 HANG_SECONDS = 60.0
@@ -70,6 +71,18 @@ def crash() -> None:
     )
 
 
+def crash_queues() -> None:
+    """Kills a control plane again and again while it admits jobs."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = queuedurability.rounds(pathlib.Path(folder) / "data", QUEUEING_CRASHES, seed=int(time.time()))
+    timing.table(
+        "kill -9 while jobs are admitted",
+        ("crashes", "jobs", "lost", "admitted twice", "minutes"),
+        [(str(QUEUEING_CRASHES), f"{jobs:,}", "0", "0", f"{(time.perf_counter() - started) / 60:.1f}")],
+    )
+
+
 async def fuzz(server: processes.Process, *, seed: int) -> Counter[int]:
     """Random requests over several connections; how often each code was answered."""
     codes: Counter[int] = Counter()
@@ -98,6 +111,7 @@ async def fuzz(server: processes.Process, *, seed: int) -> Counter[int]:
 
 def main() -> None:
     crash()
+    crash_queues()
     started = time.perf_counter()
     seed = int(time.time())
     with tempfile.TemporaryDirectory() as folder, processes.running(pathlib.Path(folder) / "data") as server:

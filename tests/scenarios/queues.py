@@ -88,20 +88,9 @@ class Queues(controlplane.ControlPlane):
         seconds: int = 0,
     ) -> None:
         """The same, and on at once."""
-        container: dict[str, Any] = {"name": "c", "image": "train", "resources": {"requests": {"cpu": cpu}}}
-        spec: dict[str, Any] = {"containers": [container], "restartPolicy": "Never"}
-        if template or claim:
-            container["resources"]["claims"] = [{"name": "g"}]
-            source = {"resourceClaimTemplateName": template} if template else {"resourceClaimName": claim}
-            spec["resourceClaims"] = [{"name": "g", **source}]
-        marks = {"simulation.drachma.dev/run-seconds": str(seconds)} if seconds else {}
-        job_spec = {
-            "parallelism": pods,
-            "completions": pods,
-            "template": {"metadata": {"annotations": marks}, "spec": spec},
-        }
-        document = made("Job", name, job_spec, namespace="default", api_version="batch/v1")
-        document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue, **(labels or {})}
+        document = job_document(
+            name, queue=queue, pods=pods, cpu=cpu, template=template, claim=claim, labels=labels, seconds=seconds
+        )
         await self.client.create_document(job.Job, document)
 
     async def let_pass(self, turns: int) -> None:
@@ -153,6 +142,35 @@ def made(
     """An object."""
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": dict(spec)}
+
+
+def job_document(
+    name: str,
+    *,
+    queue: str = "team",
+    pods: int = 1,
+    cpu: str = "1",
+    template: str = "",
+    claim: str = "",
+    labels: Mapping[str, str] | None = None,
+    seconds: int = 0,
+) -> dict[str, Any]:
+    """A Job of a queue in ``default``."""
+    container: dict[str, Any] = {"name": "c", "image": "train", "resources": {"requests": {"cpu": cpu}}}
+    spec: dict[str, Any] = {"containers": [container], "restartPolicy": "Never"}
+    if template or claim:
+        container["resources"]["claims"] = [{"name": "g"}]
+        source = {"resourceClaimTemplateName": template} if template else {"resourceClaimName": claim}
+        spec["resourceClaims"] = [{"name": "g", **source}]
+    marks = {"simulation.drachma.dev/run-seconds": str(seconds)} if seconds else {}
+    job_spec = {
+        "parallelism": pods,
+        "completions": pods,
+        "template": {"metadata": {"annotations": marks}, "spec": spec},
+    }
+    document = made("Job", name, job_spec, namespace="default", api_version="batch/v1")
+    document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue, **(labels or {})}
+    return document
 
 
 def policy_document(choices: Mapping[str, str]) -> dict[str, str]:
