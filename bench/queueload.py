@@ -1,7 +1,8 @@
 """Queueing end to end, as Kueue measures itself: workloads are created at intervals, admitted, run, and are over.
 
 ``python -m bench queueload`` runs 10,000 workloads in 100 queues of 10 cohorts, all created as fast as they can be;
-``python -m bench.queueload FILE`` runs a configuration in the form of Kueue's generator. Queues are made before the
+``python -m bench.queueload FILE`` runs a configuration in the form of Kueue's generator, and holds what came of it
+against the ``rangespec.yaml`` beside it, if there is one: what Kueue asks of its own runs. Queues are made before the
 clock runs. API server, component, and those who make and finish workloads are one process, and all of it is counted.
 Beside that stands what the component takes by itself, the event loop included: Kueue's own figures count its manager,
 and neither the API server, nor webhooks, nor those who make workloads.
@@ -112,10 +113,23 @@ def at_once(*, share: int = 1) -> Load:
     return Load((_Cohorts("cohort", 10, (queues,)),))
 
 
+class _Command(msgspec.Struct, frozen=True, rename="camel"):
+    max_wall_ms: int
+
+
+class Ranges(msgspec.Struct, frozen=True, rename="camel"):
+    """What a run is held against."""
+
+    cmd: _Command
+    cluster_queue_classes_min_usage: dict[str, float]
+    wl_classes_max_avg_time_to_admission_ms: dict[str, float]
+
+
 class Outcome(NamedTuple):
     """``waits`` has, for each class, the seconds that workloads took from their creation to admission, on average.
 
-    ``component`` is the part of the processor's time that the component took.
+    ``usage`` has, for each class of queues, how much of their quota was in use on average. ``component`` is the part of
+    the processor's time that the component took.
     """
 
     admitted: int
@@ -123,6 +137,7 @@ class Outcome(NamedTuple):
     cpu: float
     component: float
     waits: dict[str, float]
+    usage: dict[str, float]
 
 
 class _Runner:
@@ -136,6 +151,8 @@ class _Runner:
         self._created: dict[str, float] = {}
         self._left = load.size
         self.waits: defaultdict[str, list[float]] = defaultdict(list)
+        self.used: defaultdict[str, float] = defaultdict(float)
+        """What the workloads of a queue have had, in CPUs times seconds."""
         self.done = asyncio.Event()
 
     async def create(self, queue: str, wanted: _Set, *, number: int) -> None:
@@ -165,6 +182,7 @@ class _Runner:
             task.add_done_callback(self._tasks.discard)
 
     async def _finish(self, of: workload.Workload, kind: _Class) -> None:
+        began = time.perf_counter()
         await asyncio.sleep(kind.runtime_ms / 1000)
         while True:
             now = datetime.now(UTC).replace(microsecond=0)
@@ -174,6 +192,7 @@ class _Runner:
                 break
             except errors.ObjectConflictError:
                 of = await self._client.get(resources.WORKLOADS, of.metadata.name, namespace=_NAMESPACE)
+        self.used[of.spec.queue_name] += kind.request * (time.perf_counter() - began)
         self._left -= 1
         if not self._left:
             self.done.set()
@@ -202,7 +221,17 @@ async def run(load: Load) -> Outcome:
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             spent = shares.seconds()[_COMPONENT] - before[_COMPONENT]
     waits = {name: sum(each) / len(each) for name, each in runner.waits.items()}
-    return Outcome(load.size, wall, cpu, spent, waits)
+    return Outcome(load.size, wall, cpu, spent, waits, _usage(load, runner.used, wall))
+
+
+def _usage(load: Load, used: dict[str, float], wall: float) -> dict[str, float]:
+    """The part of their quota that queues of each class had in use."""
+    quota: defaultdict[str, float] = defaultdict(float)
+    total: defaultdict[str, float] = defaultdict(float)
+    for name, _, queues in load.queues():
+        quota[queues.class_name] += queues.nominal_quota * wall
+        total[queues.class_name] += used[name]
+    return {name: total[name] / quota[name] for name in quota}
 
 
 async def _make_queues(client: Client, load: Load) -> None:
@@ -249,10 +278,11 @@ def _document(kind: str, name: str, spec: Any, *, namespace: str = "") -> dict[s
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def show(title: str, load: Load) -> None:
+def show(title: str, load: Load, ranges: Ranges | None = None) -> None:
     """Carries out a load as a server does that runs for long, and prints what came of it as a table."""
     with eventloop.runner() as runner:
-        admitted, wall, cpu, component, waits = runner.run(run(load))
+        outcome = runner.run(run(load))
+    admitted, wall, cpu, component, waits, usage = outcome
     table(
         title,
         ("admitted", "wall", "CPU", "per s", "per CPU s", "per CPU s of the component", "average time to admission"),
@@ -268,15 +298,31 @@ def show(title: str, load: Load) -> None:
             )
         ],
     )
+    if ranges is not None:
+        rows = [("time for all", f"{wall:.1f} s", f"at most {ranges.cmd.max_wall_ms / 1000:.0f} s")]
+        for name, share in ranges.cluster_queue_classes_min_usage.items():
+            rows.append((f"usage of {name}", f"{usage[name]:.1%}", f"at least {share}%"))
+        for name, most in ranges.wl_classes_max_avg_time_to_admission_ms.items():
+            rows.append((f"time to admission, {name}", f"{waits[name]:.1f} s", f"at most {most / 1000:.0f} s"))
+        table("held against what Kueue asks of itself", ("", "here", "Kueue's range"), rows)
 
 
 def main() -> None:
     show("queueing end to end, server and component in one process", at_once())
 
 
+def _read(path: pathlib.Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def _show_file(path: pathlib.Path) -> None:
+    beside = path.with_name("rangespec.yaml")
+    ranges = msgspec.convert(_read(beside), Ranges) if beside.is_file() else None
+    show(str(path), msgspec.convert(_read(path), Load), ranges)
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        path = pathlib.Path(sys.argv[1])
-        show(str(path), msgspec.convert(yaml.safe_load(path.read_text()), Load))
+        _show_file(pathlib.Path(sys.argv[1]))
     else:
         main()

@@ -1,6 +1,7 @@
 """The long runs that the tests only do in small: crashes under load, and random requests over the wire.
 
-``python -m bench soak`` runs 100 crashes, 20 more of a control plane that admits jobs, and 100,000 requests; it is not part of ``python -m bench``.
+``python -m bench soak`` runs 100 crashes, 20 more of a control plane that admits jobs, and 100,000 requests; it is not
+part of ``python -m bench``.
 """
 
 import asyncio
