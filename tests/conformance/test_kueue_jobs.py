@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from drachma.queueing import durations, jobreconcile, jobsettings, podgroup, podreconcile
-from drachma.queueing.admitter import Event
 from drachma.queueing.batchjob import BatchJob
 from drachma.queueing.jobowners import Management
 from drachma.queueing.jobworkload import Priorities, WorkloadRecord
 from drachma.queueing.kinds import decoding, resourceflavor
+from drachma.queueing.workloadevents import Event
 from drachma.values import label_syntax
 from tests.conformance import kueueforms, vectors
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final
 
 import msgspec
 
@@ -33,20 +32,9 @@ from drachma.queueing.pendingqueue import PendingQueue
 from drachma.queueing.requests import Counting
 from drachma.queueing.settings import DEFAULT_SETTINGS, Settings
 from drachma.queueing.snapshot import Snapshot
+from drachma.queueing.workloadevents import NORMAL, WARNING, Event
 from drachma.queueing.workloadinfo import WorkloadInfo
 from drachma.values import labels
-
-NORMAL: Final = "Normal"
-WARNING: Final = "Warning"
-
-
-class Event(msgspec.Struct, frozen=True):
-    """Something to tell about a workload."""
-
-    key: str
-    type: str
-    reason: str
-    message: str
 
 
 class CycleReport(msgspec.Struct, frozen=True):

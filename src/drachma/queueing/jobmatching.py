@@ -8,13 +8,12 @@ from typing import Final, Generic, TypeVar
 
 from drachma import errors
 from drachma.queueing import conditions, jobworkload, transitions, workloadnames, workloadslices, workloadstate
-from drachma.queueing.admitter import NORMAL, WARNING, Event
 from drachma.queueing.conditions import EVICTED
 from drachma.queueing.gates import Gate
 from drachma.queueing.jobsettings import JobSettings, Surroundings
 from drachma.queueing.jobworkload import QueuedJob, WorkloadRecord
 from drachma.queueing.kinds import workload
-from drachma.queueing.workloadrules import ADMISSION_GATES
+from drachma.queueing.workloadevents import NORMAL, WARNING, Event
 from drachma.values import quotation
 
 _MESSAGE_LENGTH: Final = 1024
@@ -221,13 +220,13 @@ class JobMatching(ABC, Generic[JobT]):
         return after
 
     def _sync_gates(self, job: JobT, record: WorkloadRecord) -> WorkloadRecord:
-        gates = job.annotations.get(ADMISSION_GATES, "")
+        gates = job.annotations.get(workload.ADMISSION_GATES, "")
         annotations = dict(record.view.metadata.annotations)
-        if not self._gates.on(Gate.ADMISSION_GATED_BY) or annotations.get(ADMISSION_GATES, "") == gates:
+        if not self._gates.on(Gate.ADMISSION_GATED_BY) or annotations.get(workload.ADMISSION_GATES, "") == gates:
             return record
-        annotations.pop(ADMISSION_GATES, None)
+        annotations.pop(workload.ADMISSION_GATES, None)
         if gates:
-            annotations[ADMISSION_GATES] = gates
+            annotations[workload.ADMISSION_GATES] = gates
         self._tell(job.key, "UpdatedWorkload", f"Updated workload AdmissionGatedBy to {quotation.quote(gates)}")
         return self._keep(record.with_metadata(annotations=annotations))
 

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from drachma.queueing import jobowners, jobworkload, workloadstate
-from drachma.queueing.admitter import WARNING, Event
 from drachma.queueing.batchjob import BatchJob
 from drachma.queueing.frameworks import GroupVersionKind
 from drachma.queueing.jobdocument import JobDocument
@@ -22,6 +21,7 @@ from drachma.queueing.jobstep import JobStep
 from drachma.queueing.jobworkload import QUEUE_LABEL, WorkloadRecord
 from drachma.queueing.kinds import workload
 from drachma.queueing.podsetinfo import PodSetInfo
+from drachma.queueing.workloadevents import WARNING, Event
 
 Document = Mapping[str, Any]
 

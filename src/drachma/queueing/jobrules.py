@@ -13,6 +13,7 @@ from drachma.queueing.batchjob import MIN_PARALLELISM, SYNC_COMPLETIONS, BatchJo
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.jobset import JobSet
 from drachma.queueing.jobworkload import LIMIT_LABEL, PRIORITY_LABEL, QUEUE_LABEL
+from drachma.queueing.kinds import workload
 from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import METADATA, SPEC, Path
@@ -22,7 +23,7 @@ Document: TypeAlias = Mapping[str, Any]
 
 _LABELS: Final = METADATA.child("labels")
 _ANNOTATIONS: Final = METADATA.child("annotations")
-_ELASTIC_PATH: Final = _ANNOTATIONS.key(workloadrules.ELASTIC)
+_ELASTIC_PATH: Final = _ANNOTATIONS.key(workload.ELASTIC)
 _ELASTIC_KINDS: Final = frozenset({frameworks.BATCH_JOB})
 _IMMUTABLE: Final = "field is immutable"
 _INTEGER_DIGITS: Final = frozenset("0123456789")
@@ -104,7 +105,7 @@ def _annotation(of: Document, name: str) -> str | None:
 
 
 def _is_elastic(of: Document, gates: Gates) -> bool:
-    return gates.on(Gate.ELASTIC_JOBS) and _annotation(of, workloadrules.ELASTIC) == "true"
+    return gates.on(Gate.ELASTIC_JOBS) and _annotation(of, workload.ELASTIC) == "true"
 
 
 # What is said of one object

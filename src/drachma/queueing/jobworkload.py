@@ -15,9 +15,7 @@ from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.jobdocument import Ending
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.podsetinfo import Flavors, PodSetInfo
-from drachma.queueing.preemption import JOB_UID_LABEL
 from drachma.queueing.workloadreconcile import IN_USE
-from drachma.queueing.workloadrules import ADMISSION_GATES
 from drachma.values import labels, names, quotation
 
 Document = Mapping[str, Any]
@@ -151,7 +149,7 @@ class WorkloadRecord(msgspec.Struct, frozen=True):
         metadata = self.document["metadata"]
         labels_after = dict(metadata.get("labels") or {})
         if not names.label_value(job.uid):
-            labels_after[JOB_UID_LABEL] = job.uid
+            labels_after[workload.JOB_UID_LABEL] = job.uid
         owner = {**reference(job.kind, job.metadata), "controller": True, "blockOwnerDeletion": True}
         owners = [*(metadata.get("ownerReferences") or ()), owner]
         return self.with_metadata(labels=labels_after, ownerReferences=owners)
@@ -175,8 +173,8 @@ def make(
     annotations = {
         key: value for key, value in job.annotations.items() if key.startswith(_PROVISIONING) or key in copied
     }
-    if gates.on(Gate.ADMISSION_GATED_BY) and job.annotations.get(ADMISSION_GATES):
-        annotations[ADMISSION_GATES] = job.annotations[ADMISSION_GATES]
+    if gates.on(Gate.ADMISSION_GATED_BY) and job.annotations.get(workload.ADMISSION_GATES):
+        annotations[workload.ADMISSION_GATES] = job.annotations[workload.ADMISSION_GATES]
     ref, priority = priorities.of(job, pod_sets)
     spec: dict[str, Any] = {"podSets": pod_sets, "queueName": job.labels.get(QUEUE_LABEL, ""), "priority": priority}
     if ref is not None:

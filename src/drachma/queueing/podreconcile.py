@@ -23,7 +23,6 @@ from drachma.queueing import (
     transitions,
     workloadstate,
 )
-from drachma.queueing.admitter import WARNING, Event
 from drachma.queueing.gates import Gate
 from drachma.queueing.jobmatching import RetryError, UnretryableError
 from drachma.queueing.jobsettings import JobSettings, Surroundings
@@ -31,6 +30,7 @@ from drachma.queueing.jobstep import JobStep
 from drachma.queueing.jobworkload import QUEUE_LABEL, WorkloadRecord
 from drachma.queueing.podgroup import PodGroup
 from drachma.queueing.podsetinfo import PodSetInfo
+from drachma.queueing.workloadevents import WARNING, Event
 from drachma.values import quotation
 
 Document = Mapping[str, Any]

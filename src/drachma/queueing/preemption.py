@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from drachma.queueing.kinds import clusterqueue
+from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.requests import FlavorResource, Usage
 from drachma.queueing.snapshot import QueueState, Snapshot
 from drachma.queueing.workloadinfo import WorkloadInfo
@@ -30,8 +30,6 @@ _EXPLANATIONS: Final = {
     IN_COHORT_FAIR_SHARING: "Fair Sharing within the cohort",
     IN_COHORT_RECLAIM_WHILE_BORROWING: "reclamation within the cohort while borrowing",
 }
-
-JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -110,7 +108,7 @@ def message(preemptor: WorkloadInfo, target: Target, *, path: str) -> str:
     metadata = preemptor.workload.metadata
     return (
         f"Preempted to accommodate a workload (UID: {metadata.uid or 'UNKNOWN'}, "
-        f"JobUID: {metadata.labels.get(JOB_UID_LABEL) or 'UNKNOWN'}) due to "
+        f"JobUID: {metadata.labels.get(workload.JOB_UID_LABEL) or 'UNKNOWN'}) due to "
         f"{_EXPLANATIONS.get(target.reason, 'UNKNOWN')}; "
         f"preemptor path: {path}; preemptee path: {target.queue.path}"
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from drachma.queueing import conditions, settlement, templatechange, transitions, workloadstate
-from drachma.queueing.admitter import NORMAL, WARNING
 from drachma.queueing.kinds import clusterqueue, workload
+from drachma.queueing.workloadevents import NORMAL, WARNING
 from drachma.queueing.workloadstep import NO_TIME, Outcome, WorkloadStep, is_stopped
 from drachma.values import quotation
 

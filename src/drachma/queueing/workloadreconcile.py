@@ -12,11 +12,10 @@ from typing import Final
 from msgspec import structs
 
 from drachma.queueing import conditions, transitions, workloadstate
-from drachma.queueing.admitter import NORMAL
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import workload
-from drachma.queueing.preemption import JOB_UID_LABEL
 from drachma.queueing.settings import DEFAULT_SETTINGS, Settings
+from drachma.queueing.workloadevents import NORMAL
 from drachma.queueing.workloadholding import HoldingStep
 from drachma.queueing.workloadstep import NO_TIME, Neighbourhood, Outcome
 from drachma.queueing.workloadwaiting import WaitingStep, has_gate
@@ -69,7 +68,7 @@ class _Step(WaitingStep, HoldingStep):
         metadata = self._workload.metadata
         is_deleted = metadata.deletion_timestamp is not None
         finishes = self._gates.on(Gate.FINISH_ORPHANED_WORKLOADS)
-        if metadata.owner_references or not (is_deleted or (finishes and metadata.labels.get(JOB_UID_LABEL))):
+        if metadata.owner_references or not (is_deleted or (finishes and metadata.labels.get(workload.JOB_UID_LABEL))):
             return None
         if finishes and not is_deleted and not workloadstate.is_finished(self._workload):
             message = "The workload's owner no longer exists"

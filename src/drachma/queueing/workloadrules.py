@@ -18,15 +18,11 @@ from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import METADATA, SPEC, STATUS, Path
 from drachma.values import labels, names
 
-ADMISSION_GATES: Final = "kueue.x-k8s.io/admission-gated-by"
-ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
-REPLACES: Final = "kueue.x-k8s.io/workload-slice-replacement-for"
-
 _IMMUTABLE: Final = "field is immutable"
 _POSITIVE: Final = "must be greater than 0"
 _GATE_LENGTH: Final = 63
 _GATE_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_GATES_PATH: Final = METADATA.child("annotations").key(ADMISSION_GATES)
+_GATES_PATH: Final = METADATA.child("annotations").key(workload.ADMISSION_GATES)
 _BOOST_PATH: Final = METADATA.child("annotations").key(workloadstate.PRIORITY_BOOST)
 
 
@@ -57,7 +53,7 @@ def _check(of: workload.Workload, old: workload.Workload | None, gates: Gates) -
 
 def is_elastic(of: workload.Workload, gates: Gates) -> bool:
     """Whether its size may change while it runs."""
-    return gates.on(Gate.ELASTIC_JOBS) and of.metadata.annotations.get(ELASTIC) == "true"
+    return gates.on(Gate.ELASTIC_JOBS) and of.metadata.annotations.get(workload.ELASTIC) == "true"
 
 
 def _pod_sets(of: workload.Workload, gates: Gates) -> Errors:
@@ -171,7 +167,7 @@ def split_gates(value: str) -> list[str]:
 
 def check_gates(annotations: Mapping[str, str], old: Mapping[str, str] | None = None) -> Errors:
     """The gates that keep a workload or a job from being admitted: those that it is made with may only go."""
-    new, before = annotations.get(ADMISSION_GATES, ""), (old or {}).get(ADMISSION_GATES, "")
+    new, before = annotations.get(workload.ADMISSION_GATES, ""), (old or {}).get(workload.ADMISSION_GATES, "")
     if old is not None and new and not before:
         yield fielderror.forbidden(_GATES_PATH, "cannot add admission gate after creation")
     if new and before and not set(split_gates(new)) <= set(split_gates(before)):
@@ -322,7 +318,7 @@ def _same_updates(of: workload.Workload, old: workload.Workload) -> Errors:
 
 
 def _cluster_name(of: workload.Workload, old: workload.Workload, gates: Gates) -> Errors:
-    if gates.on(Gate.ELASTIC_JOBS) and of.metadata.annotations.get(REPLACES):
+    if gates.on(Gate.ELASTIC_JOBS) and of.metadata.annotations.get(workload.REPLACES):
         return
     name = of.status.cluster_name
     if old.status.cluster_name is None and name is not None and name not in old.status.nominated_cluster_names:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from drachma.queueing import workloadstate
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.jobworkload import QueuedJob, WorkloadRecord
-from drachma.queueing.workloadrules import ELASTIC, REPLACES
+from drachma.queueing.kinds import workload
 
 Counts: TypeAlias = Mapping[str, int]
 """How many pods there are, by pod set."""
@@ -21,7 +21,7 @@ Counts: TypeAlias = Mapping[str, int]
 
 def is_elastic(job: QueuedJob, gates: Gates) -> bool:
     """Whether a job asks for slices."""
-    return gates.on(Gate.ELASTIC_JOBS) and job.annotations.get(ELASTIC) == "true"
+    return gates.on(Gate.ELASTIC_JOBS) and job.annotations.get(workload.ELASTIC) == "true"
 
 
 def unfinished(records: Iterable[WorkloadRecord]) -> list[WorkloadRecord]:
@@ -35,7 +35,7 @@ def _compare(one: WorkloadRecord, other: WorkloadRecord) -> int:
     mine, yours = one.view.metadata.creation_timestamp, other.view.metadata.creation_timestamp
     if mine != yours:
         return -1 if mine is None or (yours is not None and mine < yours) else 1
-    return -1 if other.view.metadata.annotations.get(REPLACES) == one.key else 1
+    return -1 if other.view.metadata.annotations.get(workload.REPLACES) == one.key else 1
 
 
 def counts_of(job: QueuedJob, gates: Gates) -> Counts:

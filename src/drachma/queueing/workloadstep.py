@@ -9,13 +9,13 @@ import msgspec
 
 from drachma.claims import podclaims
 from drachma.queueing import admissibility, conditions, settlement, transitions, workloadstate
-from drachma.queueing.admitter import NORMAL, Event
 from drachma.queueing.devicemappings import NO_MAPPINGS, DeviceMappings
 from drachma.queueing.deviceobjects import DeviceObjects
 from drachma.queueing.devicerequests import DeviceRequests
 from drachma.queueing.gates import Gate
 from drachma.queueing.kinds import clusterqueue, localqueue, workload
 from drachma.queueing.settings import Settings
+from drachma.queueing.workloadevents import NORMAL, Event
 
 NO_TIME: Final = timedelta()
 

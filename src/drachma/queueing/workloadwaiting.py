@@ -7,12 +7,11 @@ from typing import Final
 from drachma import errors
 from drachma.api import labelselectors
 from drachma.queueing import admissibility, clusterqueuechecks, conditions, devicerequests, transitions, workloadstate
-from drachma.queueing.admitter import NORMAL
 from drachma.queueing.feasibility import PLACEMENT_FAILED
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import workload
 from drachma.queueing.queueingpolicy import NamedClaims
-from drachma.queueing.workloadrules import ADMISSION_GATES
+from drachma.queueing.workloadevents import NORMAL
 from drachma.queueing.workloadstep import Outcome, WorkloadStep, is_stopped
 
 _GATED: Final = "AdmissionGated"
@@ -35,7 +34,7 @@ _OF_SCHEDULER: Final = frozenset(
 
 def has_gate(of: workload.Workload, gates: Gates) -> bool:
     """Whether somebody else has to let the workload in first."""
-    return gates.on(Gate.ADMISSION_GATED_BY) and bool(of.metadata.annotations.get(ADMISSION_GATES))
+    return gates.on(Gate.ADMISSION_GATED_BY) and bool(of.metadata.annotations.get(workload.ADMISSION_GATES))
 
 
 class WaitingStep(WorkloadStep):
@@ -102,7 +101,7 @@ class WaitingStep(WorkloadStep):
             return None
         condition = conditions.find(self._workload.status.conditions, conditions.QUOTA_RESERVED)
         was_gated = condition is not None and condition.reason == _GATED
-        names = self._workload.metadata.annotations.get(ADMISSION_GATES, "")
+        names = self._workload.metadata.annotations.get(workload.ADMISSION_GATES, "")
         if was_gated and not names:
             self._tell(NORMAL, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible")
             message = "AdmissionGatedBy cleared, waiting for quota reservation"
@@ -177,7 +176,7 @@ class WaitingStep(WorkloadStep):
         if objection is not None:
             return "Misconfigured", objection
         if has_gate(of, self._gates):
-            return _GATED, f"Admission is gated by: {of.metadata.annotations[ADMISSION_GATES]}"
+            return _GATED, f"Admission is gated by: {of.metadata.annotations[workload.ADMISSION_GATES]}"
         is_of_scheduler = condition is not None and condition.reason in _OF_SCHEDULER
         if self._around.parked_reason is not None and condition is not None and not is_of_scheduler:
             message = "Bypassed scheduling evaluation because an equivalent workload recently failed"

@@ -9,9 +9,9 @@ from typing import Any, Final
 from drachma import errors
 from drachma.api import event
 from drachma.client import patches, protocol, target
-from drachma.queueing.admitter import Event
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.jobworkload import WorkloadRecord
+from drachma.queueing.workloadevents import Event
 from drachma.runtime import clock, events
 
 Document = Mapping[str, Any]

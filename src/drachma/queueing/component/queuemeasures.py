@@ -11,9 +11,10 @@ import prometheus_client
 from prometheus_client import core, registry
 
 from drachma.queueing import conditions, dominantshare, workloadstate
-from drachma.queueing.admitter import Admitter, CycleReport, Event
+from drachma.queueing.admitter import Admitter, CycleReport
 from drachma.queueing.kinds import workload
 from drachma.queueing.queuestatus import Readiness
+from drachma.queueing.workloadevents import Event
 from drachma.runtime import measures
 
 _ATTEMPT_BUCKETS: Final = prometheus_client.Histogram.DEFAULT_BUCKETS

@@ -11,13 +11,13 @@ from drachma.api import deviceclass, pod, resourceclaim, resourceclaimtemplate
 from drachma.claims import ownership
 from drachma.client import patches
 from drachma.queueing import deviceaccount, workloadreconcile, workloadstate
-from drachma.queueing.admitter import Event
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission, workload_reference
 from drachma.queueing.component.caches import BY_CLAIM, BY_TEMPLATE, WITH_CLAIMS, Caches, key_of, on_change, workload_of
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.kinds import workload
+from drachma.queueing.workloadevents import Event
 from drachma.runtime import Surroundings, controller, events, workqueue
 from drachma.runtime.informer import Handler
 

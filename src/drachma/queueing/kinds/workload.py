@@ -1,9 +1,19 @@
 """Workload: pods that are admitted together or not at all, and what became of that."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from drachma.api import job, meta, pod
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
+
+ADMISSION_GATES: Final = "kueue.x-k8s.io/admission-gated-by"
+"""The annotation with the names of who must agree before a workload is looked at."""
+ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
+"""The annotation of jobs, and of their workloads, that change their size while they run."""
+REPLACES: Final = "kueue.x-k8s.io/workload-slice-replacement-for"
+"""The annotation with the key of the workload that this one is to replace."""
+JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
+"""The label with the uid of the job that a workload is of."""
 
 
 class TopologyConstraint(Struct, frozen=True, kw_only=True):
