@@ -293,8 +293,10 @@ class Admitter:
                 if claimsharing.shares(after):
                     self.retry([entry.info.cluster_queue], now)
                 events += _admission_events(entry, after, now)
+                if entry.replaced is not None:
+                    changed[entry.replaced.info.key] = self._replace(entry, entry.replaced, now, events)
                 continue
-            for target in entry.targets if entry.requeue_reason == "PendingPreemption" else ():
+            for target in entry.victims if entry.requeue_reason == "PendingPreemption" else ():
                 if not target.info.is_evicted and target.info.key not in changed:
                     changed[target.info.key] = self._preempt(entry, target, now, events)
             after = waiting(entry, settings=self._settings, now=now)
@@ -311,6 +313,18 @@ class Admitter:
     ) -> workload.Workload:
         paid = self._paid(of, cluster_queue, devices) if devices is not None and devices.named else {}
         return deviceaccount.opened(of, claimsharing.due(devices, paid), paid=paid)
+
+    def _replace(
+        self, entry: Entry, target: preemption.Target, now: datetime, events: list[Event]
+    ) -> workload.Workload:
+        """A workload is over whose elastic job has a larger one; it counts until that is known."""
+        metadata = entry.info.workload.metadata
+        message = (
+            f"Replaced to accommodate a workload (UID: {metadata.uid}, "
+            f"JobUID: {metadata.labels.get(workload.JOB_UID_LABEL, '')}) due to workload slice aggregation"
+        )
+        events.append(Event(target.info.key, NORMAL, target.reason, message))
+        return transitions.finished(target.info.workload, reason=target.reason, message=message, now=now)
 
     def _preempt(
         self, entry: Entry, target: preemption.Target, now: datetime, events: list[Event]

@@ -34,7 +34,7 @@ from drachma.queueing.gates import Gate
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.partialadmission import reduce
 from drachma.queueing.pendingqueue import RequeueReason
-from drachma.queueing.preemption import Target
+from drachma.queueing.preemption import SLICE_REPLACED, Target
 from drachma.queueing.preemptionoracle import PreemptionOracle
 from drachma.queueing.quotatree import Node
 from drachma.queueing.requests import FlavorResource, Usage
@@ -82,6 +82,7 @@ class Entry:
         self.info = head.info
         self.assignment = Assignment(())
         self.targets: list[Target] = []
+        """Workloads that have to give up their quota, the one that it replaces among them."""
         self.status = Status.WAITING
         self.message = ""
         self.quota_reason = ""
@@ -101,6 +102,16 @@ class Entry:
     @property
     def is_preemptor(self) -> bool:
         return self.head.is_preemptor
+
+    @property
+    def replaced(self) -> Target | None:
+        """The workload of the same elastic job that it takes the place of."""
+        return next((each for each in self.targets if each.reason == SLICE_REPLACED), None)
+
+    @property
+    def victims(self) -> list[Target]:
+        """Workloads that are preempted for it."""
+        return [each for each in self.targets if each.reason != SLICE_REPLACED]
 
     @property
     def borrowing(self) -> int:
@@ -189,7 +200,9 @@ class Cycle:
         """The flavors of a workload, and who would have to go: for all pods, or for as many as fit."""
         if info.attempt is not None and self._is_outdated(info, info.attempt, queue):
             info.attempt = None
-        oracle = PreemptionOracle(info, self._snapshot, settings=self._settings, now=self._now)
+        replaced = self._replaced(info, queue)
+        own = [Target(replaced, SLICE_REPLACED, queue)] if replaced is not None else []
+        oracle = PreemptionOracle(info, self._snapshot, settings=self._settings, now=self._now, replaced=replaced)
         search = FlavorSearch(
             info,
             queue,
@@ -198,14 +211,15 @@ class Cycle:
             settings=self._settings,
             cycle=self._number,
             nominated=nominated,
+            replaced=replaced,
         )
 
         def attempt(counts: list[int] | None) -> tuple[Assignment, list[Target] | None]:
             assignment = search.run(counts)
             if assignment.mode is Mode.FIT:
-                return assignment, []
-            if assignment.mode is Mode.PREEMPT:
-                return assignment, oracle.targets_for(assignment) or None
+                return assignment, own
+            if assignment.mode is Mode.PREEMPT and (victims := oracle.targets_for(assignment)):
+                return assignment, [*own, *victims]
             return assignment, None
 
         full, targets = attempt(None)
@@ -216,6 +230,15 @@ class Cycle:
             if partial is not None:
                 return partial
         return full, []
+
+    def _replaced(self, info: WorkloadInfo, queue: QueueState) -> WorkloadInfo | None:
+        """The workload of the queue that another of the same elastic job is to replace."""
+        key = info.workload.metadata.annotations.get(workload.REPLACES)
+        if key is None or not self._gates.on(Gate.ELASTIC_JOBS):
+            return None
+        replaced = queue.workloads.get(key)
+        is_near = replaced is not None and replaced.workload.metadata.namespace == info.workload.metadata.namespace
+        return replaced if is_near else None
 
     def _is_outdated(self, info: WorkloadInfo, attempt: Attempt, queue: QueueState) -> bool:
         """Whether an earlier search for flavors says nothing any more, so that it has to start over."""
@@ -275,7 +298,7 @@ class Cycle:
         self._add(queue, entry.usage)
         if mode is Mode.PREEMPT:
             entry.quota_reason = WAITING_FOR_PREEMPTED
-            entry.message += f". Pending the preemption of {len(entry.targets)} workload(s)"
+            entry.message += f". Pending the preemption of {len(entry.victims)} workload(s)"
             entry.requeue_reason = RequeueReason.PENDING_PREEMPTION
             entry.attempt = None
             return

@@ -5,6 +5,9 @@ could be had by preempting or reclaiming, preemption would find nobody, or it ca
 the cohorts its quota comes from, the worse. Which of these ends the search, and which of two is preferred, is up to the
 queue's fungibility. Resources are looked at in the order of :func:`drachma.queueing.amounts.walk`; a group that does
 not fit ends the pod set, so that this order decides what the message is about.
+
+A workload that is to replace another, of the same elastic job, has to have its flavors, and needs only what it asks for
+beyond it.
 """
 
 from __future__ import annotations
@@ -104,8 +107,12 @@ class FlavorSearch:
         settings: Settings,
         cycle: int = 0,
         nominated: Nominated | None = None,
+        replaced: WorkloadInfo | None = None,
     ) -> None:
-        """``nominated`` restricts it to flavors that an earlier search in the same cycle chose."""
+        """``nominated`` restricts it to flavors that an earlier search in the same cycle chose.
+
+        ``replaced`` is the workload that gives up its quota to this one.
+        """
         self._info = info
         self._queue = queue
         self._flavors = flavors
@@ -113,6 +120,7 @@ class FlavorSearch:
         self._settings = settings
         self._cycle = cycle
         self._nominated = nominated
+        self._replaced = replaced
         self._usage: dict[FlavorResource, int] = {}
 
     def run(self, counts: Sequence[int] | None = None) -> Assignment:
@@ -188,7 +196,15 @@ class FlavorSearch:
             found[index] = PodSetAssignment(each.name, each.requests, each.count, own, reasons, error, considered)
             for resource, flavor in own.items():
                 key = FlavorResource(flavor.name, resource)
-                self._usage[key] = amounts.plus(self._usage.get(key, 0), each.requests[resource])
+                self._usage[key] = amounts.plus(self._usage.get(key, 0), self._beyond_replaced(each, resource))
+
+    def _beyond_replaced(self, of: PodSetRequests, resource: str) -> int:
+        """What a pod set needs beside what it has already as that of the workload that is replaced."""
+        amount = of.requests[resource]
+        if self._replaced is None:
+            return amount
+        had = next((each.requests.get(resource, 0) for each in self._replaced.pod_sets if each.name == of.name), 0)
+        return amounts.minus(amount, had)
 
     def _choose(self, members: list[int], totals: Mapping[str, int], resource: str, group: Group | None) -> _Choice:
         """The best flavor of the group that a resource belongs to."""
@@ -226,9 +242,9 @@ class FlavorSearch:
                     FlavorAttempt(name, Mode.NO_FIT, reasons=(problem,), no_fit_reason=Reason.NO_MATCHING_FLAVOR)
                 )
                 continue
-            assigned, grade, attempt = self._grade(name, needed, totals)
+            assigned, grade, attempt = self._grade(name, needed, totals, members)
             reasons += attempt.reasons
-            attempts.append(structs.replace(attempt, reasons=tuple(sorted(attempt.reasons))))
+            attempts.append(structs.replace(attempt, reasons=tuple(sorted({*attempt.reasons}))))
             if fungible:
                 if _is_good_enough(grade, policy):
                     best, best_grade = assigned, grade
@@ -260,7 +276,7 @@ class FlavorSearch:
         return all(self._nominated.get(name, {}).get(resource) != flavor for name in names)
 
     def _grade(
-        self, flavor: str, needed: Sequence[str], totals: Mapping[str, int]
+        self, flavor: str, needed: Sequence[str], totals: Mapping[str, int], members: Sequence[int]
     ) -> tuple[dict[str, FlavorAssignment], _Grade, FlavorAttempt]:
         """How all resources of a group can be had from one flavor; it is as good as the worst of them."""
         assigned: dict[str, FlavorAssignment] = {}
@@ -269,7 +285,11 @@ class FlavorSearch:
         reasons: tuple[str, ...] = ()
         no_fit_reason = Reason.NONE
         for resource in needed:
-            verdict = self._judge(FlavorResource(flavor, resource), totals[resource])
+            amount, original = self._still_needed(flavor, resource, totals[resource], members)
+            if original is not None:
+                reasons += (f"could not assign {flavor} flavor since the original workload is assigned: {original}",)
+                no_fit_reason, grade = worse(no_fit_reason, Reason.NO_MATCHING_FLAVOR), _WORST
+            verdict = self._judge(FlavorResource(flavor, resource), amount)
             reasons += verdict.reasons
             no_fit_reason = worse(no_fit_reason, verdict.no_fit_reason)
             borrow = max(borrow, verdict.grade.borrow)
@@ -281,6 +301,21 @@ class FlavorSearch:
             no_fit_reason = Reason.NONE
         attempt = FlavorAttempt(flavor, grade.rank.mode, borrow, grade.rank.possibility, reasons, no_fit_reason)
         return assigned, grade, attempt
+
+    def _still_needed(self, flavor: str, resource: str, amount: int, members: Sequence[int]) -> tuple[int, str | None]:
+        """What is needed of a resource beside what the workload that is replaced has of it.
+
+        The second value is the flavor that this has, if that is another one.
+        """
+        if self._replaced is None:
+            return amount, None
+        for position in members:
+            had = self._replaced.pod_sets[position]
+            original = had.flavors.get(resource, "")
+            if original != flavor:
+                return amount, original
+            amount = amounts.minus(amount, had.requests.get(resource, 0))
+        return amount, None
 
     def _judge(self, key: FlavorResource, request: int) -> _Verdict:
         """How so much more of one resource of a flavor can be had, on top of what earlier pod sets take."""

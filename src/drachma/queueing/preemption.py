@@ -23,6 +23,8 @@ IN_CLUSTER_QUEUE: Final = "InClusterQueue"
 IN_COHORT_RECLAMATION: Final = "InCohortReclamation"
 IN_COHORT_FAIR_SHARING: Final = "InCohortFairSharing"
 IN_COHORT_RECLAIM_WHILE_BORROWING: Final = "InCohortReclaimWhileBorrowing"
+SLICE_REPLACED: Final = "WorkloadSliceReplaced"
+"""Not preempted: a larger workload of the same elastic job takes its place."""
 
 _EXPLANATIONS: Final = {
     IN_CLUSTER_QUEUE: "prioritization in the ClusterQueue",

@@ -329,7 +329,7 @@ class Admission:
             if entry is not None and entry.status is Status.ADMITTED:
                 self._measures.reserved(entry.info.cluster_queue, after, now)
             elif entry is None:
-                self._measures.preempted(report, after)
+                self._measures.displaced(report, after)
             self._write(key, workloadwrites.with_times(after, now))
         for told in report.events:
             self._tell(told.key, told.type, told.reason, message=told.message)

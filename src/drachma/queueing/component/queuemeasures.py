@@ -54,6 +54,11 @@ class QueueMeasures:
         self._preempted: Final = counters(
             "kueue_preempted_workloads", "Workloads that were preempted.", "preempting_cluster_queue", "reason"
         )
+        self._replaced: Final = counters(
+            "kueue_replaced_workload_slices",
+            "Workloads that larger ones of their jobs took the place of.",
+            "cluster_queue",
+        )
         self.levels: Final = Levels(into)
 
     def attempt(self, seconds: float, *, is_success: bool) -> None:
@@ -74,17 +79,20 @@ class QueueMeasures:
         if queued is not None:
             self._waits.of(cluster_queue).observe((now - queued).total_seconds())
 
-    def preempted(self, report: CycleReport, victim: workload.Workload) -> None:
-        """A workload has to go for another one."""
+    def displaced(self, report: CycleReport, victim: workload.Workload) -> None:
+        """A workload has to go for another one, or is over because a larger one of its job takes its place."""
         admission = victim.status.admission
-        self._evicted.of(admission.cluster_queue if admission is not None else "", "Preempted").inc()
+        queue = admission.cluster_queue if admission is not None else ""
+        key = workloadstate.key(victim)
+        if any(each.replaced is not None and each.replaced.info.key == key for each in report.entries):
+            self._replaced.of(queue).inc()
+            return
+        self._evicted.of(queue, "Preempted").inc()
         condition = conditions.find(victim.status.conditions, conditions.PREEMPTED)
-        preemptor = next(
-            (each.info.cluster_queue for each in report.entries for target in each.targets
-             if target.info.key == workloadstate.key(victim)),
-            "",
-        )  # fmt: skip
-        self._preempted.of(preemptor, condition.reason if condition is not None else "").inc()
+        preemptors = (
+            each.info.cluster_queue for each in report.entries if any(target.info.key == key for target in each.victims)
+        )
+        self._preempted.of(next(preemptors, ""), condition.reason if condition is not None else "").inc()
 
     def told(self, about: workload.Workload, told: Event) -> None:
         """An event about a workload says that it was admitted or evicted."""

@@ -41,7 +41,7 @@ def judge(question: Question, entry: Entry, shortages: Iterable[Shortage]) -> tu
     for each in shortages:
         needed[each.key] = max(needed.get(each.key, 0), each.request)
     need = Need(question.info, question.queue, needed, frozenset(needed), question.now)
-    targets = {target.info.key: target.reason for target in entry.targets}
+    targets = {target.info.key: target.reason for target in entry.victims}
     unprotected = _NOT_NEEDED if targets else _NOT_ENOUGH
     verdicts = [
         Verdict(

@@ -137,11 +137,11 @@ def _explain(question: Question, pending: PendingQueue, info: WorkloadInfo) -> W
         if not unplaced and not pendingqueue.is_backoff_over(info.workload, question.now):
             message = "its backoff is not over"
     else:
-        outcome = Outcome.PREEMPTS if entry.targets else Outcome.DOES_NOT_FIT
+        outcome = Outcome.PREEMPTS if entry.victims else Outcome.DOES_NOT_FIT
         message = entry.message
         shortages, unsuitable = shortage.find(question, entry)
         verdicts = preemptionverdict.judge(question, entry, shortages)
-        if not entry.targets:
+        if not entry.victims:
             changes = remedies.find(question)
     return WorkloadExplanation(
         info.key,
