@@ -14,7 +14,7 @@ _DEDUCED: Final = "of two types that fit each other Go's checker, which Kubernet
 _BACKSLASH: Final = "the case expects a backslash that is not there; Go agrees"
 
 _TOPOLOGY: Final = "topology aware scheduling is not carried out"
-_SLICES: Final = "elastic jobs that run have no second slice; what the first one has is not in the line"
+_SLICES: Final = "what the workload has that is to be replaced is not in the line"
 
 _UNSAID: Final = "what breaks the queue's selector is not in the line"
 

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final, Generic, TypeVar
 
 from drachma import errors
-from drachma.queueing import conditions, jobworkload, transitions, workloadnames, workloadslices, workloadstate
-from drachma.queueing.conditions import EVICTED
+from drachma.queueing import jobworkload, transitions, workloadnames, workloadslices, workloadstate
 from drachma.queueing.gates import Gate
 from drachma.queueing.jobsettings import JobSettings, Surroundings
 from drachma.queueing.jobworkload import QueuedJob, WorkloadRecord
@@ -107,8 +106,8 @@ class JobMatching(ABC, Generic[JobT]):
         if prebuilt:
             return self._prebuilt_workload(job, prebuilt)
         if workloadslices.is_elastic(job, self._gates):
-            current = self._slice(job)
-            if current is not None:
+            current, is_compatible = self._slice(job)
+            if is_compatible:
                 return current
         match, others = self._candidates(job)
         outdated: WorkloadRecord | None = None
@@ -121,38 +120,37 @@ class JobMatching(ABC, Generic[JobT]):
             return self._renew(job, outdated)
         return None if match is None else self._sync_priority(job, self._sync_gates(job, match))
 
-    def _slice(self, job: JobT) -> WorkloadRecord | None:
-        """The slice of an elastic job that follows it as it is now; None if there is none that can.
+    def _slices(self, job: JobT) -> list[WorkloadRecord]:
+        return workloadslices.unfinished(self._of_owner(job.name, job.kind.kind, job.kind.api_version))
 
-        Differs from upstream: a slice that runs is not joined by a larger one. The job waits in its queue again.
+    def _slice(self, job: JobT) -> tuple[WorkloadRecord | None, bool]:
+        """The slice of an elastic job that follows it as it is now, None if it needs a new one.
+
+        The second value is False where the job has changed in more than its size, so that slices are of no use.
         """
-        slices = workloadslices.unfinished(self._of_owner(job.name, job.kind.kind, job.kind.api_version))
-        wanted = workloadslices.counts_of(job, self._gates)
-        if len(slices) > 2:
-            raise RetryError(f"unexpected number of matching workload slices: {len(slices)}")
-        if not slices:
-            return None
-        *older, current = slices
-        for each in older:
-            self._retire(job, each)
-        standing = workloadslices.counts_in(current)
-        if standing.keys() != wanted.keys():
-            return None
-        is_reserved = workloadstate.has_reservation(current.view)
-        if older and is_reserved:
-            raise RetryError("unexpected combination of old and new workload slices with reserved quota")
-        if standing != wanted:
-            if is_reserved and not workloadslices.is_smaller(wanted, standing):
-                return None
-            current = self._keep(workloadslices.resized(current, wanted))
-        return self._sync_priority(job, self._sync_gates(job, current))
-
-    def _retire(self, job: JobT, old: WorkloadRecord) -> None:
-        """Another is to replace a slice, which is over if it does not run, or else goes on with the job's priority."""
-        if not workloadstate.has_reservation(old.view) or conditions.find(old.view.status.conditions, EVICTED):
-            self._finish(old, "OutOfSync", "The workload slice is out of sync with its parent job")
-        else:
-            self._sync_priority(job, old)
+        slices = self._slices(job)
+        current = slices[0] if slices else None
+        if len(slices) > 1:
+            current, retired = workloadslices.chosen(slices)
+            for each in retired:
+                self._finish(*each)
+        if current is not None:
+            wanted, standing = workloadslices.counts_of(job, self._gates), workloadslices.counts_in(current)
+            if standing.keys() != wanted.keys():
+                return None, False
+            if standing != wanted:
+                is_reserved = workloadstate.has_reservation(current.view)
+                if is_reserved and not workloadslices.is_smaller(wanted, standing):
+                    current = None
+                else:
+                    current = self._keep(workloadslices.resized(current, wanted))
+        # Both are compared with others when somebody has to go: they have one priority.
+        running = workloadslices.active(each.view for each in self._slices(job))
+        if current is not None:
+            current = self._sync_priority(job, current)
+        if running is not None and (current is None or current.key != workloadstate.key(running)):
+            self._sync_priority(job, self._workloads[workloadstate.key(running)])
+        return current, True
 
     def _prebuilt(self, job: JobT) -> str:
         """The name of the workload that somebody made for the job."""
@@ -255,7 +253,7 @@ class JobMatching(ABC, Generic[JobT]):
         if is_prebuilt:
             self._stop(job, None, "missing workload", reason="NoMatchingWorkload")
             job = self._current
-        if job.is_active:
+        if job.is_active and not workloadslices.is_elastic(job, self._gates):
             return
         if is_prebuilt:
             raise RetryError("prebuilt workload not found")

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from drachma.queueing import jobowners, jobworkload, workloadstate
+from drachma.queueing import jobowners, jobworkload, workloadnames, workloadslices, workloadstate
 from drachma.queueing.batchjob import BatchJob
 from drachma.queueing.frameworks import GroupVersionKind
 from drachma.queueing.jobdocument import JobDocument
@@ -120,13 +120,22 @@ class _DocumentStep(JobStep[JobDocument]):
         return match, others
 
     def _construct(self, job: JobDocument) -> WorkloadRecord:
-        return jobworkload.make(
+        is_elastic = workloadslices.is_elastic(job, self._gates)
+        generation = job.metadata.get("generation", 0) if is_elastic else None
+        made = jobworkload.make(
             job,
+            name=workloadnames.for_owner(
+                job.name, uid=job.uid, kind=job.kind, gates=self._gates, generation=generation
+            ),
             priorities=self._around.priorities,
             gates=self._gates,
             label_keys=self._settings.label_keys,
             annotation_keys=self._settings.annotation_keys,
         ).owned_by(job)
+        if not is_elastic:
+            return made
+        own = workloadslices.annotations_for(made.view.metadata.name, self._slices(job))
+        return made.with_metadata(annotations={**made.view.metadata.annotations, **own})
 
     def _stop(self, job: JobDocument, record: WorkloadRecord | None, message: str, *, reason: str) -> None:
         infos = record.pod_set_infos if record is not None else ()

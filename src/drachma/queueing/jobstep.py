@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import structs
 
 from drachma import errors
-from drachma.queueing import conditions, podsetinfo, transitions, workloadstate
+from drachma.queueing import conditions, podsetinfo, transitions, workloadslices, workloadstate
 from drachma.queueing.gates import Gate
 from drachma.queueing.jobmatching import JobMatching, JobT, UnretryableError
 from drachma.queueing.jobworkload import QUEUE_LABEL, QueuedJob, WorkloadRecord
@@ -247,6 +247,9 @@ class JobStep(JobMatching[JobT]):
     def _unadmitted(self, job: JobT, record: WorkloadRecord) -> bool:
         if workloadstate.is_admitted(record.view):
             return False
+        if workloadslices.is_elastic(job, self._gates):
+            # Its pods are held back one by one.
+            return True
         self._stop(job, record, "Not admitted by cluster queue", reason="NotAdmitted")
         return True
 

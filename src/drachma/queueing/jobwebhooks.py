@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from drachma.queueing import jobowners, podgroup, rolehash
+from drachma.queueing import elasticpods, jobowners, podgroup, rolehash
 from drachma.queueing.gates import Gate
 from drachma.queueing.jobsettings import JobSettings
 from drachma.queueing.jobworkload import PRIORITY_LABEL, QUEUE_LABEL
+from drachma.queueing.kinds import workload
 
 Document: TypeAlias = Mapping[str, Any]
 
@@ -39,6 +40,18 @@ def completed_job(document: Document, place: Place, settings: JobSettings) -> di
     if is_queued and is_in_scope and not is_held and _ancestor(document, place, settings) is None:
         after["spec"] = {**after["spec"], "suspend": True}
     return after if after != document else None
+
+
+def completed_batch_job(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:
+    """The same for a Job of ``batch/v1``, which may be elastic: then its pods are held back one by one, too."""
+    after = completed_job(document, place, settings)
+    annotations = document["metadata"].get("annotations") or {}
+    if not settings.gates.on(Gate.ELASTIC_JOBS) or annotations.get(workload.ELASTIC) != "true":
+        return after
+    job = after or dict(document)
+    template = elasticpods.gated(job["spec"].get("template") or {})
+    job = {**job, "spec": {**job["spec"], "template": template}}
+    return job if job != document else None
 
 
 def completed_pod(document: Document, place: Place, settings: JobSettings) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import structs
 
 from drachma import errors
+from drachma.queueing import workloadstate
 from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.kinds import decoding, resourceflavor, workload
 from drachma.values import names, quotation
@@ -27,6 +28,9 @@ _LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
 _CLUSTER_QUEUE: Final = "kueue.x-k8s.io/cluster-queue-name"
 _UNCONSTRAINED: Final = "kueue.x-k8s.io/podset-unconstrained-topology"
 _TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
+
+
+_OF_SLICES: Final = frozenset({workload.SLICE_NAME, WORKLOAD_ANNOTATION})
 
 
 class PodSetConflictError(errors.DrachmaError):
@@ -68,8 +72,11 @@ class PodSetInfo(msgspec.Struct, frozen=True):
         )
 
     def applied(self, template: Document) -> Document:
-        """A pod template with this added."""
-        return of_template(template).merged(self).restored(template)
+        """A pod template with this added; of elastic jobs it may say of which workload they were before."""
+        present = of_template(template)
+        if workload.SLICE_NAME in self.annotations:
+            present = structs.replace(present, annotations=_without(present.annotations, _OF_SLICES))
+        return present.merged(self).restored(template)
 
     def restored(self, template: Document) -> Document:
         """A pod template with this and nothing else."""
@@ -126,6 +133,8 @@ def of_admission(of: workload.Workload, flavors: Flavors, gates: Gates) -> tuple
             if not names.dns1123_label(admission.cluster_queue):
                 labels[_CLUSTER_QUEUE] = admission.cluster_queue
         annotations = {WORKLOAD_ANNOTATION: of.metadata.name} if gates.on(Gate.TAS) else {}
+        if workloadstate.is_elastic(of, gates):
+            annotations[workload.SLICE_NAME] = workloadstate.slice_name(of)
         info = structs.replace(info, labels=labels, annotations={**info.annotations, **annotations})
         infos.append(_with_updates(info, of.status.admission_checks))
     return tuple(infos)
@@ -193,6 +202,10 @@ def _united(field: str, present: Mapping[str, str], added: Mapping[str, str]) ->
                 f"conflict for key={key}, value1={value}, value2={added[key]}"
             )
     return {**present, **added}
+
+
+def _without(present: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
+    return {key: value for key, value in present.items() if key not in keys}
 
 
 def _same_toleration(one: Document, other: Document) -> bool:

@@ -82,6 +82,10 @@ def _queue_problems(document: Document, old: Document | None, around: Circumstan
     return queuewebhooks.problems(document, old, around.gates)
 
 
+def _completed_batch_job(document: Document, around: Circumstances) -> dict[str, Any] | None:
+    return jobwebhooks.completed_batch_job(document, around.place(), around.jobs)
+
+
 def _completed_job(document: Document, around: Circumstances) -> dict[str, Any] | None:
     return jobwebhooks.completed_job(document, around.place(), around.jobs)
 
@@ -122,7 +126,7 @@ ALL: Final = (
     _of_kueue("Cohort", None),
     _of_kueue("ResourceFlavor"),
     _of_kueue("Workload", with_status=True),
-    _of_jobs(frameworks.BATCH_JOB, _completed_job, _job_problems),
+    _of_jobs(frameworks.BATCH_JOB, _completed_batch_job, _job_problems),
     _of_jobs(frameworks.JOB_SET, _completed_job, _job_set_problems),
     _of_jobs(frameworks.POD, _completed_pod, _pod_problems),
 )

@@ -14,12 +14,19 @@ PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"
 _HASH_LENGTH: Final = 5
 
 
-def for_owner(name: str, *, uid: str, kind: GroupVersionKind, gates: Gates = DEFAULT) -> str:
-    """The name of the workload of an owner; short enough for a label's value unless that is switched off."""
+def for_owner(
+    name: str, *, uid: str, kind: GroupVersionKind, gates: Gates = DEFAULT, generation: int | None = None
+) -> str:
+    """The name of the workload of an owner; short enough for a label's value unless that is switched off.
+
+    Owners that have one workload after the other have one for each ``generation``.
+    """
     longest = names.LABEL_LENGTH if gates.on(Gate.SHORT_WORKLOAD_NAMES) else names.SUBDOMAIN_LENGTH
     prefix = f"{kind.kind.lower()}-{name}"[: longest - 1 - _HASH_LENGTH]
-    identity = "\n".join((kind.kind, kind.group, name, uid))
-    digest = hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()
+    identity = [kind.kind, kind.group, name, uid]
+    if generation is not None:
+        identity.append(str(generation))
+    digest = hashlib.sha1("\n".join(identity).encode(), usedforsecurity=False).hexdigest()
     return f"{prefix}-{digest[:_HASH_LENGTH]}"
 
 

@@ -28,6 +28,16 @@ READY: Final = "Ready"
 Timestamp = Literal["Creation", "Eviction"]
 
 
+def is_elastic(of: workload.Workload, gates: Gates) -> bool:
+    """Whether it is of a job that changes its size while it runs."""
+    return gates.on(Gate.ELASTIC_JOBS) and of.metadata.annotations.get(workload.ELASTIC) == "true"
+
+
+def slice_name(of: workload.Workload) -> str:
+    """The name of the first of the workloads that it came after, each in place of the one before."""
+    return of.metadata.annotations.get(workload.SLICE_NAME) or of.metadata.name
+
+
 def key(of: workload.Workload) -> str:
     """``namespace/name``."""
     return f"{of.metadata.namespace}/{of.metadata.name}"

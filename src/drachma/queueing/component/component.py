@@ -9,6 +9,7 @@ from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.configurationmap import ConfigurationMap
+from drachma.queueing.component.elasticpodcontroller import ElasticPodController
 from drachma.queueing.component.jobcontext import JobContext
 from drachma.queueing.component.jobcontroller import JobController
 from drachma.queueing.component.pendingview import PendingView
@@ -61,6 +62,7 @@ class QueueingComponent:
             JobController(surroundings, caches, configured, recorder=recorder, kind=jobcontroller.JOBS),
             JobController(surroundings, caches, configured, recorder=recorder, kind=jobcontroller.JOB_SETS),
             PodController(surroundings, caches, configured, recorder=recorder),
+            ElasticPodController(surroundings, caches, configured),
             admission,
         )
 

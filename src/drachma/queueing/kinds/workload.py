@@ -12,6 +12,8 @@ ELASTIC: Final = "kueue.x-k8s.io/elastic-job"
 """The annotation of jobs, and of their workloads, that change their size while they run."""
 REPLACES: Final = "kueue.x-k8s.io/workload-slice-replacement-for"
 """The annotation with the key of the workload that this one is to replace."""
+SLICE_NAME: Final = "kueue.x-k8s.io/workload-slice-name"
+"""The annotation with the name of the first of the workloads that replaced each other; their pods have it too."""
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 """The label with the uid of the job that a workload is of."""
 
