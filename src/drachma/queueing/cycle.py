@@ -216,9 +216,10 @@ class Cycle:
 
         def attempt(counts: list[int] | None) -> tuple[Assignment, list[Target] | None]:
             assignment = search.run(counts)
-            if assignment.mode is Mode.FIT:
+            mode = assignment.mode
+            if mode is Mode.FIT:
                 return assignment, own
-            if assignment.mode is Mode.PREEMPT and (victims := oracle.targets_for(assignment)):
+            if mode is Mode.PREEMPT and (victims := oracle.targets_for(assignment)):
                 return assignment, [*own, *victims]
             return assignment, None
 

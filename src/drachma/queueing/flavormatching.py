@@ -19,10 +19,12 @@ def mismatch(flavor: resourceflavor.ResourceFlavor, pod_sets: Iterable[workload.
         if problem is not None:
             return problem
         spec = each.template.spec
-        taint = taints.preventing(flavor.spec.node_taints, (*spec.tolerations, *flavor.spec.tolerations))
+        marks, labels = flavor.spec.node_taints, flavor.spec.node_labels
+        taint = taints.preventing(marks, (*spec.tolerations, *flavor.spec.tolerations)) if marks else None
         if taint is not None:
             return f"untolerated taint {_show(taint)} in flavor {name}"
-        if not _affinity(spec, flavor.spec.node_labels.keys()).matches(flavor.spec.node_labels, ""):
+        # Only labels that the flavor has are looked at.
+        if labels and not _affinity(spec, labels.keys()).matches(labels, ""):
             return f"flavor {name} doesn't match node affinity"
     return None
 
@@ -32,8 +34,10 @@ def _topology_mismatch(flavor: resourceflavor.ResourceFlavor, pod_set: workload.
 
     Differs from upstream: topology aware scheduling is not carried out, so that these never get such a flavor.
     """
-    quoted = quotation.quote(flavor.metadata.name)
     request = pod_set.topology_request
+    if request is None and flavor.spec.topology_name is None:
+        return None
+    quoted = quotation.quote(flavor.metadata.name)
     is_asked = request is not None and any(
         (
             request.required,

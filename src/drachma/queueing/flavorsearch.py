@@ -243,8 +243,10 @@ class FlavorSearch:
                 )
                 continue
             assigned, grade, attempt = self._grade(name, needed, totals, members)
-            reasons += attempt.reasons
-            attempts.append(structs.replace(attempt, reasons=tuple(sorted({*attempt.reasons}))))
+            if attempt.reasons:
+                reasons += attempt.reasons
+                attempt = structs.replace(attempt, reasons=tuple(sorted({*attempt.reasons})))
+            attempts.append(attempt)
             if fungible:
                 if _is_good_enough(grade, policy):
                     best, best_grade = assigned, grade

@@ -132,6 +132,8 @@ class PendingQueue:
         preemptor = self._preemptor
         if preemptor is not None and preemptor.is_sticky and preemptor.key in self._active:
             return preemptor.key
+        if not self._active:
+            self._heap.clear()
         while self._heap:
             _, key, entry = self._heap[0]
             if self._entries.get(key) == entry:

@@ -33,7 +33,9 @@ class Group(NamedTuple):
 class QueueState:
     """A cluster queue at a moment."""
 
-    __slots__ = ("fungibility", "generation", "groups", "name", "node", "preemption", "spec", "workloads")
+    __slots__ = (
+        "_groups_by_resource", "fungibility", "generation", "groups", "name", "node", "preemption", "spec", "workloads",
+    )  # fmt: skip
 
     def __init__(self, of: clusterqueue.ClusterQueue, node: Node, *, generation: int = 0) -> None:
         self.name = of.metadata.name
@@ -45,13 +47,14 @@ class QueueState:
             Group(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
             for group in of.spec.resource_groups
         )
+        self._groups_by_resource = {name: group for group in reversed(self.groups) for name in group.resources}
         self.preemption = of.spec.preemption or _NO_PREEMPTION
         self.fungibility = of.spec.flavor_fungibility or _DEFAULT_FUNGIBILITY
         self.workloads: dict[str, WorkloadInfo] = {}
 
     def group_of(self, resource: str) -> Group | None:
         """The group that covers a resource."""
-        return next((group for group in self.groups if resource in group.resources), None)
+        return self._groups_by_resource.get(resource)
 
     @property
     def path(self) -> str:

@@ -123,7 +123,7 @@ class WaitingStep(WorkloadStep):
             )
         names = clusterqueuechecks.expected(self._workload, queue.spec)
         states = self._workload.status.admission_checks
-        if {each.name for each in states} == set(names):
+        if not (states or names) or {each.name for each in states} == set(names):
             return None
         synced = workloadstate.sync_checks(states, names, self._now)
         return self._become(

@@ -156,6 +156,8 @@ class WorkloadController:
 
     async def _write(self, before: workload.Workload, after: workload.Workload | None) -> bool:
         """Writes what a workload became; whether there was anything to write."""
+        if after is before:
+            return False
         if after is None:
             await self._delete(before)
             return True
