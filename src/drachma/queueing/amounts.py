@@ -58,6 +58,11 @@ def of_nanos(name: str, nanos: int) -> int:
     return clamp(-(-nanos // unit) if nanos >= 0 else nanos // unit)
 
 
+def nanos(name: str, amount: int) -> int:
+    """What an amount is in nanos."""
+    return amount * (_MILLI if name == _CPU else _UNIT)
+
+
 def quota(name: str, amount: quantity.Quantity) -> int:
     """What a quota allows; one that is too large to count is unlimited."""
     limit = UNLIMITED // 1000 if name == _CPU else UNLIMITED

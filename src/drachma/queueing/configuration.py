@@ -13,6 +13,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import devices, hooks, meta, pod
 from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
+from drachma.queueing import durations
 from drachma.queueing import gates as featuregates
 
 API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
@@ -21,6 +22,7 @@ INCREMENTAL_DISPATCHER: Final = "kueue.x-k8s.io/multikueue-dispatcher-incrementa
 
 _DEFAULT_FRAMEWORKS: Final = ("batch/job",)
 _DEFAULT_READY_TIMEOUT: Final = "30m0s"
+_DEFAULT_SAMPLING_INTERVAL: Final = "5m0s"
 
 
 class RequeuingStrategy(Struct, frozen=True, kw_only=True):
@@ -158,11 +160,19 @@ class CustomLabel(Struct, frozen=True, kw_only=True):
     tracked_values: tuple[str, ...] = ABSENT_TUPLE
 
 
+class LocalQueueMetrics(Struct, frozen=True, kw_only=True):
+    """Which local queues are measured."""
+
+    enable: bool | None = None
+    local_queue_selector: meta.LabelSelector | None = None
+
+
 class Metrics(Struct, frozen=True, kw_only=True):
     """What is measured."""
 
     bind_address: str = ABSENT_TEXT
     enable_cluster_queue_resources: bool | None = None
+    local_queue_metrics: LocalQueueMetrics | None = None
     custom_labels: tuple[CustomLabel, ...] = ABSENT_TUPLE
 
 
@@ -271,9 +281,13 @@ def default(of: Configuration) -> Configuration:
                 structs.replace(each, strategy=each.strategy or "Retain") for each in resources.transformations
             ),
         )
+    by_usage = of.admission_fair_sharing
+    if by_usage is not None and durations.nanoseconds(by_usage.usage_sampling_interval) == 0:
+        by_usage = structs.replace(by_usage, usage_sampling_interval=_DEFAULT_SAMPLING_INTERVAL)
     return structs.replace(
         of,
         namespace=namespace,
+        admission_fair_sharing=by_usage,
         wait_for_pods_ready=structs.replace(
             ready,
             timeout=timeout,
