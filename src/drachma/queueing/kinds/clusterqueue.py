@@ -19,6 +19,8 @@ PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
 HOLD = "Hold"
 HOLD_AND_DRAIN = "HoldAndDrain"
 
+USAGE_BASED = "UsageBasedAdmissionFairSharing"
+
 _ZERO = quantity.Quantity.parse("0")
 
 

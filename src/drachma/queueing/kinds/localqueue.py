@@ -1,8 +1,11 @@
 """LocalQueue: a namespace's door to a ClusterQueue."""
 
+from collections.abc import Mapping
+
 from drachma.api import meta
-from drachma.api.struct import ABSENT_INT, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
+from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 from drachma.queueing.kinds import clusterqueue
+from drachma.values import quantity
 
 
 class LocalQueueSpec(Struct, frozen=True, kw_only=True):
@@ -13,6 +16,19 @@ class LocalQueueSpec(Struct, frozen=True, kw_only=True):
     fair_sharing: clusterqueue.FairSharing | None = None
 
 
+class AdmissionFairSharingStatus(Struct, frozen=True, kw_only=True):
+    """What the queue has used, as far as it is remembered."""
+
+    consumed_resources: Mapping[str, quantity.Quantity] = ABSENT_MAP
+    last_update: meta.Time | None = None
+
+
+class LocalQueueFairSharingStatus(Struct, frozen=True, kw_only=True):
+    """How it stands in sharing with others."""
+
+    admission_fair_sharing_status: AdmissionFairSharingStatus | None = None
+
+
 class LocalQueueStatus(Struct, frozen=True, kw_only=True):
     """What is known of the queue."""
 
@@ -21,6 +37,7 @@ class LocalQueueStatus(Struct, frozen=True, kw_only=True):
     pending_workloads: Int32 = ABSENT_INT
     reserving_workloads: Int32 = ABSENT_INT
     admitted_workloads: Int32 = ABSENT_INT
+    fair_sharing: LocalQueueFairSharingStatus | None = None
 
 
 class LocalQueue(meta.Object, frozen=True, kw_only=True):
