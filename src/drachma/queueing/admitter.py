@@ -19,10 +19,12 @@ from drachma.queueing import (
     claimsharing,
     deviceaccount,
     feasibility,
+    pastusage,
     podadjustment,
     preemption,
     requests,
     transitions,
+    usageledger,
     workloadstate,
 )
 from drachma.queueing.cycle import Cycle, Entry, Head, Status, admitted, waiting
@@ -31,7 +33,9 @@ from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, run
 from drachma.queueing.pendingqueue import PendingQueue
 from drachma.queueing.requests import Counting
 from drachma.queueing.settings import DEFAULT_SETTINGS, Settings
-from drachma.queueing.snapshot import Snapshot
+from drachma.queueing.snapshot import QueueState, Snapshot
+from drachma.queueing.usageledger import UsageLedger
+from drachma.queueing.usagequeue import UsageQueue
 from drachma.queueing.workloadevents import NORMAL, WARNING, Event
 from drachma.queueing.workloadinfo import WorkloadInfo
 from drachma.values import labels
@@ -58,6 +62,8 @@ class Admitter:
     ) -> None:
         """With a ``placement``, only workloads are admitted whose pods would find nodes."""
         self._settings = settings
+        self.ledger = UsageLedger(settings.usage_rates) if settings.usage_rates is not None else None
+        """Past usage of local queues, where queues may be ordered by it."""
         self._placement = placement
         self._counting = counting
         self._runtime_classes = runtime_classes or {}
@@ -106,10 +112,14 @@ class Admitter:
         queues = tuple(queues)
         by_name = {each.metadata.name: each for each in flavors}
         self._local_queues = {(each.metadata.namespace, each.metadata.name): each for each in local_queues}
+        if self.ledger is not None:
+            self.ledger.set_local_queues(self._local_queues.values())
         if inactive is None:
             inactive = [each.metadata.name for each in queues if not is_active(each, by_name)]
         generations = {name: each.generation + 1 for name, each in self.snapshot.queues.items()}
-        self.snapshot = Snapshot(queues, cohorts, by_name, inactive=inactive, generations=generations)
+        self.snapshot = Snapshot(
+            queues, cohorts, by_name, inactive=inactive, generations=generations, ledger=self.ledger
+        )
         self.snapshot.hold(
             self.info(each, each.status.admission.cluster_queue)
             for each in holders
@@ -120,7 +130,21 @@ class Admitter:
         self.snapshot.retire_inactive()
         self._selectors = {each.metadata.name: labelselectors.of(each.spec.namespace_selector) for each in queues}
         before = self._pending
-        self._pending = {each.metadata.name: _succeeding(each, before, settings=self._settings) for each in queues}
+        self._pending = {each.metadata.name: self._succeeding(each, before) for each in queues}
+
+    def _succeeding(self, of: clusterqueue.ClusterQueue, before: Mapping[str, PendingQueue]) -> PendingQueue:
+        """What waits for a queue that is told of again: as it was, unless it is ordered otherwise now."""
+        if self.ledger is not None and usageledger.is_by_usage(of.spec):
+            made: PendingQueue = UsageQueue(of, ledger=self.ledger, settings=self._settings)
+        else:
+            made = PendingQueue(of, settings=self._settings)
+        old = before.get(made.name)
+        if old is None:
+            return made
+        if type(old) is type(made) and old.is_strict == made.is_strict:
+            return old
+        made.take(old)
+        return made
 
     def info(self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests | None = None) -> WorkloadInfo:
         """A workload as admission sees it, its pods completed as the API server would."""
@@ -289,6 +313,7 @@ class Admitter:
                 after = admitted(entry, queue, settings=self._settings, now=now)
                 after = self._with_account(after, entry.info.cluster_queue, self._devices.pop(key, None))
                 changed[key] = after
+                self._charge(entry.info, queue)
                 self.snapshot.add(self.info(after, entry.info.cluster_queue))
                 if claimsharing.shares(after):
                     self.retry([entry.info.cluster_queue], now)
@@ -307,6 +332,18 @@ class Admitter:
             info = entry.info.restated(after, settings=self._settings, attempt=entry.attempt)
             self._pending[info.cluster_queue].requeue(info, entry.requeue_reason, now, quota_reason=entry.quota_reason)
         return CycleReport(tuple(entries), changed, tuple(events))
+
+    def in_use(self, of: usageledger.LocalQueueKey) -> pastusage.Consumed:
+        """What admitted workloads of a local queue use. Costs a look at all that hold quota in its cluster queue."""
+        queue = self.snapshot.queues.get(self.queue_behind(*of) or "")
+        return usageledger.admitted_usage(queue.workloads.values() if queue is not None else (), of)
+
+    def _charge(self, info: WorkloadInfo, queue: QueueState) -> None:
+        """An admission counts as past usage at once, once for every time that quota is reserved."""
+        if self.ledger is None or info.has_reservation or not usageledger.is_by_usage(queue.spec):
+            return
+        covered = {name for group in queue.groups for name in group.resources}
+        self.ledger.charge(info, resources=covered if self._settings.ignores_undeclared else None)
 
     def _with_account(
         self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests | None
@@ -374,20 +411,6 @@ def _admission_events(entry: Entry, after: workload.Workload, now: datetime) -> 
         message = f"Admitted by ClusterQueue {queue}, wait time since reservation was 0s"
         events.append(Event(entry.info.key, NORMAL, "Admitted", message))
     return events
-
-
-def _succeeding(
-    of: clusterqueue.ClusterQueue, before: Mapping[str, PendingQueue], *, settings: Settings
-) -> PendingQueue:
-    """What waits for a queue that is told of again: as it was, unless it is ordered otherwise now."""
-    made = PendingQueue(of, settings=settings)
-    old = before.get(made.name)
-    if old is None:
-        return made
-    if old.is_strict == made.is_strict:
-        return old
-    made.take(old)
-    return made
 
 
 def is_active(of: clusterqueue.ClusterQueue, flavors: Mapping[str, resourceflavor.ResourceFlavor]) -> bool:

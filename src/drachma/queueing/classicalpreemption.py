@@ -9,7 +9,8 @@ necessary, with borrowing and without.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -45,7 +46,7 @@ def targets(need: Need, snapshot: Snapshot) -> list[Target]:
     """Workloads that have to go; none where that does not help."""
     own = _own(need)
     hierarchical, others = _of_cohorts(need, snapshot)
-    candidates = _ordered(need, hierarchical, others, own)
+    candidates = _ordered(preemption.order(need, snapshot), hierarchical, others, own)
     for may_borrow in _attempts(need, has_others=bool(hierarchical or others), has_hierarchical=bool(hierarchical)):
         taken: list[Target] = []
 
@@ -86,9 +87,9 @@ def _is_below_nominal(need: Need) -> bool:
     return all(node.quota(key).nominal > node.usage.get(key, 0) for key in need.keys)
 
 
-def _ordered(need: Need, *sorts: list[_Candidate]) -> list[_Candidate]:
+def _ordered(order: Callable[[WorkloadInfo], Any], *sorts: list[_Candidate]) -> list[_Candidate]:
     """All sorts after each other, evicted ones of all sorts first."""
-    ranked = [sorted(sort, key=lambda each: need.rank(each.info)) for sort in sorts]
+    ranked = [sorted(sort, key=lambda each: order(each.info)) for sort in sorts]
     evicted = [each for sort in ranked for each in sort if each.info.is_evicted]
     return evicted + [each for sort in ranked for each in sort if not each.info.is_evicted]
 

@@ -10,7 +10,6 @@ from msgspec import structs
 from drachma import errors
 from drachma.queueing import configrules, configuration
 from drachma.queueing.configuration import Configuration
-from drachma.queueing.gates import Gate
 
 KIND: Final = "Configuration"
 _NEWER, _OLDER = configuration.API_VERSIONS
@@ -35,20 +34,13 @@ def read(document: Mapping[str, Any]) -> Configuration:
     is_older = api_version == _OLDER
     try:
         completed = configuration.default(configuration.decode(_switched(document) if is_older else document))
-        gates = completed.gates
+        if is_older and not _is_enabled(document, "waitForPodsReady"):
+            completed = structs.replace(completed, wait_for_pods_ready=None)
+        problems = configrules.check(completed, gates=completed.gates)
     except (errors.DecodeError, errors.InvalidValueError) as error:
         raise RefusedConfigurationError(str(error)) from None
-    if is_older and not _is_enabled(document, "waitForPodsReady"):
-        completed = structs.replace(completed, wait_for_pods_ready=None)
-    problems = configrules.check(completed, gates=gates)
     if problems:
         raise RefusedConfigurationError("; ".join(map(str, problems)))
-    if completed.admission_fair_sharing is not None and gates.on(Gate.ADMISSION_FAIR_SHARING):
-        # Differs from upstream: who asks for an order that is not kept had better know.
-        raise RefusedConfigurationError(
-            "admissionFairSharing: admission by past usage is not carried out here: "
-            f"leave it out, or switch off the gate {Gate.ADMISSION_FAIR_SHARING}"
-        )
     return completed
 
 

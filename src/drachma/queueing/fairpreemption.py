@@ -24,7 +24,7 @@ from drachma.queueing.workloadinfo import WorkloadInfo
 
 def targets(need: Need, snapshot: Snapshot, settings: Settings) -> list[Target]:
     """Workloads that have to go; none where that does not help or is not fair."""
-    candidates = sorted(_candidates(need, snapshot), key=need.rank)
+    candidates = sorted(_candidates(need, snapshot), key=preemption.order(need, snapshot))
     if not candidates:
         return []
     with with_usage(need.queue.node, need.usage):

@@ -34,6 +34,7 @@ class Gate(enum.StrEnum):
     FAST_QUOTA_RELEASE = "FastQuotaReleaseInPodIntegration"
     FINISH_ORPHANED_WORKLOADS = "FinishOrphanedWorkloads"
     FLAVOR_FUNGIBILITY = "FlavorFungibility"
+    LOCAL_QUEUE_METRICS = "LocalQueueMetrics"
     ORCHESTRATED_PREEMPTION = "MultiKueueOrchestratedPreemption"
     PARTIAL_ADMISSION = "PartialAdmission"
     POD_INTEGRATION_VALIDATE_GROUP_OWNER = "PodIntegrationValidateGroupOwner"
@@ -69,7 +70,7 @@ OFF: Final = frozenset({
 
 WITHOUT_EFFECT: Final = frozenset({
     "CleanupProvisioningRequestsOnEviction", "DeferRayServiceFinalizationForRedisCleanup",
-    "ElasticJobsViaWorkloadSlicesWithTAS", "FailureRecoveryPolicy", "LWSImmutableGroupSize", "LocalQueueMetrics",
+    "ElasticJobsViaWorkloadSlicesWithTAS", "FailureRecoveryPolicy", "LWSImmutableGroupSize",
     "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency", "MetricsForCohorts",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",

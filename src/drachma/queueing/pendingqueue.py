@@ -236,7 +236,7 @@ class PendingQueue:
         del self._entries[key]
         return self._active.pop(key)
 
-    def _order(self, info: WorkloadInfo) -> tuple[bool, Order]:
+    def _order(self, info: WorkloadInfo) -> tuple[object, ...]:
         return (not self.is_sticky(info.key), info.order)
 
 

@@ -8,9 +8,10 @@ that turn out not to matter. The snapshot is the same afterwards.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -33,6 +34,9 @@ _EXPLANATIONS: Final = {
     IN_COHORT_RECLAIM_WHILE_BORROWING: "reclamation within the cohort while borrowing",
 }
 
+_BEFORE_USAGE: Final = 2
+"""How many parts of a rank come before past usage: who is evicted, and of which queue."""
+
 
 class Target(msgspec.Struct, frozen=True):
     """A workload that has to give up its quota."""
@@ -51,7 +55,7 @@ class Need(msgspec.Struct, frozen=True):
     keys: frozenset[FlavorResource]
     now: datetime
 
-    def rank(self, candidate: WorkloadInfo) -> tuple[object, ...]:
+    def rank(self, candidate: WorkloadInfo) -> tuple[Any, ...]:
         """Candidates are taken in this order: evicted ones, of other queues, less urgent, admitted most recently."""
         return (
             not candidate.is_evicted,
@@ -82,6 +86,33 @@ class Need(msgspec.Struct, frozen=True):
             (may_borrow or not node.is_borrowing(key, amount)) and amount <= max(0, node.available(key))
             for key, amount in self.usage.items()
         )
+
+
+def order(need: Need, snapshot: Snapshot) -> Callable[[WorkloadInfo], Any]:
+    """By what candidates are sorted: their rank, and where past usage matters, that before their priority.
+
+    Past usage is compared within a queue, between local queues of different names. So there may be no order that is
+    right for every pair, as in Kueue; candidates of the same queue are in theirs.
+    """
+    if snapshot.ledger is None:
+        return need.rank
+    return functools.cmp_to_key(functools.partial(_compare, need, snapshot))
+
+
+def _compare(need: Need, snapshot: Snapshot, first: WorkloadInfo, second: WorkloadInfo) -> int:
+    one, other = need.rank(first), need.rank(second)
+    if one[:_BEFORE_USAGE] == other[:_BEFORE_USAGE] and _are_compared_by_usage(first, second):
+        used, other_used = snapshot.past_usage(first), snapshot.past_usage(second)
+        if used is not None and other_used is not None and used != other_used:
+            return -1 if used > other_used else 1
+    return (one > other) - (one < other)
+
+
+def _are_compared_by_usage(first: WorkloadInfo, second: WorkloadInfo) -> bool:
+    return (
+        first.cluster_queue == second.cluster_queue
+        and first.workload.spec.queue_name != second.workload.spec.queue_name
+    )
 
 
 def give_back(targets: list[Target], snapshot: Snapshot, fits: Callable[[], bool]) -> list[Target]:

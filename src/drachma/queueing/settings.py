@@ -11,6 +11,7 @@ from drachma.queueing import amounts
 from drachma.queueing.configuration import Configuration
 from drachma.queueing.devicemappings import DeviceMappings
 from drachma.queueing.gates import DEFAULT, Gate, Gates
+from drachma.queueing.pastusage import UsageRates
 from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 from drachma.queueing.workloadstate import Timestamp
 
@@ -26,6 +27,8 @@ class Settings(msgspec.Struct, frozen=True):
     fair_sharing: bool = False
     strategies: tuple[str, ...] = _STRATEGIES
     """What justifies preemption under fair sharing, in the order in which it is tried."""
+    usage_rates: UsageRates | None = None
+    """How local queues' usage is remembered, where queues may be ordered by it."""
     timestamp: Timestamp = "Eviction"
     blocks_admission: bool = False
     """Whether nobody is admitted while pods of somebody who was are not ready."""
@@ -42,6 +45,7 @@ class Settings(msgspec.Struct, frozen=True):
         gates = configuration.gates
         resources = configuration.resources
         sharing = configuration.fair_sharing
+        by_usage = configuration.admission_fair_sharing if gates.on(Gate.ADMISSION_FAIR_SHARING) else None
         ready = configuration.wait_for_pods_ready
         strategy = ready.requeuing_strategy if ready is not None else None
         mappings = DeviceMappings.of(resources.device_class_mappings if resources is not None else ())
@@ -49,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True):
             gates=gates,
             fair_sharing=sharing is not None,
             strategies=(sharing.preemption_strategies or _STRATEGIES) if sharing is not None else _STRATEGIES,
+            usage_rates=UsageRates.of(by_usage) if by_usage is not None else None,
             timestamp="Creation" if strategy is not None and strategy.timestamp == "Creation" else "Eviction",
             blocks_admission=ready is not None
             and bool(ready.block_admission)

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from drachma.queueing import usageledger
 from drachma.queueing.kinds import clusterqueue, resourceflavor
 from drachma.queueing.quotatree import Node, Quota, QuotaTree
 from drachma.queueing.requests import FlavorResource, Usage
+from drachma.queueing.usageledger import UsageLedger
 from drachma.queueing.workloadinfo import WorkloadInfo
 
 _NO_PREEMPTION: Final = clusterqueue.Preemption(
@@ -74,11 +76,16 @@ class Snapshot:
         *,
         inactive: Iterable[str] = (),
         generations: Mapping[str, int] | None = None,
+        ledger: UsageLedger | None = None,
     ) -> None:
-        """``inactive`` queues, and those in a circle of cohorts, admit nothing; their quota still counts."""
+        """``inactive`` queues, and those in a circle of cohorts, admit nothing; their quota still counts.
+
+        With a ``ledger``, past usage of local queues matters in queues that ask for it.
+        """
         queues = tuple(queues)
         self.tree = QuotaTree(queues, cohorts)
         self.flavors = flavors or {}
+        self.ledger = ledger
         generations = generations or {}
         self.queues: dict[str, QueueState] = {}
         self.holders: dict[str, WorkloadInfo] = {}
@@ -103,6 +110,12 @@ class Snapshot:
         for name in self.inactive & self.queues.keys():
             del self.queues[name]
             self.tree.retire(name)
+
+    def past_usage(self, info: WorkloadInfo) -> float | None:
+        """What the local queue of a holder has used; None where that does not matter."""
+        if self.ledger is None or not usageledger.is_by_usage(self.queues[info.cluster_queue].spec):
+            return None
+        return self.ledger.usage(usageledger.local_queue(info.workload))
 
     def add(self, info: WorkloadInfo) -> None:
         """Count a workload in its queue."""

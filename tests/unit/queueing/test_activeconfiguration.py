@@ -6,13 +6,14 @@ import pytest
 
 from drachma.queueing.component import ActiveConfiguration, configurationmap
 from drachma.queueing.configurationform import RefusedConfigurationError
+from drachma.queueing.pastusage import UsageRates
 from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy, Sidecars
 
 _KUEUE = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 _POLICY = {"apiVersion": "config.drachma.dev/v1", "kind": "QueueingPolicy", "sidecars": "Charged"}
 _SHARING: dict[str, Any] = {
     **_KUEUE,
-    "admissionFairSharing": {"usageHalfLifeTime": "1h", "usageSamplingInterval": "5m"},
+    "admissionFairSharing": {"usageHalfLifeTime": "1h", "resourceWeights": {"cpu": 2}},
 }
 
 
@@ -38,7 +39,11 @@ def test_a_policy_stands_beside_kueues_configuration() -> None:
             id="wrong-value",
         ),
         pytest.param([{**_KUEUE, "kind": "Other"}, _POLICY], "expected Configuration of", id="no-configuration"),
-        pytest.param([_SHARING], "admissionFairSharing: admission by past usage is not carried out", id="past-usage"),
+        pytest.param(
+            [{**_KUEUE, "admissionFairSharing": {"usageHalfLifeTime": "an hour"}}],
+            "duration 'an hour': expected a number with a unit",
+            id="no-half-life",
+        ),
     ],
 )
 def test_what_is_wrong_with_either_refuses_both(documents: list[dict[str, Any]], want: str) -> None:
@@ -50,8 +55,38 @@ def test_what_is_wrong_with_either_refuses_both(documents: list[dict[str, Any]],
     assert active.policy == QueueingPolicy(sidecars=Sidecars.CHARGED)
 
 
-def test_what_a_gate_switches_off_may_be_said() -> None:
-    assert ActiveConfiguration().offer({**_SHARING, "featureGates": {"AdmissionFairSharing": False}})
+def test_past_usage_counts_if_the_configuration_says_how_and_its_gate_is_on() -> None:
+    active = ActiveConfiguration()
+    assert active.settings.usage_rates is None
+    assert active.offer(_SHARING)
+    assert active.settings.usage_rates == UsageRates(3600, 300, {"cpu": 2})
+    assert active.offer({**_SHARING, "featureGates": {"AdmissionFairSharing": False}})
+    assert active.settings.usage_rates is None
+
+
+@pytest.mark.parametrize(
+    ("parts", "want"),
+    [
+        pytest.param({}, ["red", "blue"], id="all-unless-something-is-said"),
+        pytest.param({"metrics": {"localQueueMetrics": {"enable": True}}}, ["red", "blue"], id="switched-on"),
+        pytest.param({"metrics": {"localQueueMetrics": {}}}, [], id="not-switched-on"),
+        pytest.param({"featureGates": {"LocalQueueMetrics": False}}, [], id="without-the-gate"),
+        pytest.param(
+            {"metrics": {"localQueueMetrics": {"enable": True, "localQueueSelector": {"matchLabels": {"is": "red"}}}}},
+            ["red"],
+            id="some",
+        ),
+        pytest.param(
+            {"metrics": {"localQueueMetrics": {"enable": True, "localQueueSelector": {"matchLabels": {"-": "red"}}}}},
+            ["red", "blue"],
+            id="all-by-a-selector-that-is-wrong",
+        ),
+    ],
+)
+def test_which_local_queues_are_measured(parts: dict[str, Any], want: list[str]) -> None:
+    active = ActiveConfiguration()
+    active.offer({**_KUEUE, **parts})
+    assert [each for each in ("red", "blue") if active.measured_local_queues.matches({"is": each})] == want
 
 
 def test_a_file_has_both_documents() -> None:

@@ -33,13 +33,11 @@ def rates(half_life: float = 5 * _MINUTE, interval: float = 5 * _MINUTE, **weigh
         pytest.param(
             of(cpu="8"), of(cpu="4"), 300, 600, {"cpu": "6828427124n"}, id="half-of-a-half-life-is-less-than-half"
         ),
-        pytest.param(
-            of(cpu="8"), of(), 300, 86400, {"cpu": "7980769063n"}, id="a-long-half-life-counts-billionths"
-        ),
+        pytest.param(of(cpu="8"), of(), 300, 86400, {"cpu": "7980769063n"}, id="a-long-half-life-counts-billionths"),
         pytest.param(of(cpu="8"), of(memory="2"), 300, 300, {"cpu": "4", "memory": "1"}, id="other-resources"),
         pytest.param(of(cpu="8"), of(cpu="4"), 0, 300, {"cpu": "8"}, id="no-time"),
         pytest.param(of(cpu="1n"), of(), 1, 300, {"cpu": "0"}, id="the-last-billionth-goes"),
-        pytest.param(of(memory="64Ti"), of(), 300, 300, {"memory": "35184372088832"}, id="more-nanos-than-64-bits-have"),
+        pytest.param(of(memory="64Ti"), of(), 300, 300, {"memory": "35184372088832"}, id="more-nanos-than-64-bits"),
     ],
 )
 def test_what_is_remembered_fades(

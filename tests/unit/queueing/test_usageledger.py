@@ -1,4 +1,4 @@
-"""What local queues have used: penalties that are charged, become past usage or are dropped, and what a status keeps."""
+"""What local queues have used: penalties that are charged, become past usage or are dropped, and what status keeps."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

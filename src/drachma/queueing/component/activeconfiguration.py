@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
+from drachma import errors
 from drachma.api import labelselectors, meta
 from drachma.queueing import (
     configuration,
@@ -26,6 +27,7 @@ from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 from drachma.queueing.requests import Counting
 from drachma.queueing.settings import Settings
 from drachma.queueing.workloadstate import ReadyTimeouts
+from drachma.values import labels
 
 Listener = Callable[[], None]
 
@@ -52,6 +54,8 @@ class ActiveConfiguration:
         self.patience: workloadstep.Patience | None = _patience(of, self.gates)
         retention = of.object_retention_policies.workloads if of.object_retention_policies is not None else None
         self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
+        self.measured_local_queues: labels.Selector = _measured(of, self.gates)
+        """Labels of the local queues that metrics tell of."""
         integrations = of.integrations or configuration.Integrations()
         self.jobs: JobSettings = JobSettings(
             management=Management(
@@ -116,6 +120,18 @@ def _patience(of: Configuration, gates: Gates) -> workloadstep.Patience | None:
         base_seconds=strategy.backoff_base_seconds or 0,
         max_seconds=strategy.backoff_max_seconds or 0,
     )
+
+
+def _measured(of: Configuration, gates: Gates) -> labels.Selector:
+    chosen = of.metrics.local_queue_metrics
+    if not gates.on(Gate.LOCAL_QUEUE_METRICS) or (chosen is not None and not chosen.enable):
+        return labels.NOTHING
+    selector = chosen.local_queue_selector if chosen is not None else None
+    try:
+        return labelselectors.of(selector or meta.LabelSelector())
+    except errors.InvalidValueError:
+        # A selector that is wrong chooses nobody in particular, as in Kueue.
+        return labelselectors.of(meta.LabelSelector())
 
 
 def _span(text: str | None) -> timedelta | None:
