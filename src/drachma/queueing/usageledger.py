@@ -10,7 +10,7 @@ Nobody else remembers: what is charged and not yet shown is lost with the proces
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -76,9 +76,6 @@ class UsageLedger:
 
     def __contains__(self, key: object) -> bool:
         return key in self._entries
-
-    def __iter__(self) -> Iterator[LocalQueueKey]:
-        return iter(self._entries)
 
     def set_local_queues(self, queues: Iterable[localqueue.LocalQueue]) -> None:
         """All local queues there are: new ones begin with what their status says, and others are forgotten."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from drachma.api import meta
 from drachma.queueing import admissibility, configurationform
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
@@ -47,23 +48,21 @@ def a_workload(
 ) -> workload.Workload:
     container = {"name": "c", "resources": {"requests": {"cpu": str(cpu), "example.com/nic": "6"}}}
     pod_set = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
-    created = NOW + timedelta(seconds=second)
+    created = meta.time_text(NOW + timedelta(seconds=second))
     document = {
-        "metadata": {
-            "name": name, "namespace": namespace, "uid": name, "creationTimestamp": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        },
+        "metadata": {"name": name, "namespace": namespace, "uid": name, "creationTimestamp": created},
         "spec": {"queueName": queue, "priority": priority, "podSets": [pod_set]},
         **({"status": status} if status else {}),
-    }  # fmt: skip
+    }
     return decoding.decode(document, workload.Workload)
 
 
 def held(
-    name: str, queue: str, *, priority: int = 0, cluster_queue: str = "team", namespace: str = "ns", second: int = 0
+    name: str, queue: str, *, priority: int = 0, cluster_queue: str = "team", namespace: str = "ns"
 ) -> workload.Workload:
     """A workload of four cores that is admitted."""
     assignment = {"name": "main", "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "4"}, "count": 1}
-    at = (NOW + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = meta.time_text(NOW)
     conditions = [
         {"type": kind, "status": "True", "reason": kind, "lastTransitionTime": at}
         for kind in ("QuotaReserved", "Admitted")
@@ -241,7 +240,7 @@ def test_a_queue_that_begins_to_look_at_usage_orders_anew_who_waits() -> None:
     assert waiting(admitter) == ["heavy", "light"]
 
 
-PREEMPTING = {"preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}}
+PREEMPTION = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
 
 
 @pytest.mark.parametrize("fair", [pytest.param(False, id="classical"), pytest.param(True, id="fair")])
@@ -273,7 +272,7 @@ def test_who_has_to_go(
 ) -> None:
     admitter = an_admitter(
         [*local_queues, a_local_queue("new", "0")],
-        a_cluster_queue(**PREEMPTING),
+        a_cluster_queue(preemption=PREEMPTION),
         holders=holders,
         use=settings(fair=fair),
     )

@@ -125,8 +125,11 @@ class Admission:
         self._wake.set()
 
     def _on_configuration(self) -> None:
-        """Everything is counted anew."""
+        """Everything is counted anew; what local queues have used stays."""
+        before = self.admitter.ledger
         self.admitter = self._make_admitter()
+        if before is not None and self.admitter.ledger is not None:
+            self.admitter.ledger.take(before)
         self._are_queues_stale = self._are_places_stale = True
         for each in self._caches.workloads.cache:
             self.look_again(key_of(each))
@@ -177,9 +180,11 @@ class Admission:
                 self._retry(after.cluster_queue)
             if self._configured.settings.blocks_admission:
                 self._wake.set()
+            self._follow_usage(of)
             self._tell_queues(of)
             return
         self._release(key)
+        self._follow_usage(of)
         if workloadreconcile.is_admissible(of, self._configured.gates) and self._is_open(of):
             self.admitter.enqueue(of, wholeseconds.now(self._clock), devices=devices)
             self._wake.set()
@@ -192,7 +197,17 @@ class Admission:
         key = workloadstate.key(of)
         self._release(key)
         self.admitter.forget(key)
+        if self.admitter.ledger is not None:
+            self.admitter.ledger.drop(key)
         self._tell_queues(of)
+
+    def _follow_usage(self, of: workload.Workload) -> None:
+        if self.admitter.ledger is not None:
+            self.admitter.ledger.follow(of, wholeseconds.now(self._clock), in_use=self.admitter.in_use)
+
+    def order_changed(self) -> None:
+        """Others may be first in their queues now."""
+        self._wake.set()
 
     def _is_open(self, of: workload.Workload) -> bool:
         local = self._caches.local_queue_of(of)
@@ -397,6 +412,8 @@ class Admission:
         """Takes back what was decided about a workload; it is looked at as it is."""
         self._release(key)
         self.admitter.forget(key)
+        if self.admitter.ledger is not None:
+            self.admitter.ledger.drop(key)
         self.look_again(key)
 
 

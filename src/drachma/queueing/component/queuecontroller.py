@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from drachma.api import meta
@@ -16,6 +16,7 @@ from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor
 from drachma.queueing.queuestatus import FlavorUsage, QueueUsage, Readiness
 from drachma.queueing.quotatree import Node
+from drachma.queueing.usageledger import LocalQueueKey, UsageLedger
 from drachma.queueing.workloadreconcile import IN_USE
 from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.informer import Handler
@@ -51,6 +52,7 @@ class QueueController:
             "kueue_queue", time=surroundings.clock, measured=surroundings.queues
         )
         admission.queue_changed = self._soon
+        measures.levels.measured_local_queues = self._measured_local_queues
         caches.cluster_queues.add_handler(
             Handler(
                 added=self._on_queue,
@@ -89,21 +91,24 @@ class QueueController:
         self._soon(f"{_FLAVOR}{of.metadata.name}")
 
     def _on_configuration(self) -> None:
-        """Shares are told, or not any more."""
+        """Shares and past usage are told, or not any more."""
+        for local in self._caches.local_queues.cache:
+            self._soon(key_of(local))
         for cohort in self._caches.cohorts.cache:
             self._soon(f"{_COHORT}{cohort.metadata.name}")
         for queue in self._caches.cluster_queues.cache:
             self._soon(queue.metadata.name)
 
-    async def _reconcile(self, key: str) -> None:
+    async def _reconcile(self, key: str) -> controller.After | None:
         if key.startswith(_FLAVOR):
             await self._flavor(key.removeprefix(_FLAVOR))
         elif key.startswith(_COHORT):
             await self._cohort(key.removeprefix(_COHORT))
         elif "/" in key:
-            await self._local_queue(key)
+            return await self._local_queue(key)
         else:
             await self._cluster_queue(key)
+        return None
 
     # Cluster queues
 
@@ -167,11 +172,11 @@ class QueueController:
 
     # Local queues
 
-    async def _local_queue(self, key: str) -> None:
+    async def _local_queue(self, key: str) -> controller.After | None:
         namespace, _, name = key.partition("/")
         of = self._caches.local_queues.cache.get(name, namespace=namespace)
         if of is None:
-            return
+            return None
         queue = self._caches.cluster_queue_of(of)
         is_active = None if queue is None else self._caches.readiness(queue).is_active
         admitter = self._admission.admitter
@@ -185,7 +190,28 @@ class QueueController:
             status |= _usage(usage, with_borrowed=False)
         readiness = queuestatus.local_readiness(of, is_active=is_active)
         status["conditions"] = self._conditions(of, of.status.conditions, readiness)
+        again = None
+        if admitter.ledger is not None and readiness.is_active:
+            again = self._sample(admitter.ledger, of)
+            status |= _past_usage(admitter.ledger, of)
         await self._write(resources.LOCAL_QUEUES, of, status)
+        return again
+
+    def _measured_local_queues(self) -> Iterator[localqueue.LocalQueue]:
+        selector = self._configured.measured_local_queues
+        return (each for each in self._caches.local_queues.cache if selector.matches(each.metadata.labels))
+
+    def _sample(self, ledger: UsageLedger, of: localqueue.LocalQueue) -> controller.After | None:
+        """Brings past usage of a local queue up to date, if it is time to; when it is time again."""
+        key = _local_key(of)
+        if key not in ledger:
+            # It is as new to admission, which tells when it knows it.
+            return None
+        now = wholeseconds.now(self._clock)
+        if ledger.rest(key, now) == 0:
+            ledger.sample(key, self._admission.admitter.in_use(key), now)
+            self._admission.order_changed()
+        return controller.After(ledger.rest(key, now) or ledger.rates.interval)
 
     # Flavors
 
@@ -239,6 +265,15 @@ class QueueController:
 def _is_news(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:
     """Whether more changed than the status."""
     return bool(old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp)
+
+
+def _local_key(of: localqueue.LocalQueue) -> LocalQueueKey:
+    return of.metadata.namespace, of.metadata.name
+
+
+def _past_usage(ledger: UsageLedger, of: localqueue.LocalQueue) -> dict[str, Any]:
+    sharing = ledger.status(_local_key(of))
+    return {} if sharing is None else {"fairSharing": sharing}
 
 
 def _usage(of: QueueUsage, *, with_borrowed: bool) -> dict[str, Any]:

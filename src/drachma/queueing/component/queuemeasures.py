@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -12,7 +12,7 @@ from prometheus_client import core, registry
 
 from drachma.queueing import conditions, dominantshare, workloadstate
 from drachma.queueing.admitter import Admitter, CycleReport
-from drachma.queueing.kinds import workload
+from drachma.queueing.kinds import localqueue, workload
 from drachma.queueing.queuestatus import Readiness
 from drachma.queueing.workloadevents import Event
 from drachma.runtime import measures
@@ -110,6 +110,7 @@ class Levels(registry.Collector):
     def __init__(self, into: prometheus_client.CollectorRegistry) -> None:
         self.admitter: Admitter | None = None
         self.readiness: Mapping[str, Readiness] = {}
+        self.measured_local_queues: Callable[[], Iterable[localqueue.LocalQueue]] = tuple
         into.register(self)
 
     def describe(self) -> list[core.Metric]:
@@ -137,10 +138,15 @@ class Levels(registry.Collector):
             core.GaugeMetricFamily(
                 "kueue_cohort_weighted_share", "How much more than their own cohorts use.", labels=("cohort",)
             ),
+            core.GaugeMetricFamily(
+                "kueue_local_queue_admission_fair_sharing_usage",
+                "What local queues have used in the past, by the weights of resources and their own.",
+                labels=("name", "namespace", "cluster_queue"),
+            ),
         )
 
     def collect(self) -> list[core.Metric]:
-        pending, reserving, admitted, states, shares, cohort_shares = families = self._families()
+        pending, reserving, admitted, states, shares, cohort_shares, past_usage = families = self._families()
         if self.admitter is None:
             return list(families)
         for name, queue in self.admitter.queues.items():
@@ -158,6 +164,10 @@ class Levels(registry.Collector):
                 shares.add_metric((name, cohort), math.nan if math.isinf(weighted) else weighted)
             for name, node in tree.cohorts.items():
                 cohort_shares.add_metric((name,), dominantshare.share(node).weighted)
+        if (ledger := self.admitter.ledger) is not None:
+            for local in self.measured_local_queues():
+                place, name = local.metadata.namespace, local.metadata.name
+                past_usage.add_metric((name, place, local.spec.cluster_queue), ledger.usage((place, name)))
         for name, each in self.readiness.items():
             state_of = "active" if each.is_active else "terminating" if each.reason == "Terminating" else "pending"
             for status in ("pending", "active", "terminating"):
