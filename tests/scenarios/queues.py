@@ -6,7 +6,8 @@ import functools
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from drachma.api import job, pod
+from drachma.api import job, meta, pod
+from drachma.client import patches
 from drachma.node import hardware
 from drachma.process import nodeagents, queueing
 from drachma.queueing import conditions, queueingpolicy
@@ -55,6 +56,17 @@ class Queues(controlplane.ControlPlane):
         await self.client.create_document(resources.CLUSTER_QUEUES, made("ClusterQueue", name, spec))
         local = made("LocalQueue", name, {"clusterQueue": name}, namespace="default")
         await self.client.create_document(resources.LOCAL_QUEUES, local)
+        await self.settle()
+
+    async def create_check(self, queue: str, name: str = "manual") -> None:
+        """An admission check of a cluster queue, which its controller knows and has yet to decide about workloads."""
+        document = made("AdmissionCheck", name, {"controllerName": "example.com/someone"})
+        await self.client.create_document(resources.CHECKS, document)
+        active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "observedGeneration": 1}
+        status = {"conditions": [{**active, "lastTransitionTime": meta.time_text(self.clock.utc())}]}
+        await self.client.patch(resources.CHECKS, name, subresource="status", patch=patches.merge({"status": status}))
+        strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": name}]}}
+        await self.client.patch(resources.CLUSTER_QUEUES, queue, patch=patches.merge({"spec": strategy}))
         await self.settle()
 
     async def create_job(

@@ -151,6 +151,24 @@ async def test_nobody_is_admitted_while_pods_of_another_are_not_ready() -> None:
         assert not await cluster.is_suspended("next")
 
 
+async def test_a_job_with_quota_waits_for_an_admission_check() -> None:
+    async with queues.queues() as cluster:
+        await cluster.create_queue(cpu=1)
+        await cluster.create_check("team")
+        await cluster.create_job("checked", seconds=60)
+        record = await cluster.workload_of("checked")
+        assert record.status.admission is not None
+        assert [(each.name, each.state) for each in record.status.admission_checks] == [("manual", "Pending")]
+        assert await cluster.is_suspended("checked")
+
+        state = {"name": "manual", "state": "Ready", "message": "go", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        ready = patches.merge({"status": {"admissionChecks": [state]}})
+        name = record.metadata.name
+        await cluster.client.patch(resources.WORKLOADS, name, namespace="default", subresource="status", patch=ready)
+        await cluster.settle()
+        assert not await cluster.is_suspended("checked")
+
+
 async def test_pods_are_gated_until_admitted() -> None:
     configuration = {**queues.MAPPED, "integrations": {"frameworks": ["batch/job", "pod"]}}
     async with queues.queues(configuration=configuration) as cluster:

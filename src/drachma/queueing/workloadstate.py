@@ -171,7 +171,8 @@ def sync_checks(
     kept = tuple(each for each in states if each.name in names)
     present = {each.name for each in kept}
     added = tuple(
-        workload.AdmissionCheckState(name=name, state=PENDING, last_transition_time=now)
+        # The message is written even where there is none: the definition of workloads requires one.
+        workload.AdmissionCheckState(name=name, state=PENDING, last_transition_time=now, message="")
         for name in names
         if name not in present
     )
