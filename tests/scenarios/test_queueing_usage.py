@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from drachma import errors
 from drachma.api import job
 from drachma.client import patches
-from drachma.queueing.component import resources
+from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.kinds import workload
 from drachma.simulate import livequeueing
 from drachma.simulate.queueingstate import QueueingState
 from drachma.values import quantity
@@ -112,6 +114,65 @@ async def test_an_admission_counts_before_anything_is_sampled() -> None:
         await cluster.client.patch(resources.CLUSTER_QUEUES, "team", patch=go)
         await cluster.settle()
         assert await _running(cluster, "h1", "h2", "l1", "l2") == ["h1", "l1"]
+
+
+async def test_a_reservation_counts_until_its_job_is_gone() -> None:
+    async with queues.queues(configuration=SHARING) as cluster:
+        await _create_queues(cluster)
+        await cluster.create_check("team")
+        for name, queue, pods in (("h1", "heavy", 1), ("h2", "heavy", 2), ("l1", "light", 2)):
+            await cluster.create_job(name, queue=queue, pods=pods, seconds=_LONG)
+            await cluster.advance(1)
+        assert (await cluster.workload_of("h1")).status.admission is not None
+        assert _waiting(cluster) == ["l1", "h2"]
+        assert await _consumed(cluster, "heavy") == {}, "it is not used before it is admitted"
+        await cluster.delete(job.Job, "h1")
+        reserved = [name for name in ("h2", "l1") if (await cluster.workload_of(name)).status.admission is not None]
+        assert reserved == ["h2"], "nothing is charged any more, and the older one is first"
+
+
+async def test_a_reservation_counts_until_its_workload_is_deleted() -> None:
+    async with queues.queues(configuration=SHARING) as cluster:
+        await _create_queues(cluster)
+        await cluster.create_check("team")
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+        for name, queue, pods in (("h1", "heavy", 1), ("h2", "heavy", 2), ("l1", "light", 2)):
+            spec = {"queueName": queue, "podSets": [{"name": "main", "count": pods, "template": template}]}
+            document = queues.made("Workload", name, spec, namespace="default")
+            await cluster.client.create_document(resources.WORKLOADS, document)
+            await cluster.advance(1)
+        await cluster.delete(resources.WORKLOADS, "h1")
+        left = await cluster.all_of(resources.WORKLOADS)
+        assert {each.metadata.name: each.status.admission is not None for each in left} == {"h2": True, "l1": False}
+
+
+async def test_an_admission_that_is_not_written_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = workloadwrites.write_status
+    refused: list[str] = []
+
+    async def refusing_once(client: Any, before: workload.Workload, after: workload.Workload) -> workload.Workload:
+        if after.status.admission is not None and not refused:
+            refused.append(after.spec.queue_name)
+            raise errors.ObjectNotFoundError({"message": "not now"})
+        return await written(client, before, after)
+
+    async with queues.queues(configuration=SHARING) as cluster:
+        await _create_queues(cluster)
+        weight = patches.merge({"spec": {"fairSharing": {"weight": "100m"}}})
+        await cluster.client.patch(resources.LOCAL_QUEUES, "heavy", namespace="default", patch=weight)
+        hold, go = (patches.merge({"spec": {"stopPolicy": policy}}) for policy in ("Hold", "None"))
+        await cluster.client.patch(resources.CLUSTER_QUEUES, "team", patch=hold)
+        for name, queue in (("h1", "heavy"), ("l1", "light")):
+            await cluster.create_job(name, queue=queue, pods=2, seconds=_LONG)
+            await cluster.advance(1)
+        monkeypatch.setattr(workloadwrites, "write_status", refusing_once)
+        await cluster.client.patch(resources.CLUSTER_QUEUES, "team", patch=go)
+        await cluster.settle()
+        assert refused == ["heavy"]
+        assert await _running(cluster, "h1", "l1") == ["l1"]
+        await cluster.create_job("l2", queue="light", pods=2, seconds=_LONG)
+        assert _waiting(cluster) == ["h1", "l2"], "the heavy queue has used nothing"
 
 
 @pytest.mark.parametrize("moments", range(6))

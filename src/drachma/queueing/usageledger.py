@@ -5,7 +5,8 @@ admitted, the penalty becomes a part of what its local queue has used; when it g
 (:meth:`UsageLedger.follow`). Every sampling interval what is remembered is brought up to date with what is used then
 (:meth:`UsageLedger.sample`) and shown in the local queue's status, which is where a new ledger begins.
 
-Nobody else remembers: what is charged and not yet shown is lost with the process, as in Kueue.
+Nobody else remembers: what is charged and not yet shown is lost with the process and with another configuration, as in
+Kueue.
 """
 
 from __future__ import annotations
@@ -91,12 +92,6 @@ class UsageLedger:
         for name, (key, _) in tuple(self._penalties.items()):
             if self._entries.get(key) is not before.get(key):
                 del self._penalties[name]
-
-    def take(self, other: UsageLedger) -> None:
-        """Takes over what another ledger has, by other rates."""
-        self._entries, self._penalties = other._entries, other._penalties
-        for each in self._entries.values():
-            self._weigh(each)
 
     def usage(self, of: LocalQueueKey) -> float:
         """What a local queue has used, in one number: who has the least comes first."""

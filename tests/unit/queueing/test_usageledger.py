@@ -182,11 +182,3 @@ def test_a_local_queue_that_is_made_anew_has_used_nothing() -> None:
     assert ledger.usage(HEAVY) == 0
     ledger.follow(a_workload("first", RESERVED, ADMITTED, queue="heavy").workload, NOW, in_use=nothing)
     assert ledger.usage(HEAVY) == 0
-
-
-def test_other_rates_take_over_what_is_known() -> None:
-    before = a_ledger()
-    before.charge(a_workload("first"))
-    ledger = UsageLedger(UsageRates(300, 300, {"cpu": 10}))
-    ledger.take(before)
-    assert (ledger.usage(HEAVY), ledger.usage(LIGHT)) == (80, 20)

@@ -125,11 +125,8 @@ class Admission:
         self._wake.set()
 
     def _on_configuration(self) -> None:
-        """Everything is counted anew; what local queues have used stays."""
-        before = self.admitter.ledger
+        """Everything is counted anew."""
         self.admitter = self._make_admitter()
-        if before is not None and self.admitter.ledger is not None:
-            self.admitter.ledger.take(before)
         self._are_queues_stale = self._are_places_stale = True
         for each in self._caches.workloads.cache:
             self.look_again(key_of(each))
