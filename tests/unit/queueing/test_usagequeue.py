@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drachma.api import meta
-from drachma.queueing import admissibility, configurationform
+from drachma.queueing import admissibility, configurationform, explanation
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
 from drachma.queueing.settings import Settings
@@ -280,3 +280,19 @@ def test_who_has_to_go(
     report = admitter.run_cycle(NOW)
     assert report is not None
     assert [target.info.workload.metadata.name for target in report.entries[0].targets] == [want]
+
+
+def test_an_explanation_says_whose_turn_it_is_and_why() -> None:
+    admitter = an_admitter([*USED, a_local_queue("none", "0", weight="0")], holders=[held("runs", "heavy")])
+    for name, queue in (("h", "heavy"), ("l", "light"), ("n", "none")):
+        admitter.enqueue(a_workload(name, queue), NOW)
+    first, last = (explanation.explain(admitter, a_workload(*each), NOW) for each in (("l", "light"), ("n", "none")))
+
+    assert (first.position, last.position) == (1, 3)
+    assert "take turns" not in explanation.render(first)
+    assert "  local queues take turns by past usage: ns/light 2, ns/heavy 8, ns/none inf" in explanation.render(last)
+    assert explanation.to_document(last)["pastUsage"] == [
+        {"localQueue": "ns/light", "usage": 2.0},
+        {"localQueue": "ns/heavy", "usage": 8.0},
+        {"localQueue": "ns/none", "usage": None},
+    ]

@@ -11,6 +11,7 @@ from drachma.cli.inventory.cluster import Cluster
 from drachma.queueing import conditions, queuestatus, workloadstate
 from drachma.queueing.component import resources
 from drachma.queueing.kinds import clusterqueue, localqueue, workload
+from drachma.values import quantity
 
 _FILTERS: Final = frozenset({"queue"})
 
@@ -54,10 +55,20 @@ def _cluster_queue(of: clusterqueue.ClusterQueue, now: dt.datetime) -> table.Row
 
 
 def _local_queue(of: localqueue.LocalQueue, now: dt.datetime) -> table.Row:
-    return _queue(of, "LocalQueue", now, parent=of.spec.cluster_queue, nominal={})
+    sharing = of.status.fair_sharing.admission_fair_sharing_status if of.status.fair_sharing is not None else None
+    consumed = sharing.consumed_resources if sharing is not None else {}
+    return _queue(of, "LocalQueue", now, parent=of.spec.cluster_queue, nominal={}, consumed=consumed)
 
 
-def _queue(of: Queue, kind: str, now: dt.datetime, *, parent: str, nominal: Mapping[tuple[str, str], str]) -> table.Row:
+def _queue(
+    of: Queue,
+    kind: str,
+    now: dt.datetime,
+    *,
+    parent: str,
+    nominal: Mapping[tuple[str, str], str],
+    consumed: Mapping[str, quantity.Quantity] | None = None,
+) -> table.Row:
     status = of.status
     state = _queue_state(of)
     used = {(flavor.name, each.name): each for flavor in status.flavors_reservation for each in flavor.resources}
@@ -86,6 +97,7 @@ def _queue(of: Queue, kind: str, now: dt.datetime, *, parent: str, nominal: Mapp
                 (each["flavor"], f"{each['resource']}={each['borrowed']}") for each in quotas if "borrowed" in each
             ),
             "AGE": table.age(of, now),
+            "CONSUMED": table.listed(f"{name}={amount}" for name, amount in sorted((consumed or {}).items())),
             "WHY": state.message or table.NONE,
         },
         {
@@ -100,6 +112,7 @@ def _queue(of: Queue, kind: str, now: dt.datetime, *, parent: str, nominal: Mapp
             "reserving": int(status.reserving_workloads),
             "admitted": int(status.admitted_workloads),
             "quotas": quotas,
+            **({"consumed": {name: str(each) for name, each in sorted(consumed.items())}} if consumed else {}),
         },
     )
 
@@ -225,7 +238,7 @@ def _requests(of: workload.Workload) -> dict[str, str]:
 TABLES: Final[Mapping[str, table.Table]] = {
     "queues": table.Table(
         ("KIND", "NAMESPACE", "NAME", "PARENT", "STATE", "USED", "BORROWED", "PENDING", "ADMITTED", "AGE"),
-        ("WHY",),
+        ("CONSUMED", "WHY"),
         about=(resources.CLUSTER_QUEUES, resources.LOCAL_QUEUES),
         beside=(),
         filters=_FILTERS,

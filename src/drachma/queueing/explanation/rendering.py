@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from drachma.queueing.explanation.preemptionverdict import Verdict
 from drachma.queueing.explanation.remedies import Increase, Remedy
 from drachma.queueing.explanation.shortage import Holding, Level, Shortage
-from drachma.queueing.explanation.workloadexplanation import Outcome, WorkloadExplanation
+from drachma.queueing.explanation.workloadexplanation import LocalQueueUsage, Outcome, WorkloadExplanation
 from drachma.queueing.requests import FlavorResource
 
 _MOST_NAMES: Final = 8
@@ -44,6 +45,9 @@ def _lines(of: WorkloadExplanation) -> Iterator[str]:
         yield f"  {place}, by local queue {of.local_queue}"
         if of.before:
             yield f"  before it: {_listed(f'{each.workload} (priority {each.priority})' for each in of.before)}"
+            if of.past_usage:
+                turns = _listed(f"{each.local_queue} {each.usage:.3g}" for each in of.past_usage)
+                yield f"  local queues take turns by past usage: {turns}"
             if of.strategy == "StrictFIFO":
                 yield "  order is strict: nobody is admitted before those"
     elif of.cluster_queue:
@@ -142,6 +146,11 @@ def _listed(names: Iterable[str]) -> str:
 # As documents
 
 
+def _past_usage(of: LocalQueueUsage) -> dict[str, Any]:
+    # JSON has no infinity, which a local queue without weight has used.
+    return {"localQueue": of.local_queue, "usage": of.usage if math.isfinite(of.usage) else None}
+
+
 def to_document(of: WorkloadExplanation) -> dict[str, Any]:
     """As a document, whole."""
 
@@ -158,6 +167,7 @@ def to_document(of: WorkloadExplanation) -> dict[str, Any]:
         "position": of.position,
         "waiting": of.waiting,
         "before": [{"workload": each.workload, "priority": each.priority} for each in of.before],
+        **({"pastUsage": [_past_usage(each) for each in of.past_usage]} if of.past_usage else {}),
         "unsuitable": [{"podSet": each.pod_set, "reason": each.reason} for each in of.unsuitable],
         "shortages": [
             {

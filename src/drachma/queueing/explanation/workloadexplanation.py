@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
@@ -41,6 +42,13 @@ class Neighbour(msgspec.Struct, frozen=True):
     priority: int
 
 
+class LocalQueueUsage(msgspec.Struct, frozen=True):
+    """What a local queue has used in the past, in one number."""
+
+    local_queue: str
+    usage: float
+
+
 class WorkloadExplanation(msgspec.Struct, frozen=True):
     """All that can be said about one workload. Amounts are as :mod:`drachma.queueing.amounts` has them."""
 
@@ -58,6 +66,8 @@ class WorkloadExplanation(msgspec.Struct, frozen=True):
     waiting: int = 0
     """How many wait there."""
     before: tuple[Neighbour, ...] = ()
+    past_usage: tuple[LocalQueueUsage, ...] = ()
+    """Of its local queue and theirs, the least first, where they take turns by that."""
     shortages: tuple[Shortage, ...] = ()
     unsuitable: tuple[Unsuitable, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -121,6 +131,15 @@ def _unplaced(info: WorkloadInfo) -> str:
     return f"there is quota, and {condition.message}" if condition is not None and is_said else ""
 
 
+def _past_usage(question: Question, workloads: Iterable[WorkloadInfo]) -> tuple[LocalQueueUsage, ...]:
+    usages = {
+        f"{each.workload.metadata.namespace}/{each.workload.spec.queue_name}": usage
+        for each in workloads
+        if (usage := question.snapshot.past_usage(each)) is not None
+    }
+    return tuple(LocalQueueUsage(name, usage) for name, usage in sorted(usages.items(), key=lambda item: item[::-1]))
+
+
 def _explain(question: Question, pending: PendingQueue, info: WorkloadInfo) -> WorkloadExplanation:
     entry = question.entry()
     queue = question.queue
@@ -155,6 +174,7 @@ def _explain(question: Question, pending: PendingQueue, info: WorkloadInfo) -> W
         position + 1,
         len(order),
         tuple(Neighbour(each.key, each.priority) for each in order[:position]),
+        _past_usage(question, order[: position + 1]),
         shortages,
         unsuitable,
         verdicts,

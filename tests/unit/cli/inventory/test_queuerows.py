@@ -95,6 +95,17 @@ def test_what_is_used_stands_beside_what_there_is() -> None:
     ]
 
 
+def test_past_usage_is_shown_of_local_queues_that_have_some() -> None:
+    shares = {"consumedResources": {"memory": "1Gi", "cpu": "2500m"}, "lastUpdate": CREATED}
+    sharing = {"weightedShare": 0, "admissionFairSharingStatus": shares}
+    of = clusters.Cluster(
+        local_queues=(a_local_queue("jobs", "team", fairSharing=sharing), a_local_queue("new", "team"))
+    )
+    assert shown("queues", "NAME", "CONSUMED", of=of) == [("jobs", "cpu=2500m,memory=1Gi"), ("new", "<none>")]
+    rows = queuerows.TABLES["queues"].rows(of, table.Filter(), NOW)
+    assert [row.document.get("consumed") for row in rows] == [{"cpu": "2500m", "memory": "1Gi"}, None]
+
+
 def test_a_queue_can_be_asked_for_by_either_name() -> None:
     assert shown("queues", "NAME", queue="team") == [("team",), ("jobs",)]
     assert shown("queues", "NAME", queue="jobs") == [("jobs",)]
