@@ -336,7 +336,9 @@ class Admitter:
     def in_use(self, of: usageledger.LocalQueueKey) -> pastusage.Consumed:
         """What admitted workloads of a local queue use. Costs a look at all that hold quota in its cluster queue."""
         queue = self.snapshot.queues.get(self.queue_behind(*of) or "")
-        return usageledger.admitted_usage(queue.workloads.values() if queue is not None else (), of)
+        # Queues that are inactive are left out of the snapshot; who holds their quota is not.
+        holders = self.snapshot.holders if queue is None else queue.workloads
+        return usageledger.admitted_usage(holders.values(), of)
 
     def _charge(self, info: WorkloadInfo, queue: QueueState) -> None:
         """An admission counts as past usage at once, once for every time that quota is reserved."""

@@ -296,3 +296,26 @@ def test_an_explanation_says_whose_turn_it_is_and_why() -> None:
         {"localQueue": "ns/heavy", "usage": 8.0},
         {"localQueue": "ns/none", "usage": None},
     ]
+
+
+@pytest.mark.parametrize("spec", [pytest.param({}, id="active"), pytest.param({"stopPolicy": "Hold"}, id="stopped")])
+def test_what_is_in_use_is_what_admitted_workloads_of_a_local_queue_hold(spec: dict[str, Any]) -> None:
+    reserved = decoding.decode(
+        {
+            "metadata": {"name": "reserved", "namespace": "ns", "uid": "reserved"},
+            "spec": {"queueName": "heavy"},
+            "status": {
+                "admission": {
+                    "clusterQueue": "team",
+                    "podSetAssignments": [
+                        {"name": "main", "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}}
+                    ],
+                }
+            },
+        },
+        workload.Workload,
+    )
+    holders = [held("a", "heavy"), held("b", "heavy"), held("c", "light"), reserved]
+    admitter = an_admitter(USED, a_cluster_queue(cpu=100, **spec), holders=holders)
+    assert admitter.in_use(("ns", "heavy")) == {"cpu": 8 * 10**9}
+    assert admitter.in_use(("ns", "none")) == {}
