@@ -1,13 +1,16 @@
 """Queueing as a component of a whole control plane: jobs wait, run, are preempted, and give back what they had."""
 
+import itertools
 from typing import Any
 
 import pytest
 
+from drachma import errors
 from drachma.api import job, pod
 from drachma.client import patches
 from drachma.queueing import configurationform
-from drachma.queueing.component import resources
+from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.kinds import workload
 from tests.scenarios import queues
 
 _SHORT_OF_CPU = (
@@ -232,3 +235,36 @@ async def test_a_component_that_is_killed_leaves_nothing_twice_and_nothing_behin
         await cluster.advance(45)
         finished = [await cluster.workload_condition(f"job-{number}", "Finished") for number in range(3)]
         assert [each[:2] for each in finished] == [("True", "Succeeded")] * 3
+
+
+async def test_a_decision_that_cannot_be_written_is_tried_again_after_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = workloadwrites.write_status
+    tries: list[float] = []
+
+    async with queues.queues() as cluster:
+
+        async def refusing(client: Any, before: workload.Workload, after: workload.Workload) -> workload.Workload:
+            if "unlucky" in after.metadata.name:
+                tries.append(cluster.clock.monotonic())
+                raise errors.UnreachableError("nobody answers")
+            return await written(client, before, after)
+
+        await cluster.create_queue(cpu=3)
+        monkeypatch.setattr(workloadwrites, "write_status", refusing)
+        await cluster.create_job("unlucky", pods=2)
+        assert len(tries) <= 3, "at once only when there is news of it"
+        await cluster.create_job("other", pods=2)
+        assert not await cluster.is_suspended("other"), "what cannot be written down is not held"
+
+        for _ in range(100):
+            await cluster.advance(0.1)
+        pauses = [later - earlier for earlier, later in itertools.pairwise(tries)]
+        assert pauses == sorted(pauses)
+        assert 4 <= len(tries) <= 9, "in ten seconds"
+
+        monkeypatch.undo()
+        await cluster.delete(job.Job, "other")
+        await cluster.advance(60)
+        assert not await cluster.is_suspended("unlucky")

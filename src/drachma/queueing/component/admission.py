@@ -1,8 +1,8 @@
 """Admission as a loop: cycles while anything may be admitted, and what they decide written down behind them.
 
-A decision counts at once, before it is written: the next cycle is taken on it. Writes go out side by side; those of one
-workload one after the other. A write that is refused takes its decision back, and the workload is looked at anew. What
-is in memory follows from objects only, so that a new process comes to where the old one was.
+A decision counts at once, before it is written (:mod:`decisionwrites`): the next cycle is taken on it. One that cannot
+be written is taken back, and its workload looked at anew. What is in memory follows from objects only, so that a new
+process comes to where the old one was.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from drachma import errors
 from drachma.api import event
 from drachma.queueing import workloadreconcile, workloadstate
 from drachma.queueing.admitter import Admitter, CycleReport
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, Source, key_of, on_change
+from drachma.queueing.component.decisionwrites import DecisionWrites
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.cycle import Status
@@ -32,16 +32,14 @@ from drachma.runtime.informer import Handler
 
 _log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 64
-"""Writes that are under way at the same time."""
-
 _STOPPED: Final = (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN)
 
 
 class Admission:
     """The loop, and the admitter that it runs.
 
-    ``look_again`` has a workload looked at by its controller, ``queue_changed`` a queue by its own.
+    ``look_again`` has a workload looked at by its controller, ``look_again_after`` after so many seconds, and
+    ``queue_changed`` a queue by its own.
     """
 
     name: Final = "admission"
@@ -61,7 +59,6 @@ class Admission:
         self._placement: Final = placement
         self._misplaced: set[str] = set()
         """Workloads that quota would admit and no nodes take, since they were last tried."""
-        self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._caches: Final = caches
         self._configured: Final = configured
@@ -70,10 +67,12 @@ class Admission:
         self._view: Final = view or PendingView()
         self.admitter = self._make_admitter()
         self.look_again: Callable[[str], None] = lambda _: None
+        self.look_again_after: Callable[[str, float], None] = lambda _key, _seconds: None
         self.queue_changed: Callable[[str], None] = lambda _: None
         self._wake: Final = asyncio.Event()
-        self._room: Final = asyncio.Semaphore(_AT_ONCE)
-        self._writes: Final[dict[str, _Write]] = {}
+        self._writes: Final = DecisionWrites(
+            surroundings.client, caches.workloads, spawn=self._spawn, written=self._on_written, refused=self._on_refused
+        )
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._are_queues_stale = True
         self._are_places_stale = True
@@ -152,7 +151,7 @@ class Admission:
 
     def is_decided(self, key: str) -> bool:
         """Whether something was decided about a workload that is not written yet."""
-        return key in self._writes
+        return self._writes.is_under_way(key)
 
     def parked_reason(self, of: workload.Workload) -> str | None:
         """Why a workload was parked without being tried."""
@@ -194,6 +193,7 @@ class Admission:
         key = workloadstate.key(of)
         self._release(key)
         self.admitter.forget(key)
+        self._writes.forget(key)
         if self.admitter.ledger is not None:
             self.admitter.ledger.drop(key)
         self._tell_queues(of)
@@ -298,7 +298,7 @@ class Admission:
             and not workloadstate.is_finished(each)
             and not self.is_decided(workloadstate.key(each))
         ]
-        decided = [write.after for write in self._writes.values() if write.after.status.admission is not None]
+        decided = [each for each in self._writes.under_way() if each.status.admission is not None]
         self.admitter.set_queues(
             queues,
             cohorts=caches.cohorts.cache,
@@ -342,7 +342,7 @@ class Admission:
                 self._measures.reserved(entry.info.cluster_queue, after, now)
             elif entry is None:
                 self._measures.displaced(report, after)
-            self._write(key, workloadwrites.with_times(after, now))
+            self._writes.put(key, workloadwrites.with_times(after, now))
         for told in report.events:
             self._tell(told.key, told.type, told.reason, message=told.message)
 
@@ -357,71 +357,19 @@ class Admission:
                 message=message,
             )
 
-    def _write(self, key: str, after: workload.Workload) -> None:
-        under_way = self._writes.get(key)
-        if under_way is not None:
-            under_way.after = after
-            return
-        namespace, _, name = key.partition("/")
-        before = self._caches.workloads.cache.get(name, namespace=namespace)
-        if before is None:
-            self._undo(key)
-            return
-        self._writes[key] = _Write(before, after)
-        self._spawn(self._carry(key), name=f"status of {key}")
+    def _on_written(self, key: str) -> None:
+        self.look_again(key)
 
-    async def _carry(self, key: str) -> None:
-        write = self._writes[key]
-        try:
-            async with self._room:
-                await self._write_latest(write)
-        except errors.DrachmaError as error:
-            _log.debug("workload %s: what was decided is not written: %s", key, error)
-            del self._writes[key]
-            self._undo(key)
-        else:
-            del self._writes[key]
-            self.look_again(key)
-
-    async def _write_latest(self, write: _Write) -> None:
-        """Writes what was decided, until nothing was decided meanwhile.
-
-        Raises:
-            errors.ObjectConflictError: the workload is not what it was when it was decided about.
-        """
-        while True:
-            wanted = write.after
-            try:
-                write.before = await workloadwrites.write_account(self._client, write.before, wanted)
-                write.before = await workloadwrites.write_status(self._client, write.before, wanted)
-            except errors.ObjectConflictError:
-                place = write.before.metadata
-                fresh = await self._client.get(resources.WORKLOADS, place.name, namespace=place.namespace)
-                again = workloadwrites.rebased(write.before, write.after, onto=fresh)
-                if again is None:
-                    raise
-                write.before, write.after = fresh, again
-                continue
-            if write.after is wanted:
-                return
-
-    def _undo(self, key: str) -> None:
-        """Takes back what was decided about a workload; it is looked at as it is."""
+    def _on_refused(self, key: str, pause: float) -> None:
+        """Takes back what was decided about a workload, and has it looked at after a pause."""
         self._release(key)
         self.admitter.forget(key)
         if self.admitter.ledger is not None:
             self.admitter.ledger.drop(key)
-        self.look_again(key)
-
-
-class _Write:
-    """A status on its way: ``before`` is what is stored, ``after`` what it is to be by the latest decision."""
-
-    __slots__ = ("after", "before")
-
-    def __init__(self, before: workload.Workload, after: workload.Workload) -> None:
-        self.before = before
-        self.after = after
+        if pause:
+            self.look_again_after(key, pause)
+        else:
+            self.look_again(key)
 
 
 def workload_reference(of: workload.Workload) -> event.ObjectReference:

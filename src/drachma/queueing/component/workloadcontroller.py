@@ -52,6 +52,7 @@ class WorkloadController:
             "kueue_workload", time=surroundings.clock, measured=surroundings.queues
         )
         admission.look_again = self._queue.hasten
+        admission.look_again_after = self._queue.add_after
         caches.workloads.add_handler(
             Handler(added=self._on_workload, updated=lambda _, new: self._on_workload(new), deleted=self._on_gone)
         )
