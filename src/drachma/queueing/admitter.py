@@ -32,7 +32,7 @@ from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, run
 from drachma.queueing.pendingqueue import PendingQueue
 from drachma.queueing.requests import Counting
 from drachma.queueing.settings import DEFAULT_SETTINGS, Settings
-from drachma.queueing.snapshot import Snapshot
+from drachma.queueing.snapshot import QueueState, Snapshot
 from drachma.queueing.workloadinfo import WorkloadInfo
 from drachma.values import labels
 
@@ -120,15 +120,15 @@ class Admitter:
         self._local_queues = {(each.metadata.namespace, each.metadata.name): each for each in local_queues}
         if inactive is None:
             inactive = [each.metadata.name for each in queues if not is_active(each, by_name)]
-        generations = {name: each.generation + 1 for name, each in self.snapshot.queues.items()}
+        generations = {each.name: each.generation + 1 for each in self.snapshot.states}
         self.snapshot = Snapshot(queues, cohorts, by_name, inactive=inactive, generations=generations)
         self.snapshot.hold(
             self.info(each, each.status.admission.cluster_queue)
             for each in holders
             if each.status.admission is not None
         )
-        for name in self.snapshot.queues:
-            self._pass_on(name)
+        for state in tuple(self.snapshot.states):
+            self._pass_on(state)
         self.snapshot.retire_inactive()
         self._selectors = {each.metadata.name: labelselectors.of(each.spec.namespace_selector) for each in queues}
         before = self._pending
@@ -147,18 +147,18 @@ class Admitter:
         return WorkloadInfo(of, total, cluster_queue, settings=self._settings)
 
     def _holders(self, cluster_queue: str) -> Iterator[workload.Workload]:
-        queue = self.snapshot.queues.get(cluster_queue)
+        queue = self.snapshot.state(cluster_queue)
         return (each.workload for each in (queue.workloads.values() if queue is not None else ()))
 
     def _paid(self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests) -> claimsharing.Shares:
         """The claims that a workload names and others of its queue pay for."""
         return claimsharing.covered(devices, of.metadata.namespace, self._holders(cluster_queue))
 
-    def _pass_on(self, cluster_queue: str) -> None:
+    def _pass_on(self, queue: QueueState) -> None:
         """Who pays for shared claims of a queue may be somebody else now."""
-        for info in tuple(self.snapshot.queues[cluster_queue].workloads.values()):
+        for info in tuple(queue.workloads.values()):
             if claimsharing.shares(info.workload):
-                after = self.info(info.workload, cluster_queue)
+                after = self.info(info.workload, queue.name)
                 if after.usage != info.usage:
                     self.snapshot.remove(info)
                     self.snapshot.add(after)
@@ -168,7 +168,8 @@ class Admitter:
         admission = of.status.admission
         key = workloadstate.key(of)
         self.forget(key)
-        if admission is None or admission.cluster_queue not in self.snapshot.queues:
+        queue = self.snapshot.state(admission.cluster_queue) if admission is not None else None
+        if queue is None:
             return
         before = self.snapshot.holders.get(key)
         if before is not None:
@@ -178,19 +179,21 @@ class Admitter:
         if before is not None and _counts_alike(of, before.workload):
             info = before.restated(of, settings=self._settings)
         else:
-            info = self.info(of, admission.cluster_queue)
+            info = self.info(of, queue.name)
         self.snapshot.add(info)
         if claimsharing.shares(of):
-            self._pass_on(admission.cluster_queue)
+            self._pass_on(queue)
 
     def release(self, key: str) -> None:
-        """A workload has no quota any more. That of inactive queues counts until all is set anew."""
+        """A workload has no quota any more."""
         info = self.snapshot.holders.get(key)
-        if info is not None and info.cluster_queue in self.snapshot.queues:
-            self.snapshot.remove(info)
-            self.snapshot.queues[info.cluster_queue].generation += 1
-            if claimsharing.shares(info.workload):
-                self._pass_on(info.cluster_queue)
+        queue = self.snapshot.state(info.cluster_queue) if info is not None else None
+        if info is None or queue is None:
+            return
+        self.snapshot.remove(info)
+        queue.generation += 1
+        if claimsharing.shares(info.workload):
+            self._pass_on(queue)
 
     def enqueue(self, of: workload.Workload, now: datetime, *, devices: DeviceRequests | None = None) -> None:
         """A workload waits; one without a queue waits nowhere."""
