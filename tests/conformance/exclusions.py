@@ -14,7 +14,7 @@ _DEDUCED: Final = "of two types that fit each other Go's checker, which Kubernet
 _BACKSLASH: Final = "the case expects a backslash that is not there; Go agrees"
 
 _TOPOLOGY: Final = "topology aware scheduling is not carried out"
-_SLICES: Final = "elastic jobs that run have no second slice; what the first one has is not in the line"
+_SLICES: Final = "what the slice has whose place is taken is not in the line"
 
 _UNSAID: Final = "what breaks the queue's selector is not in the line"
 
@@ -22,6 +22,7 @@ LINES: Final[dict[str, dict[str, str]]] = {
     "kueue-flavors": {
         "multiple TAS flavors assigned to different resources in the same PodSet leads to NoFit": _TOPOLOGY,
         "workload slice preemption does not fit in the original workload resource flavor": _SLICES,
+        "workload slice preemption fits in the original workload resource flavor": _SLICES,
     },
     "kueue-workload-reconcile": {
         "inadmissible workload due to broken ClusterQueue namespace selector (observability enabled)": _UNSAID,

@@ -23,6 +23,7 @@ from drachma.queueing import (
     podadjustment,
     preemption,
     requests,
+    sliceadmission,
     transitions,
     workloadstate,
 )
@@ -308,6 +309,12 @@ class Admitter:
                 if claimsharing.shares(after):
                     self.retry([entry.info.cluster_queue], now)
                 events += _admission_events(entry, after, now)
+                if entry.replaced is not None:
+                    message = sliceadmission.message(after)
+                    changed[entry.replaced.key] = transitions.finished(
+                        entry.replaced.workload, reason=sliceadmission.REPLACED, message=message, now=now
+                    )
+                    events.append(Event(entry.replaced.key, NORMAL, sliceadmission.REPLACED, message))
                 continue
             for target in entry.targets if entry.requeue_reason == "PendingPreemption" else ():
                 if not target.info.is_evicted and target.info.key not in changed:

@@ -24,6 +24,7 @@ from drachma.queueing import (
     conditions,
     cycleorder,
     feasibility,
+    sliceadmission,
     transitions,
     workloadstate,
 )
@@ -73,8 +74,8 @@ class Entry:
     """A head and what becomes of it in this cycle."""
 
     __slots__ = (
-        "admission", "assignment", "attempt", "head", "info", "message", "quota_reason", "requeue_reason", "status",
-        "targets",
+        "admission", "assignment", "attempt", "head", "info", "message", "quota_reason", "replaced", "requeue_reason",
+        "status", "targets",
     )  # fmt: skip
 
     def __init__(self, head: Head) -> None:
@@ -82,6 +83,9 @@ class Entry:
         self.info = head.info
         self.assignment = Assignment(())
         self.targets: list[Target] = []
+        """Who has to go for it, and in the midst of a cycle the slice whose place it takes."""
+        self.replaced: WorkloadInfo | None = None
+        """The slice whose place it takes, once that is decided."""
         self.status = Status.WAITING
         self.message = ""
         self.quota_reason = ""
@@ -189,7 +193,8 @@ class Cycle:
         """The flavors of a workload, and who would have to go: for all pods, or for as many as fit."""
         if info.attempt is not None and self._is_outdated(info, info.attempt, queue):
             info.attempt = None
-        oracle = PreemptionOracle(info, self._snapshot, settings=self._settings, now=self._now)
+        replaced = sliceadmission.of(info, queue, self._gates)
+        oracle = PreemptionOracle(info, self._snapshot, settings=self._settings, now=self._now, replaced=replaced)
         search = FlavorSearch(
             info,
             queue,
@@ -198,7 +203,9 @@ class Cycle:
             settings=self._settings,
             cycle=self._number,
             nominated=nominated,
+            replaced=replaced,
         )
+        leaving = [Target(replaced, "", queue)] if replaced is not None else []
 
         def attempt(counts: list[int] | None) -> tuple[Assignment, list[Target] | None]:
             assignment = search.run(counts)
@@ -210,11 +217,12 @@ class Cycle:
 
         full, targets = attempt(None)
         if targets is not None:
-            return full, targets
+            return full, leaving + targets
         if self._gates.on(Gate.PARTIAL_ADMISSION) and workloadstate.can_be_partial(info.workload):
             partial = reduce(info.workload.spec.pod_sets, attempt)
             if partial is not None:
-                return partial
+                assignment, targets = partial
+                return assignment, leaving + targets
         return full, []
 
     def _is_outdated(self, info: WorkloadInfo, attempt: Attempt, queue: QueueState) -> bool:
@@ -255,6 +263,7 @@ class Cycle:
             entry.quota_reason = WAITING_FOR_PREEMPTED
             entry.requeue_reason = RequeueReason.PENDING_PREEMPTION
             entry.attempt = None
+            entry.targets = []
             self._add(queue, entry.usage)
             return
         if self._overlaps(entry):
@@ -273,6 +282,7 @@ class Cycle:
             return
         self._preempted.update((target.info.key, target.info) for target in entry.targets)
         self._add(queue, entry.usage)
+        entry.replaced, entry.targets = sliceadmission.parted(entry.info, entry.targets, self._gates)
         if mode is Mode.PREEMPT:
             entry.quota_reason = WAITING_FOR_PREEMPTED
             entry.message += f". Pending the preemption of {len(entry.targets)} workload(s)"

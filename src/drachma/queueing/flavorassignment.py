@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import structs
@@ -222,11 +222,17 @@ class Assignment(msgspec.Struct, frozen=True):
         pod_sets = tuple(each.with_mode(Mode.DEFERRED_FIT) for each in self.pod_sets)
         return structs.replace(self, pod_sets=pod_sets, is_deferred=True)
 
-    def total(self, requested: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
-        """What pod sets need of the flavors, in the numbers that are assigned; nothing is left out but zeros."""
+    def total(
+        self, requested: Iterable[PodSetRequests], replaced: Sequence[PodSetRequests] | None = None
+    ) -> dict[FlavorResource, int]:
+        """What pod sets need of the flavors, in the numbers that are assigned; nothing is left out but zeros.
+
+        Where they take the place of others that are ``replaced``, only what they need beyond those.
+        """
         usage: dict[FlavorResource, int] = {}
-        for each, assigned in zip(requested, self.pod_sets, strict=False):
-            for resource, amount in each.scaled(assigned.count).requests.items():
+        for index, (each, assigned) in enumerate(zip(requested, self.pod_sets, strict=False)):
+            count = assigned.count if replaced is None else each.count - replaced[index].count
+            for resource, amount in each.scaled(count).requests.items():
                 flavor = assigned.flavors.get(resource)
                 if amount and flavor is not None:
                     key = FlavorResource(flavor.name, resource)

@@ -104,8 +104,13 @@ class FlavorSearch:
         settings: Settings,
         cycle: int = 0,
         nominated: Nominated | None = None,
+        replaced: WorkloadInfo | None = None,
     ) -> None:
-        """``nominated`` restricts it to flavors that an earlier search in the same cycle chose."""
+        """``nominated`` restricts it to flavors that an earlier search in the same cycle chose.
+
+        Where the workload takes the place of a slice that is ``replaced``, it has to have the same flavors, and only
+        what it needs beyond that slice is looked for.
+        """
         self._info = info
         self._queue = queue
         self._flavors = flavors
@@ -113,6 +118,8 @@ class FlavorSearch:
         self._settings = settings
         self._cycle = cycle
         self._nominated = nominated
+        self._replaced = replaced
+        self._had = {each.name: each.requests for each in replaced.pod_sets} if replaced is not None else {}
         self._usage: dict[FlavorResource, int] = {}
 
     def run(self, counts: Sequence[int] | None = None) -> Assignment:
@@ -188,7 +195,8 @@ class FlavorSearch:
             found[index] = PodSetAssignment(each.name, each.requests, each.count, own, reasons, error, considered)
             for resource, flavor in own.items():
                 key = FlavorResource(flavor.name, resource)
-                self._usage[key] = amounts.plus(self._usage.get(key, 0), each.requests[resource])
+                more = amounts.minus(each.requests[resource], self._had.get(each.name, {}).get(resource, 0))
+                self._usage[key] = amounts.plus(self._usage.get(key, 0), more)
 
     def _choose(self, members: list[int], totals: Mapping[str, int], resource: str, group: Group | None) -> _Choice:
         """The best flavor of the group that a resource belongs to."""
@@ -226,7 +234,7 @@ class FlavorSearch:
                     FlavorAttempt(name, Mode.NO_FIT, reasons=(problem,), no_fit_reason=Reason.NO_MATCHING_FLAVOR)
                 )
                 continue
-            assigned, grade, attempt = self._grade(name, needed, totals)
+            assigned, grade, attempt = self._grade(name, needed, totals, members)
             reasons += attempt.reasons
             attempts.append(structs.replace(attempt, reasons=tuple(sorted(attempt.reasons))))
             if fungible:
@@ -260,7 +268,7 @@ class FlavorSearch:
         return all(self._nominated.get(name, {}).get(resource) != flavor for name in names)
 
     def _grade(
-        self, flavor: str, needed: Sequence[str], totals: Mapping[str, int]
+        self, flavor: str, needed: Sequence[str], totals: Mapping[str, int], members: Sequence[int]
     ) -> tuple[dict[str, FlavorAssignment], _Grade, FlavorAttempt]:
         """How all resources of a group can be had from one flavor; it is as good as the worst of them."""
         assigned: dict[str, FlavorAssignment] = {}
@@ -269,7 +277,13 @@ class FlavorSearch:
         reasons: tuple[str, ...] = ()
         no_fit_reason = Reason.NONE
         for resource in needed:
-            verdict = self._judge(FlavorResource(flavor, resource), totals[resource])
+            key = FlavorResource(flavor, resource)
+            amount, original = self._beyond(key, totals[resource], members)
+            if original is not None:
+                reasons += (f"could not assign {flavor} flavor since the original workload is assigned: {original}",)
+                no_fit_reason = worse(no_fit_reason, Reason.NO_MATCHING_FLAVOR)
+                grade = _WORST
+            verdict = self._judge(key, amount)
             reasons += verdict.reasons
             no_fit_reason = worse(no_fit_reason, verdict.no_fit_reason)
             borrow = max(borrow, verdict.grade.borrow)
@@ -281,6 +295,18 @@ class FlavorSearch:
             no_fit_reason = Reason.NONE
         attempt = FlavorAttempt(flavor, grade.rank.mode, borrow, grade.rank.possibility, reasons, no_fit_reason)
         return assigned, grade, attempt
+
+    def _beyond(self, key: FlavorResource, request: int, members: Sequence[int]) -> tuple[int, str | None]:
+        """What is needed beyond the slice that is replaced, and its flavor where that is another one."""
+        if self._replaced is None:
+            return request, None
+        for index in members:
+            had = self._replaced.pod_sets[index]
+            original = had.flavors.get(key.resource, "")
+            if original != key.flavor:
+                return request, original
+            request = amounts.minus(request, had.requests.get(key.resource, 0))
+        return request, None
 
     def _judge(self, key: FlavorResource, request: int) -> _Verdict:
         """How so much more of one resource of a flavor can be had, on top of what earlier pod sets take."""

@@ -23,8 +23,18 @@ def targets(need: Need, snapshot: Snapshot, settings: Settings) -> list[Target]:
 class PreemptionOracle:
     """Answers for one workload, as long as the snapshot stays what it is: the same need is looked at once."""
 
-    def __init__(self, info: WorkloadInfo, snapshot: Snapshot, *, settings: Settings, now: datetime) -> None:
+    def __init__(
+        self,
+        info: WorkloadInfo,
+        snapshot: Snapshot,
+        *,
+        settings: Settings,
+        now: datetime,
+        replaced: WorkloadInfo | None = None,
+    ) -> None:
+        """``replaced`` is a slice whose place the workload takes, see :mod:`drachma.queueing.sliceadmission`."""
         self._info = info
+        self._replaced = replaced
         self._snapshot = snapshot
         self._settings = settings
         self._now = now
@@ -44,7 +54,8 @@ class PreemptionOracle:
 
     def targets_for(self, assignment: Assignment) -> list[Target]:
         """Workloads that have to give up their quota for an assignment."""
-        return self._targets(assignment.total(self._info.pod_sets), assignment.to_preempt)
+        replaced = self._replaced.pod_sets if self._replaced is not None else None
+        return self._targets(assignment.total(self._info.pod_sets, replaced), assignment.to_preempt)
 
     def _targets(self, usage: Usage, keys: frozenset[FlavorResource]) -> list[Target]:
         # The search for flavors asks resource by resource; where there is one, the assignment is the same question.

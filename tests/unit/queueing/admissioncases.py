@@ -13,23 +13,33 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FLAVOR = "default"
 
 
-def a_queue(name: str, nominal: int, *, cohort: str = "team", quota: dict[str, str] | None = None, **spec: Any) -> Any:
-    """A cluster queue with so many CPUs; ``quota`` has limits, ``spec`` any other field."""
+def a_queue(
+    name: str, nominal: int, *, flavor: str = FLAVOR, quota: dict[str, str] | None = None, **spec: Any
+) -> clusterqueue.ClusterQueue:
+    """A cluster queue of the cohort ``team`` with so many CPUs; ``quota`` has limits, ``spec`` any other field."""
     resource = {"name": "cpu", "nominalQuota": str(nominal), **(quota or {})}
-    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": FLAVOR, "resources": [resource]}]}]
+    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": flavor, "resources": [resource]}]}]
     document = {
         "metadata": {"name": name},
-        "spec": {"cohortName": cohort, "namespaceSelector": {}, "resourceGroups": groups, **spec},
+        "spec": {"cohortName": "team", "namespaceSelector": {}, "resourceGroups": groups, **spec},
     }
     return decoding.decode(document, clusterqueue.ClusterQueue)
 
 
-def a_workload(name: str, queue: str, cpu: int, *, holds: bool = False, **spec: Any) -> workload.Workload:
+def a_workload(
+    name: str,
+    queue: str,
+    cpu: int,
+    *,
+    holds: bool = False,
+    annotations: dict[str, str] | None = None,
+    **spec: Any,
+) -> workload.Workload:
     """A workload of one pod: it waits, or ``holds`` its quota."""
     container = {"name": "c", "resources": {"requests": {"cpu": str(cpu)}}}
     pod_set = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
     document: dict[str, Any] = {
-        "metadata": {"name": name, "namespace": "ns", "uid": name},
+        "metadata": {"name": name, "namespace": "ns", "uid": name, "annotations": annotations or {}},
         "spec": {"queueName": queue, "podSets": [pod_set], **spec},
     }
     if holds:
@@ -42,11 +52,13 @@ def a_workload(name: str, queue: str, cpu: int, *, holds: bool = False, **spec: 
     return decoding.decode(document, workload.Workload)
 
 
-def an_admitter(*queues: clusterqueue.ClusterQueue, settings: Settings | None = None) -> Admitter:
+def an_admitter(
+    *queues: clusterqueue.ClusterQueue, settings: Settings | None = None, flavors: Iterable[str] = (FLAVOR,)
+) -> Admitter:
     """An admitter that knows these queues, and nobody who holds or waits."""
     made = Admitter(settings=settings or Settings())
     made.set_places({"ns": admissibility.Place()})
-    set_queues(made, queues)
+    set_queues(made, queues, flavors=flavors)
     return made
 
 
@@ -54,6 +66,7 @@ def set_queues(
     admitter: Admitter,
     queues: Iterable[clusterqueue.ClusterQueue],
     holders: Iterable[workload.Workload] = (),
+    flavors: Iterable[str] = (FLAVOR,),
 ) -> None:
     """Queues, a local queue for each, and holders anew."""
     queues = tuple(queues)
@@ -62,6 +75,6 @@ def set_queues(
     admitter.set_queues(
         queues,
         local_queues=[decoding.decode(each, localqueue.LocalQueue) for each in locals_],
-        flavors=[decoding.decode({"metadata": {"name": FLAVOR}}, resourceflavor.ResourceFlavor)],
+        flavors=[decoding.decode({"metadata": {"name": name}}, resourceflavor.ResourceFlavor) for name in flavors],
         holders=holders,
     )

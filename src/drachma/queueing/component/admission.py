@@ -325,7 +325,7 @@ class Admission:
             entry = entries.get(key)
             if entry is not None and entry.status is Status.ADMITTED:
                 self._measures.reserved(entry.info.cluster_queue, after, now)
-            elif entry is None:
+            elif entry is None and not workloadstate.is_finished(after):
                 self._measures.preempted(report, after)
             self._write(key, workloadwrites.with_times(after, now))
         for told in report.events:
