@@ -6,7 +6,7 @@ import pytest
 
 from drachma.api import job, pod
 from drachma.client import patches
-from drachma.queueing import configurationform
+from drachma.queueing import conditions, configurationform, workloadrules
 from drachma.queueing.component import resources
 from tests.scenarios import queues
 
@@ -102,6 +102,36 @@ async def test_a_queue_on_hold_goes_on_saying_what_runs_in_it() -> None:
         await cluster.advance(120)
         status = await cluster.status_of("team")
         assert (status["reservingWorkloads"], status["pendingWorkloads"]) == (0, 1)
+
+
+async def test_a_larger_slice_takes_the_place_of_one_that_runs() -> None:
+    async with queues.queues() as cluster:
+        await cluster.create_queue(cpu=3)
+        await cluster.client.create_document(resources.WORKLOADS, _slice("small", pods=2))
+        await cluster.advance(1)
+        await cluster.client.create_document(resources.WORKLOADS, _slice("large", pods=3, replaces="default/small"))
+        await cluster.advance(1)
+
+        small = await cluster.client.get(resources.WORKLOADS, "small", namespace="default")
+        finished = conditions.find(small.status.conditions, conditions.FINISHED)
+        assert finished is not None
+        assert (finished.status, finished.reason) == ("True", "WorkloadSliceReplaced")
+        large = await cluster.client.get(resources.WORKLOADS, "large", namespace="default")
+        assert conditions.is_true(large.status.conditions, conditions.ADMITTED)
+        status = await cluster.status_of("team")
+        assert status["reservingWorkloads"] == 1
+        usage = {"name": "cpu", "borrowed": "0", "total": "3"}
+        assert status["flavorsUsage"] == [{"name": "default", "resources": [usage]}]
+
+
+def _slice(name: str, *, pods: int, replaces: str = "") -> dict[str, Any]:
+    container = {"name": "main", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    spec = {"queueName": "team", "podSets": [{"name": "main", "count": pods, "template": template}]}
+    document = queues.made("Workload", name, spec, namespace="default")
+    if replaces:
+        document["metadata"]["annotations"] = {workloadrules.REPLACES: replaces}
+    return document
 
 
 async def test_devices_are_charged_as_the_configuration_says() -> None:
