@@ -129,8 +129,9 @@ class Node:
             stored = amounts.minus(self.subtree.get(key, 0), local)
             used = max(0, amounts.minus(self.usage.get(key, 0), local))
             spare = min(amounts.plus(amounts.minus(stored, used), limit), spare)
-        local_available = self.local_available(key)
-        return amounts.plus(local_available, spare) if local_available else spare
+        if not self.local and self.usage.get(key, 0) >= 0:
+            return spare
+        return amounts.plus(self.local_available(key), spare)
 
     def potential(self, key: FlavorResource) -> int:
         """How much could be used here if nothing else were in use."""
@@ -151,9 +152,9 @@ class Node:
         for key, amount in usage.items():
             node: Node | None = self
             while node is not None:
-                local_available = node.local_available(key)
-                rest = amounts.minus(amount, local_available) if local_available else amount
-                node.usage[key] = amounts.plus(node.usage.get(key, 0), amount)
+                used = node.usage.get(key, 0)
+                rest = amounts.minus(amount, node.local_available(key)) if node.local or used < 0 else amount
+                node.usage[key] = amounts.plus(used, amount)
                 if rest <= 0:
                     break
                 amount = rest
