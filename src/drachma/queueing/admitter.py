@@ -235,10 +235,10 @@ class Admitter:
         for each in cluster_queues:
             if each in names or each in self.snapshot.tree.circular:
                 continue
-            node = self.snapshot.tree.queues.get(each)
+            state = self.snapshot.state(each)
             names[each] = None
-            if node is not None and node.parent is not None:
-                names.update((below.name, None) for below in node.root.walk_queues())
+            if state is not None and state.node.parent is not None:
+                names.update((below.name, None) for below in state.node.root.walk() if below.is_queue)
         return sum(self._pending[name].retry(now, takes=functools.partial(self._takes, name)) for name in names)
 
     def _takes(self, cluster_queue: str, namespace: str) -> bool:

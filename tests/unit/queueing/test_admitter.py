@@ -32,6 +32,18 @@ def test_who_ends_in_a_stopped_queue_gives_quota_back_to_the_cohort() -> None:
     assert report.workloads["ns/late"].status.admission is not None
 
 
+def test_who_ends_in_a_stopped_queue_gives_others_of_the_cohort_another_chance() -> None:
+    admitter = an_admitter(a_queue("open", 2), a_queue("stopped", 4, stopPolicy="Hold"))
+    admitter.hold(a_workload("early", "stopped", 3, holds=True))
+    admitter.enqueue(a_workload("late", "open", 4), NOW)
+    admitter.run_cycle(NOW)
+    assert admitter.queues["open"].parked == ("ns/late",)
+
+    admitter.release("ns/early")
+
+    assert admitter.retry(["stopped"], NOW) == 1
+
+
 def test_a_cycle_leaves_no_usage_behind_where_a_queue_is_beyond_its_limit() -> None:
     # It has used more than its limit allows since the limit came down, and nobody can be preempted for it: what the
     # cycle reserves for it is less than nothing.
