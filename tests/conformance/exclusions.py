@@ -22,6 +22,10 @@ LINES: Final[dict[str, dict[str, str]]] = {
     "kueue-flavors": {
         "multiple TAS flavors assigned to different resources in the same PodSet leads to NoFit": _TOPOLOGY,
         "workload slice preemption does not fit in the original workload resource flavor": _SLICES,
+        "workload slice preemption fits in the original workload resource flavor": _SLICES,
+    },
+    "kueue-quota": {
+        "clusterQueue with unsynced TAS usage (due to missing topology) is excluded from snapshot": _TOPOLOGY,
     },
     "kueue-workload-reconcile": {
         "inadmissible workload due to broken ClusterQueue namespace selector (observability enabled)": _UNSAID,

@@ -70,7 +70,9 @@ def _info(document: dict[str, Any], queue: str, settings: Settings) -> WorkloadI
     workload = kueueforms.read_workload(document)
     admission = workload.status.admission
     name = queue or (admission.cluster_queue if admission is not None else "")
-    return WorkloadInfo(workload, requests.total(workload), name, settings=settings)
+    return WorkloadInfo(
+        workload, requests.total(workload, counting=requests.Counting(gates=settings.gates)), name, settings=settings
+    )
 
 
 def _assignment(recorded: dict[str, Any], info: WorkloadInfo) -> Assignment:

@@ -167,6 +167,9 @@ def _entry_order(case: vectors.Line) -> None:
 
 def _usage(case: vectors.Line) -> None:
     recorded, answer = case["input"], case["answer"]
+    if recorded.get("clusterQueue") is None:
+        _check_without_queue(recorded, answer["localQueueUsage"])
+        return
     queue = decoding.decode(recorded["clusterQueue"], clusterqueue.ClusterQueue)
     tree = QuotaTree([queue])
     holders = [_info(each, Settings()) for each in recorded.get("workloads", [])]
@@ -195,6 +198,18 @@ def _usage(case: vectors.Line) -> None:
     assert held.admitted_workloads == expected.get("admittedWorkloads", 0)
 
 
+def _check_without_queue(recorded: dict[str, Any], answer: dict[str, Any]) -> None:
+    """Where the cluster queue does not exist, nobody waits and nobody holds anything."""
+    admitter = Admitter()
+    admitter.set_queues([], local_queues=[decoding.decode(recorded["localQueue"], localqueue.LocalQueue)])
+    for document in recorded["workloads"]:
+        workload = kueueforms.read_workload(document)
+        admitter.enqueue(workload, _NOW)
+        admitter.hold(workload)
+        assert admitter.queue_of(workload) is None
+    assert (not admitter.snapshot.holders) == (not kueueforms.compact(answer))
+
+
 def _readiness(case: vectors.Line) -> None:
     recorded, answer = case["input"], case["answer"]
     queues = [decoding.decode(each, clusterqueue.ClusterQueue) for each in recorded.get("clusterQueues", [])]
@@ -221,20 +236,25 @@ def _status(case: vectors.Line) -> None:
     if case["test"] == "TestLocalQueueReconcile":
         local = decoding.decode(recorded["localQueue"], localqueue.LocalQueue)
         is_active = conditions.is_true(queue.status.conditions, queuestatus.ACTIVE)
-        ready = queuestatus.local_readiness(local, is_active=is_active)
+        ready = queuestatus.local_readiness(local, is_active=None if recorded["deleteClusterQueue"] else is_active)
         (condition,) = answer["localQueue"]["status"]["conditions"]
         assert (ready.reason, ready.message) == (condition["reason"], condition["message"])
         assert ready.is_active == (condition["status"] == "True")
         return
+    is_known = recorded["inCache"] and recorded["inManager"]
     admitter = Admitter()
     admitter.set_queues(
-        [queue],
+        [queue] if is_known else [],
         local_queues=[decoding.decode(each, localqueue.LocalQueue) for each in recorded["localQueues"]],
     )
     added = [recorded["newWorkload"]] if "newWorkload" in recorded else []
     for document in (*recorded["workloads"], *added):
         admitter.enqueue(kueueforms.read_workload(document), _NOW)
-    assert len(admitter.queues[queue.metadata.name]) == answer["status"]["pendingWorkloads"]
+    waiting = {name: len(pending) for name, pending in admitter.queues.items()}
+    if not is_known:
+        assert waiting == kueueforms.compact(answer.get("status", {}))
+        return
+    assert waiting == {queue.metadata.name: answer["status"]["pendingWorkloads"]}
     told = recorded["condition"]
     made = conditions.make(
         queuestatus.ACTIVE, told["status"], reason=told["reason"], message=told["message"], generation=1, now=_NOW

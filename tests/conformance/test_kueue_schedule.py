@@ -93,7 +93,13 @@ class _Run:
                 continue
             queue = each.status.admission.cluster_queue
             after = transitions.requeued(each, "True", reason=evicted.reason, message=evicted.message)
-            after = transitions.unreserve(after, reason="PendingEvaluation", message=evicted.message, now=self.now)
+            after = transitions.unreserve(
+                after,
+                reason="PendingEvaluation",
+                message=evicted.message,
+                now=self.now,
+                gates=self.admitter.settings.gates,
+            )
             self.workloads[key] = after
             self.admitter.release(key)
             if key in self._queued:

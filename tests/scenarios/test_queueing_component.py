@@ -87,6 +87,26 @@ async def test_flavors_tell_pods_where_to_go_and_take_it_back() -> None:
         assert not await cluster.is_suspended("placed")
 
 
+async def test_a_queue_on_hold_goes_on_saying_what_runs_in_it() -> None:
+    async with queues.queues() as cluster:
+        await cluster.create_queue(cpu=3)
+        await cluster.create_job("before", pods=2, seconds=60)
+        await cluster.client.patch(
+            resources.CLUSTER_QUEUES, "team", patch=patches.merge({"spec": {"stopPolicy": "Hold"}})
+        )
+        await cluster.create_job("after")
+        await cluster.advance(1)
+
+        status = await cluster.status_of("team")
+        assert (status["admittedWorkloads"], status["reservingWorkloads"], status["pendingWorkloads"]) == (1, 1, 1)
+        usage = {"name": "cpu", "borrowed": "0", "total": "2"}
+        assert status["flavorsUsage"] == [{"name": "default", "resources": [usage]}]
+
+        await cluster.advance(120)
+        status = await cluster.status_of("team")
+        assert (status["reservingWorkloads"], status["pendingWorkloads"]) == (0, 1)
+
+
 async def test_devices_are_charged_as_the_configuration_says() -> None:
     async with queues.queues(configuration=queues.MAPPED) as cluster:
         await cluster.create_queue(cpu=100, gpus=3)

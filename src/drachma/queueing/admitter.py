@@ -116,7 +116,7 @@ class Admitter:
             self.ledger.set_local_queues(self._local_queues.values())
         if inactive is None:
             inactive = [each.metadata.name for each in queues if not is_active(each, by_name)]
-        generations = {name: each.generation + 1 for name, each in self.snapshot.queues.items()}
+        generations = {each.name: each.generation + 1 for each in self.snapshot.states}
         self.snapshot = Snapshot(
             queues, cohorts, by_name, inactive=inactive, generations=generations, ledger=self.ledger
         )
@@ -125,8 +125,8 @@ class Admitter:
             for each in holders
             if each.status.admission is not None
         )
-        for name in self.snapshot.queues:
-            self._pass_on(name)
+        for state in tuple(self.snapshot.states):
+            self._pass_on(state)
         self.snapshot.retire_inactive()
         self._selectors = {each.metadata.name: labelselectors.of(each.spec.namespace_selector) for each in queues}
         before = self._pending
@@ -159,18 +159,18 @@ class Admitter:
         return WorkloadInfo(of, total, cluster_queue, settings=self._settings)
 
     def _holders(self, cluster_queue: str) -> Iterator[workload.Workload]:
-        queue = self.snapshot.queues.get(cluster_queue)
+        queue = self.snapshot.state(cluster_queue)
         return (each.workload for each in (queue.workloads.values() if queue is not None else ()))
 
     def _paid(self, of: workload.Workload, cluster_queue: str, devices: DeviceRequests) -> claimsharing.Shares:
         """The claims that a workload names and others of its queue pay for."""
         return claimsharing.covered(devices, of.metadata.namespace, self._holders(cluster_queue))
 
-    def _pass_on(self, cluster_queue: str) -> None:
+    def _pass_on(self, queue: QueueState) -> None:
         """Who pays for shared claims of a queue may be somebody else now."""
-        for info in tuple(self.snapshot.queues[cluster_queue].workloads.values()):
+        for info in tuple(queue.workloads.values()):
             if claimsharing.shares(info.workload):
-                after = self.info(info.workload, cluster_queue)
+                after = self.info(info.workload, queue.name)
                 if after.usage != info.usage:
                     self.snapshot.remove(info)
                     self.snapshot.add(after)
@@ -180,7 +180,8 @@ class Admitter:
         admission = of.status.admission
         key = workloadstate.key(of)
         self.forget(key)
-        if admission is None or admission.cluster_queue not in self.snapshot.queues:
+        queue = self.snapshot.state(admission.cluster_queue) if admission is not None else None
+        if queue is None:
             return
         before = self.snapshot.holders.get(key)
         if before is not None:
@@ -190,19 +191,21 @@ class Admitter:
         if before is not None and _counts_alike(of, before.workload):
             info = before.restated(of, settings=self._settings)
         else:
-            info = self.info(of, admission.cluster_queue)
+            info = self.info(of, queue.name)
         self.snapshot.add(info)
         if claimsharing.shares(of):
-            self._pass_on(admission.cluster_queue)
+            self._pass_on(queue)
 
     def release(self, key: str) -> None:
-        """A workload has no quota any more. That of inactive queues counts until all is set anew."""
+        """A workload has no quota any more."""
         info = self.snapshot.holders.get(key)
-        if info is not None and info.cluster_queue in self.snapshot.queues:
-            self.snapshot.remove(info)
-            self.snapshot.queues[info.cluster_queue].generation += 1
-            if claimsharing.shares(info.workload):
-                self._pass_on(info.cluster_queue)
+        queue = self.snapshot.state(info.cluster_queue) if info is not None else None
+        if info is None or queue is None:
+            return
+        self.snapshot.remove(info)
+        queue.generation += 1
+        if claimsharing.shares(info.workload):
+            self._pass_on(queue)
 
     def enqueue(self, of: workload.Workload, now: datetime, *, devices: DeviceRequests | None = None) -> None:
         """A workload waits; one without a queue waits nowhere."""
@@ -243,10 +246,10 @@ class Admitter:
         for each in cluster_queues:
             if each in names or each in self.snapshot.tree.circular:
                 continue
-            node = self.snapshot.tree.queues.get(each)
+            state = self.snapshot.state(each)
             names[each] = None
-            if node is not None and node.parent is not None:
-                names.update((below.name, None) for below in node.root.walk_queues())
+            if state is not None and state.node.parent is not None:
+                names.update((below.name, None) for below in state.node.root.walk() if below.is_queue)
         return sum(self._pending[name].retry(now, takes=functools.partial(self._takes, name)) for name in names)
 
     def _takes(self, cluster_queue: str, namespace: str) -> bool:
@@ -335,10 +338,8 @@ class Admitter:
 
     def in_use(self, of: usageledger.LocalQueueKey) -> pastusage.Consumed:
         """What admitted workloads of a local queue use. Costs a look at all that hold quota in its cluster queue."""
-        queue = self.snapshot.queues.get(self.queue_behind(*of) or "")
-        # Queues that are inactive are left out of the snapshot; who holds their quota is not.
-        holders = self.snapshot.holders if queue is None else queue.workloads
-        return usageledger.admitted_usage(holders.values(), of)
+        queue = self.snapshot.state(self.queue_behind(*of) or "")
+        return usageledger.admitted_usage(queue.workloads.values() if queue is not None else (), of)
 
     def _charge(self, info: WorkloadInfo, queue: QueueState) -> None:
         """An admission counts as past usage at once, once for every time that quota is reserved."""

@@ -148,7 +148,8 @@ class Cycle:
         self._obstacle = obstacle
         self._admitted: list[workload.Workload] = []
         self._preempted: dict[str, WorkloadInfo] = {}
-        self._added: list[tuple[Node, Usage]] = []
+        self._before: list[tuple[Node, FlavorResource, int]] = []
+        """What nodes used before the cycle added to it, in that order."""
 
     def run(self, heads: Iterable[Head]) -> list[Entry]:
         """All heads that were looked at, with what became of them; those that hold quota already are left out."""
@@ -162,8 +163,7 @@ class Cycle:
             for entry in self._ordered(nominated):
                 self._process(entry)
         finally:
-            for node, usage in reversed(self._added):
-                node.remove(usage)
+            self._restore()
         for entry in nominated:
             if entry.status is not Status.WAITING and entry.requeue_reason is RequeueReason.GENERIC:
                 entry.requeue_reason = RequeueReason.FAILED_AFTER_NOMINATION
@@ -367,8 +367,15 @@ class Cycle:
             entry.attempt = None
 
     def _add(self, queue: QueueState, usage: Usage) -> None:
+        for node in (queue.node, *queue.node.ancestors):
+            self._before += [(node, key, node.usage.get(key, 0)) for key in usage]
         queue.node.add(usage)
-        self._added.append((queue.node, usage))
+
+    def _restore(self) -> None:
+        # What is reserved for a queue beyond its limit is less than nothing. That counts in the queue alone, so that
+        # taking it back would not lead to where the cycle began.
+        for node, key, amount in reversed(self._before):
+            node.usage[key] = amount
 
     def _reserve(self, entry: Entry, queue: QueueState) -> None:
         """Keep quota from others in this cycle that the queue could not get back from them for sure."""

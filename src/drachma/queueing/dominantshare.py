@@ -49,9 +49,9 @@ class Share(msgspec.Struct, frozen=True):
 
     @property
     def rounded(self) -> int:
-        """The share as status shows it."""
+        """The share as status shows it: in 64 bits."""
         weighted = self.weighted
-        return amounts.UNLIMITED if math.isinf(weighted) else math.ceil(weighted)
+        return amounts.UNLIMITED if math.isinf(weighted) else min(math.ceil(weighted), amounts.UNLIMITED)
 
     @property
     def order(self) -> tuple[int, float]:

@@ -111,9 +111,11 @@ class Node:
         return self.quotas.get(key, _NO_QUOTA)
 
     def local_available(self, key: FlavorResource) -> int:
-        """What is left of what it never lends."""
-        local = self.local.get(key)
-        return max(0, amounts.minus(local, self.usage.get(key, 0))) if local else 0
+        """What is left of what it never lends; more than that where less than nothing is in use."""
+        used = self.usage.get(key, 0)
+        if not self.local and used >= 0:
+            return 0
+        return max(0, amounts.minus(self.local.get(key, 0), used))
 
     def available(self, key: FlavorResource) -> int:
         """How much more can be used here now; negative where more is in use than there is."""
@@ -127,7 +129,9 @@ class Node:
             stored = amounts.minus(self.subtree.get(key, 0), local)
             used = max(0, amounts.minus(self.usage.get(key, 0), local))
             spare = min(amounts.plus(amounts.minus(stored, used), limit), spare)
-        return amounts.plus(self.local_available(key), spare) if self.local else spare
+        if not self.local and self.usage.get(key, 0) >= 0:
+            return spare
+        return amounts.plus(self.local_available(key), spare)
 
     def potential(self, key: FlavorResource) -> int:
         """How much could be used here if nothing else were in use."""
@@ -148,8 +152,9 @@ class Node:
         for key, amount in usage.items():
             node: Node | None = self
             while node is not None:
-                rest = amounts.minus(amount, node.local_available(key)) if node.local else amount
-                node.usage[key] = amounts.plus(node.usage.get(key, 0), amount)
+                used = node.usage.get(key, 0)
+                rest = amounts.minus(amount, node.local_available(key)) if node.local or used < 0 else amount
+                node.usage[key] = amounts.plus(used, amount)
                 if rest <= 0:
                     break
                 amount = rest

@@ -88,6 +88,8 @@ class Snapshot:
         self.ledger = ledger
         generations = generations or {}
         self.queues: dict[str, QueueState] = {}
+        """Queues that admit workloads, by name."""
+        self._retired: dict[str, QueueState] = {}
         self.holders: dict[str, WorkloadInfo] = {}
         """Workloads that have quota, by key."""
         self.inactive = set(inactive)
@@ -102,13 +104,23 @@ class Snapshot:
     def hold(self, holders: Iterable[WorkloadInfo]) -> None:
         """Count workloads that have quota; those of queues that do not exist count nowhere."""
         for info in holders:
-            if info.cluster_queue in self.queues:
+            if self.state(info.cluster_queue) is not None:
                 self.add(info)
 
+    def state(self, name: str) -> QueueState | None:
+        """A queue that usage is counted in, whether or not it admits anything."""
+        return self.queues.get(name) or self._retired.get(name)
+
+    @property
+    def states(self) -> Iterator[QueueState]:
+        """All queues that usage is counted in."""
+        yield from self.queues.values()
+        yield from self._retired.values()
+
     def retire_inactive(self) -> None:
-        """Leave inactive queues out, once all usage is counted."""
+        """Leave inactive queues out of what is looked at; what they use goes on counting in their cohorts."""
         for name in self.inactive & self.queues.keys():
-            del self.queues[name]
+            self._retired[name] = self.queues.pop(name)
             self.tree.retire(name)
 
     def past_usage(self, info: WorkloadInfo) -> float | None:
@@ -119,17 +131,23 @@ class Snapshot:
 
     def add(self, info: WorkloadInfo) -> None:
         """Count a workload in its queue."""
-        queue = self.queues[info.cluster_queue]
+        queue = self._counted(info)
         queue.workloads[info.key] = info
         self.holders[info.key] = info
         queue.node.add(info.usage)
 
-    def remove(self, info: WorkloadInfo) -> None:
-        """Take a workload out of its queue."""
-        queue = self.queues[info.cluster_queue]
+    def remove(self, info: WorkloadInfo) -> QueueState:
+        """Take a workload out of its queue, and return that."""
+        queue = self._counted(info)
         del queue.workloads[info.key]
         del self.holders[info.key]
         queue.node.remove(info.usage)
+        return queue
+
+    def _counted(self, info: WorkloadInfo) -> QueueState:
+        state = self.state(info.cluster_queue)
+        assert state is not None, f"{info.key}: there is no cluster queue {info.cluster_queue}"
+        return state
 
     @contextmanager
     def without(self, workloads: Iterable[WorkloadInfo]) -> Iterator[None]:

@@ -214,11 +214,8 @@ class Admission:
         info = self.admitter.snapshot.holders.get(key)
         if info is None:
             return
-        if info.cluster_queue in self.admitter.snapshot.queues:
-            self.admitter.release(key)
-            self._retry(info.cluster_queue)
-        else:
-            self._on_queue()
+        self.admitter.release(key)
+        self._retry(info.cluster_queue)
 
     def _retry(self, cluster_queue: str) -> None:
         """Who is parked gets another chance, in the next cycle: many are over at once, and one look does for all."""

@@ -124,7 +124,7 @@ class QueueController:
         if await self._finalize(resources.CLUSTER_QUEUES, of, is_used=self._has_holders(name)):
             return
         admitter = self._admission.admitter
-        state, waiting = admitter.snapshot.queues.get(name), admitter.queues.get(name)
+        state, waiting = admitter.snapshot.state(name), admitter.queues.get(name)
         status: dict[str, Any] = {"pendingWorkloads": len(waiting) if waiting is not None else 0}
         if state is not None:
             usage = queuestatus.usage(
@@ -180,7 +180,7 @@ class QueueController:
         queue = self._caches.cluster_queue_of(of)
         is_active = None if queue is None else self._caches.readiness(queue).is_active
         admitter = self._admission.admitter
-        state = admitter.snapshot.queues.get(of.spec.cluster_queue)
+        state = admitter.snapshot.state(of.spec.cluster_queue)
         keys = {workloadstate.key(each) for each in self._caches.workloads.cache.by(BY_LOCAL_QUEUE, key)}
         waiting = admitter.queues.get(of.spec.cluster_queue)
         status: dict[str, Any] = {"pendingWorkloads": sum(each in waiting for each in keys) if waiting else 0}

@@ -152,10 +152,10 @@ class Levels(registry.Collector):
         for name, queue in self.admitter.queues.items():
             pending.add_metric((name, "active"), len(queue.active))
             pending.add_metric((name, "inadmissible"), len(queue.parked))
-        for name, state in self.admitter.snapshot.queues.items():
+        for state in self.admitter.snapshot.states:
             holders = state.workloads.values()
-            reserving.add_metric((name,), len(holders))
-            admitted.add_metric((name,), sum(workloadstate.is_admitted(each.workload) for each in holders))
+            reserving.add_metric((state.name,), len(holders))
+            admitted.add_metric((state.name,), sum(workloadstate.is_admitted(each.workload) for each in holders))
         if self.admitter.settings.fair_sharing:
             tree = self.admitter.snapshot.tree
             for name, node in tree.queues.items():

@@ -192,18 +192,13 @@ def with_increase(question: Question, increase: Increase) -> Iterator[None]:
 
 def _waiting(question: Question, keys: frozenset[FlavorResource]) -> list[Remedy]:
     """Those who have to go already, where it is enough that they do."""
-    leaving = [info for info in _holders(question, keys) if info.is_evicted]
+    leaving = [info for info in question.holders(keys) if info.is_evicted]
     if not leaving:
         return []
     with question.snapshot.without(leaving):
         if not question.is_admitted():
             return []
     return [Remedy(endings=tuple(sorted(info.key for info in leaving)), is_waiting=True)]
-
-
-def _holders(question: Question, keys: frozenset[FlavorResource]) -> list[WorkloadInfo]:
-    """Who uses any of these, those with most first; what inactive queues have stays counted, whoever ends."""
-    return [info for info in question.holders(keys) if info.cluster_queue in question.snapshot.queues]
 
 
 def _endings(question: Question, combinations: Iterable[tuple[tuple[FlavorResource, int], ...]]) -> list[Remedy]:
@@ -214,7 +209,7 @@ def _endings(question: Question, combinations: Iterable[tuple[tuple[FlavorResour
         usage = dict(items)
         node = question.queue.node
         short = frozenset(key for key, amount in usage.items() if amount > max(0, node.available(key)))
-        holders = _holders(question, short)
+        holders = question.holders(short)
         for info in holders:
             if len(single) == _MOST_ENDINGS:
                 break
@@ -236,8 +231,8 @@ def _few(question: Question, holders: Sequence[WorkloadInfo], usage: Usage) -> l
         return question.queue.node.fits(usage)
 
     for info in holders:
-        snapshot.remove(info)
-        taken.append(Target(info, "", snapshot.queues[info.cluster_queue]))
+        state = snapshot.remove(info)
+        taken.append(Target(info, "", state))
         if fits():
             taken = preemption.give_back(taken, snapshot, fits)
             preemption.restore(taken, snapshot)

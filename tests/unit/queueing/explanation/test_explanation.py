@@ -266,6 +266,16 @@ def test_a_workload_in_no_queue(queue: str, want: str) -> None:
     assert (answer.outcome, answer.message) == (Outcome.NOT_QUEUED, want)
 
 
+def test_the_end_of_who_runs_in_a_stopped_queue_of_the_cohort_helps() -> None:
+    closed = a_queue("closed", cohort="all", nominalQuota=4)
+    closed["spec"]["stopPolicy"] = "Hold"
+    of = admitter(a_queue("open", cohort="all", nominalQuota=2), closed)
+
+    answer = explained(of, a_workload("w", "open", 4), held("old", "closed", 3))
+
+    assert [each.endings for each in answer.remedies if each.endings] == [("ns/old",)]
+
+
 def test_a_workload_that_is_admitted() -> None:
     conditions = [{"type": kind, "status": "True", "reason": "r"} for kind in ("QuotaReserved", "Admitted")]
     of = admitter(a_queue("team", nominalQuota=4))
