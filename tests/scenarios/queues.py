@@ -101,7 +101,7 @@ class Queues(controlplane.ControlPlane):
             "template": {"metadata": {"annotations": marks}, "spec": spec},
         }
         document = made("Job", name, job_spec, namespace="default", api_version="batch/v1")
-        document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue, **(labels or {})}
+        document["metadata"]["labels"] = {**({"kueue.x-k8s.io/queue-name": queue} if queue else {}), **(labels or {})}
         await self.client.create_document(job.Job, document)
 
     async def let_pass(self, turns: int) -> None:

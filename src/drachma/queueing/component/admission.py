@@ -18,7 +18,15 @@ from drachma.queueing import workloadreconcile, workloadstate
 from drachma.queueing.admitter import Admitter, CycleReport
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, Source, key_of, on_change
+from drachma.queueing.component.caches import (
+    BY_CLUSTER_QUEUE,
+    BY_LOCAL_QUEUE,
+    Caches,
+    Source,
+    is_news,
+    key_of,
+    on_change,
+)
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.cycle import Status
@@ -109,7 +117,7 @@ class Admission:
         """Hears of queues that come, go or change in more than their status."""
 
         def updated(old: Any, new: Any) -> None:
-            if old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
+            if is_news(old, new):
                 self._on_queue()
 
         source.add_handler(

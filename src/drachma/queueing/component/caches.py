@@ -240,6 +240,11 @@ def on_change(source: Source[Any], listener: _Listener) -> None:
     )
 
 
+def is_news(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:
+    """Whether more of a queue changed than its status."""
+    return bool(old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp)
+
+
 def owner_value(kind: str, namespace_of: str, name: str) -> str:
     """Where the index of owners has the workloads of an object."""
     return f"{kind}/{namespace_of}/{name}"

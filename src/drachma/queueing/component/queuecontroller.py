@@ -11,9 +11,9 @@ from drachma.queueing import conditions, dominantshare, queuestatus, workloadsta
 from drachma.queueing.component import documentchange, resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
-from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, key_of
+from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, is_news, key_of
 from drachma.queueing.component.queuemeasures import QueueMeasures
-from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor
+from drachma.queueing.kinds import clusterqueue, resourceflavor
 from drachma.queueing.queuestatus import FlavorUsage, QueueUsage, Readiness
 from drachma.queueing.quotatree import Node
 from drachma.queueing.workloadreconcile import IN_USE
@@ -54,20 +54,20 @@ class QueueController:
         caches.cluster_queues.add_handler(
             Handler(
                 added=self._on_queue,
-                updated=lambda old, new: self._on_queue(new) if _is_news(old, new) else None,
+                updated=lambda old, new: self._on_queue(new) if is_news(old, new) else None,
                 deleted=self._on_queue,
             )
         )
         caches.local_queues.add_handler(
             Handler(
                 added=lambda new: self._soon(key_of(new)),
-                updated=lambda old, new: self._soon(key_of(new)) if _is_news(old, new) else None,
+                updated=lambda old, new: self._soon(key_of(new)) if is_news(old, new) else None,
             )
         )
         caches.cohorts.add_handler(
             Handler(
                 added=lambda new: self._soon(f"{_COHORT}{new.metadata.name}"),
-                updated=lambda old, new: self._soon(f"{_COHORT}{new.metadata.name}") if _is_news(old, new) else None,
+                updated=lambda old, new: self._soon(f"{_COHORT}{new.metadata.name}") if is_news(old, new) else None,
             )
         )
         configured.subscribe(self._on_configuration)
@@ -234,11 +234,6 @@ class QueueController:
                 subresource="status",
                 patch=patches.merge({"status": change}, meant),
             )
-
-
-def _is_news(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:
-    """Whether more changed than the status."""
-    return bool(old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp)
 
 
 def _usage(of: QueueUsage, *, with_borrowed: bool) -> dict[str, Any]:
