@@ -1,7 +1,7 @@
 """Configuration of queueing: the document ``config.kueue.x-k8s.io/v1beta2``, and what is set where it says nothing.
 
-Fields that only concern Kueue's own process (its web server, leases, certificates) are read as far as rules look at
-them. Durations are kept as written; :mod:`drachma.queueing.durations` reads them.
+All fields are there, so that one that is misspelt is noticed; what only concerns Kueue's own process is not used.
+Durations are kept as written; :mod:`drachma.queueing.durations` reads them.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from drachma import errors
 from drachma.api import devices, hooks, meta, pod
 from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 from drachma.queueing import gates as featuregates
+from drachma.queueing import processconfiguration
 
 API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
 DEFAULT_NAMESPACE: Final = "kueue-system"
@@ -164,6 +165,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     bind_address: str = ABSENT_TEXT
     enable_cluster_queue_resources: bool | None = None
     custom_labels: tuple[CustomLabel, ...] = ABSENT_TUPLE
+    local_queue_metrics: processconfiguration.LocalQueueMetrics | None = None
 
 
 class ExternalFramework(Struct, frozen=True, kw_only=True):
@@ -183,8 +185,11 @@ class ExecConfig(Struct, frozen=True, kw_only=True):
     """A credential program."""
 
     command: str = ABSENT_TEXT
+    args: tuple[str, ...] = ABSENT_TUPLE
     env: tuple[ExecEnvVar, ...] = ABSENT_TUPLE
     api_version: str = ABSENT_TEXT
+    install_hint: str = ABSENT_TEXT
+    provide_cluster_info: bool = False
     interactive_mode: str = ABSENT_TEXT
 
 
@@ -238,6 +243,12 @@ class Configuration(Struct, frozen=True, kw_only=True):
     visibility_server: VisibilityServer | None = None
     metrics: Metrics = Metrics()
     tls: TLSOptions | None = None
+    webhook: processconfiguration.ControllerWebhook | None = None
+    leader_election: processconfiguration.LeaderElection | None = None
+    health: processconfiguration.Health | None = None
+    pprof_bind_address: str = ABSENT_TEXT
+    controller: processconfiguration.Controller | None = None
+    client_connection: processconfiguration.ClientConnection | None = None
 
     @property
     def gates(self) -> featuregates.Gates:
