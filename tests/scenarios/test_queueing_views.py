@@ -103,3 +103,8 @@ async def test_shares_are_told_while_a_config_map_has_queues_share_fairly_and_a_
 
         await configure()
         assert await shares() == [None, None]
+
+        await configure(fairSharing=_FAIR)
+        assert await shares() == [{"weightedShare": 400}] * 2
+        await cluster.delete(configmap.ConfigMap, _MAP, namespace="kueue-system")
+        assert await shares() == [None, None]

@@ -13,8 +13,8 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import devices, hooks, meta, pod
 from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
+from drachma.queueing import durations, processconfiguration
 from drachma.queueing import gates as featuregates
-from drachma.queueing import processconfiguration
 
 API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
 DEFAULT_NAMESPACE: Final = "kueue-system"
@@ -22,6 +22,7 @@ INCREMENTAL_DISPATCHER: Final = "kueue.x-k8s.io/multikueue-dispatcher-incrementa
 
 _DEFAULT_FRAMEWORKS: Final = ("batch/job",)
 _DEFAULT_READY_TIMEOUT: Final = "30m0s"
+_DEFAULT_SAMPLING: Final = "5m0s"
 
 
 class RequeuingStrategy(Struct, frozen=True, kw_only=True):
@@ -274,6 +275,9 @@ def default(of: Configuration) -> Configuration:
         key="kubernetes.io/metadata.name", operator="NotIn", values=("kube-system", namespace)
     )
     integrations = of.integrations or Integrations()
+    past_usage = of.admission_fair_sharing
+    if past_usage is not None and not durations.nanoseconds(past_usage.usage_sampling_interval):
+        past_usage = structs.replace(past_usage, usage_sampling_interval=_DEFAULT_SAMPLING)
     resources = of.resources
     if resources is not None and resources.transformations:
         resources = structs.replace(
@@ -300,6 +304,7 @@ def default(of: Configuration) -> Configuration:
         integrations=structs.replace(integrations, frameworks=integrations.frameworks or _DEFAULT_FRAMEWORKS),
         managed_jobs_namespace_selector=of.managed_jobs_namespace_selector
         or meta.LabelSelector(match_expressions=(outside,)),
+        admission_fair_sharing=past_usage,
         resources=resources,
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import shape
+from drachma.api import labelselectors, shape
 from drachma.queueing import configrules, configuration, durations
 from drachma.queueing.configuration import Configuration
 from drachma.queueing.gates import Gate
@@ -16,6 +16,8 @@ from drachma.values import quotation
 
 KIND: Final = "Configuration"
 _NEWER, _OLDER = configuration.API_VERSIONS
+DEFAULT: Final[Mapping[str, Any]] = {"apiVersion": _NEWER, "kind": KIND}
+"""A document that says nothing."""
 _SWITCHED: Final = ("fairSharing", "waitForPodsReady")
 """Parts that the older version has a switch in, ``enable``, and the newer one leaves out."""
 _OLDER_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -77,9 +79,9 @@ def read(document: Mapping[str, Any]) -> Configuration:
         raise RefusedConfigurationError(str(error)) from None
     if not switches.get("waitForPodsReady", True):
         completed = structs.replace(completed, wait_for_pods_ready=None)
-    problems = configrules.check(completed, gates=gates)
+    problems = [*map(str, configrules.check(completed, gates=gates)), *_local_queue_selector(completed)]
     if problems:
-        raise RefusedConfigurationError("; ".join(map(str, problems)))
+        raise RefusedConfigurationError("; ".join(problems))
     if completed.admission_fair_sharing is not None and gates.on(Gate.ADMISSION_FAIR_SHARING):
         # Differs from upstream: who asks for an order that is not kept had better know.
         raise RefusedConfigurationError(
@@ -136,6 +138,16 @@ def _values(document: Any, path: str, *, at: str = "") -> Iterator[tuple[str, An
         yield from _values(value, rest, at=f"{here}.")
     else:
         yield here, value
+
+
+def _local_queue_selector(of: Configuration) -> Iterator[str]:
+    """What ends Kueue's manager at its start, after its rules."""
+    local = of.metrics.local_queue_metrics
+    if local is not None:
+        try:
+            labelselectors.of(local.local_queue_selector)
+        except errors.InvalidValueError as error:
+            yield f"metrics.localQueueMetrics.localQueueSelector: {error}"
 
 
 def _is_enabled(document: Mapping[str, Any], part: str) -> bool:

@@ -51,6 +51,8 @@ def test_what_is_wrong_with_either_refuses_both(documents: list[dict[str, Any]],
 
 
 def test_what_a_gate_switches_off_may_be_said() -> None:
+    without_interval = {**_SHARING, "admissionFairSharing": {"usageHalfLifeTime": "1h"}}
+    assert ActiveConfiguration().offer({**without_interval, "featureGates": {"AdmissionFairSharing": False}})
     assert ActiveConfiguration().offer({**_SHARING, "featureGates": {"AdmissionFairSharing": False}})
 
 

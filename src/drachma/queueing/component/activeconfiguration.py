@@ -14,6 +14,7 @@ from drachma.queueing import (
     configuration,
     configurationform,
     durations,
+    processconfiguration,
     queueingpolicy,
     workloadstep,
 )
@@ -26,6 +27,7 @@ from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
 from drachma.queueing.requests import Counting
 from drachma.queueing.settings import Settings
 from drachma.queueing.workloadstate import ReadyTimeouts
+from drachma.values import labels
 
 Listener = Callable[[], None]
 
@@ -49,6 +51,9 @@ class ActiveConfiguration:
             transformations=resources.transformations,
             gates=self.gates,
         )
+        local = of.metrics.local_queue_metrics or processconfiguration.LocalQueueMetrics(enable=True)
+        chosen = local.local_queue_selector or meta.LabelSelector()
+        self._measured: labels.Selector = labelselectors.of(chosen if local.enable else None)
         self.patience: workloadstep.Patience | None = _patience(of, self.gates)
         retention = of.object_retention_policies.workloads if of.object_retention_policies is not None else None
         self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
@@ -88,6 +93,10 @@ class ActiveConfiguration:
         for listener in self._listeners:
             listener()
         return True
+
+    def measures_local_queue(self, of: Mapping[str, str]) -> bool:
+        """Whether a local queue with these labels is measured by itself."""
+        return self._measured.matches(of)
 
     def subscribe(self, listener: Listener) -> None:
         """Calls a function whenever another configuration is in force."""

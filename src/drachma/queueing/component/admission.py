@@ -333,10 +333,7 @@ class Admission:
         entries = {each.info.key: each for each in report.entries}
         self._misplaced |= {key for key, each in entries.items() if each.quota_reason == PLACEMENT_FAILED}
         for key, after in report.workloads.items():
-            entry = entries.get(key)
-            if entry is not None and entry.status is Status.ADMITTED:
-                self._measures.reserved(entry.info.cluster_queue, after, now)
-            elif entry is None:
+            if key not in entries:
                 self._measures.preempted(report, after)
             self._write(key, workloadwrites.with_times(after, now))
         for told in report.events:

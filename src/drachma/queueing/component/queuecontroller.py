@@ -12,7 +12,6 @@ from drachma.queueing.component import documentchange, resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, is_news, key_of
-from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.kinds import clusterqueue, resourceflavor
 from drachma.queueing.queuestatus import FlavorUsage, QueueUsage, Readiness
 from drachma.queueing.quotatree import Node
@@ -39,14 +38,12 @@ class QueueController:
         configured: ActiveConfiguration,
         *,
         admission: Admission,
-        measures: QueueMeasures,
     ) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._caches: Final = caches
         self._configured: Final = configured
         self._admission: Final = admission
-        self._measures: Final = measures
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             "kueue_queue", time=surroundings.clock, measured=surroundings.queues
         )
@@ -110,12 +107,8 @@ class QueueController:
     async def _cluster_queue(self, name: str) -> None:
         of = self._caches.cluster_queues.cache.get(name)
         if of is None:
-            known = self._measures.levels.readiness
-            self._measures.levels.readiness = {each: value for each, value in known.items() if each != name}
             return
         readiness = self._caches.readiness(of)
-        self._measures.levels.admitter = self._admission.admitter
-        self._measures.levels.readiness = {**self._measures.levels.readiness, name: readiness}
         if await self._finalize(resources.CLUSTER_QUEUES, of, is_used=self._has_holders(name)):
             return
         admitter = self._admission.admitter

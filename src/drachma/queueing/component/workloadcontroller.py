@@ -26,7 +26,6 @@ from drachma.queueing.component.caches import (
     on_change,
     workload_of,
 )
-from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.kinds import localqueue, workload
 from drachma.runtime import Surroundings, controller, events, workqueue
 from drachma.runtime.informer import Handler
@@ -49,7 +48,6 @@ class WorkloadController:
         *,
         admission: Admission,
         recorder: events.Recorder,
-        measures: QueueMeasures,
     ) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
@@ -57,7 +55,6 @@ class WorkloadController:
         self._configured: Final = configured
         self._admission: Final = admission
         self._recorder: Final = recorder
-        self._measures: Final = measures
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             "kueue_workload", time=surroundings.clock, measured=surroundings.queues
         )
@@ -168,7 +165,6 @@ class WorkloadController:
         return controller.After(rest) if rest > 0 else None
 
     def _tell(self, about: workload.Workload, told: Event) -> None:
-        self._measures.told(about, told)
         self._recorder.record(
             workload_reference(about),
             type=events.WARNING if told.type == events.WARNING else events.NORMAL,
