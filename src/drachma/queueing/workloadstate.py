@@ -161,7 +161,8 @@ def sync_checks(
     kept = tuple(each for each in states if each.name in names)
     present = {each.name for each in kept}
     added = tuple(
-        workload.AdmissionCheckState(name=name, state=PENDING, last_transition_time=now)
+        # The definition requires a message, be it empty.
+        workload.AdmissionCheckState(name=name, state=PENDING, message="", last_transition_time=now)
         for name in names
         if name not in present
     )
