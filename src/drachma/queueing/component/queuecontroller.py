@@ -202,7 +202,6 @@ class QueueController:
         if of.metadata.deletion_timestamp is None:
             if IN_USE not in finalizers:
                 await self._set_finalizers(kind, of, [*finalizers, IN_USE])
-                return True
             return False
         if IN_USE in finalizers and not is_used:
             await self._set_finalizers(kind, of, [each for each in finalizers if each != IN_USE])
