@@ -53,6 +53,8 @@ class Gate(enum.StrEnum):
     TAS_PROFILE_MIXED = "TASProfileMixed"
     TAS_VALIDATE_SLICE_SIZE = "TASValidateWorkloadSliceSize"
     UNADMITTED_EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
+    LOCAL_QUEUE_METRICS = "LocalQueueMetrics"
+    METRICS_FOR_COHORTS = "MetricsForCohorts"
     UNADMITTED_OBSERVABILITY = "UnadmittedWorkloadsObservability"
     VALIDATE_NON_NEGATIVE = "WorkloadValidateResourcesAreNonNegative"
     VALIDATE_POD_SET_METADATA = "WorkloadValidationForPodSetMetadata"
@@ -69,8 +71,8 @@ OFF: Final = frozenset({
 
 WITHOUT_EFFECT: Final = frozenset({
     "CleanupProvisioningRequestsOnEviction", "DeferRayServiceFinalizationForRedisCleanup",
-    "ElasticJobsViaWorkloadSlicesWithTAS", "FailureRecoveryPolicy", "LWSImmutableGroupSize", "LocalQueueMetrics",
-    "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency", "MetricsForCohorts",
+    "ElasticJobsViaWorkloadSlicesWithTAS", "FailureRecoveryPolicy", "LWSImmutableGroupSize",
+    "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",
     "MultiKueueKubeConfigPathValidation", "MultiKueueManagerQuotaAutomation",
@@ -100,12 +102,20 @@ class Gates(msgspec.Struct, frozen=True):
         return gate in self.enabled
 
     def switched(self, settings: Mapping[str, bool]) -> Gates:
-        """These gates with some switched; InvalidValueError for a name that Kueue does not have."""
+        """These gates with some switched.
+
+        Raises:
+            errors.InvalidValueError: Kueue has no gate of a name, or two names of one gate say different things.
+        """
         enabled = set(self.enabled)
+        switched: dict[Gate, bool] = {}
         for name, is_on in settings.items():
             if name in WITHOUT_EFFECT:
                 continue
             gate = _ALIASES.get(name) or _find(name)
+            if switched.setdefault(gate, is_on) != is_on:
+                other = next(alias for alias, each in _ALIASES.items() if each is gate)
+                raise errors.InvalidValueError(f"feature gate {gate}: is both on and off, by this name and as {other}")
             (enabled.add if is_on else enabled.discard)(gate)
         return Gates(frozenset(enabled))
 

@@ -14,6 +14,7 @@ from drachma.queueing import (
     configuration,
     configurationform,
     durations,
+    frameworks,
     processconfiguration,
     queueingpolicy,
     workloadstep,
@@ -53,7 +54,8 @@ class ActiveConfiguration:
         )
         local = of.metrics.local_queue_metrics or processconfiguration.LocalQueueMetrics(enable=True)
         chosen = local.local_queue_selector or meta.LabelSelector()
-        self._measured: labels.Selector = labelselectors.of(chosen if local.enable else None)
+        is_measured = local.enable and self.gates.on(Gate.LOCAL_QUEUE_METRICS)
+        self._measured: labels.Selector = labelselectors.of(chosen if is_measured else None)
         self.patience: workloadstep.Patience | None = _patience(of, self.gates)
         retention = of.object_retention_policies.workloads if of.object_retention_policies is not None else None
         self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
@@ -93,6 +95,11 @@ class ActiveConfiguration:
         for listener in self._listeners:
             listener()
         return True
+
+    @property
+    def ignored_frameworks(self) -> tuple[str, ...]:
+        """Frameworks that the configuration lists, and whose jobs are not held back here."""
+        return tuple(sorted(self.jobs.management.frameworks - set(frameworks.CARRIED_OUT)))
 
     def measures_local_queue(self, of: Mapping[str, str]) -> bool:
         """Whether a local queue with these labels is measured by itself."""

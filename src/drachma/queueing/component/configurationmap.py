@@ -41,7 +41,7 @@ class ConfigurationMap:
     def _offer(self, of: configmap.ConfigMap) -> None:
         try:
             if self._active.offer(*documents(of)):
-                self._tell(of, events.NORMAL, "ConfigurationChanged", "The configuration is in force")
+                self._tell(of, events.NORMAL, "ConfigurationChanged", in_force(self._active))
         except RefusedConfigurationError as error:
             _log.warning("ConfigMap %s: refused, the configuration before stays in force: %s", of.metadata.name, error)
             self._tell(of, events.WARNING, "InvalidConfiguration", f"Refused, the one before stays: {error}")
@@ -53,6 +53,13 @@ class ConfigurationMap:
 
     def _tell(self, of: configmap.ConfigMap, kind: events.Type, reason: str, message: str) -> None:
         self._recorder.record(of, type=kind, reason=reason, message=message)
+
+
+def in_force(active: ActiveConfiguration) -> str:
+    """What is told of a configuration that has taken effect."""
+    ignored = ", ".join(active.ignored_frameworks)
+    told = "The configuration is in force"
+    return f"{told}; jobs of these frameworks are not held back here: {ignored}" if ignored else told
 
 
 def documents(of: configmap.ConfigMap) -> list[dict[str, object]]:

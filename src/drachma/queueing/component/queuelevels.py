@@ -96,7 +96,8 @@ class QueueLevels(registry.Collector):
         look.at_waiting()
         look.at_holders()
         look.at_readiness()
-        look.at_tree()
+        if self._configured.gates.on(Gate.METRICS_FOR_COHORTS):
+            look.at_tree()
         if self._configured.settings.fair_sharing:
             look.at_shares()
         if self._configured.configuration.metrics.enable_cluster_queue_resources:
