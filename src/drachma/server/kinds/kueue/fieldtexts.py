@@ -4,7 +4,6 @@ A text stands for a field in every version that has it. The line after a type's 
 ``:``, is about the type itself.
 """
 
-import functools
 from collections.abc import Mapping
 from typing import Final
 
@@ -306,7 +305,6 @@ IndividualValues
 """
 
 
-@functools.cache
 def texts() -> Mapping[tuple[str, str], str]:
     """Texts by type and field; those of types themselves have no field."""
     found: dict[tuple[str, str], str] = {}
