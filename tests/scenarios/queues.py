@@ -6,6 +6,8 @@ import functools
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from drachma.api import job, meta, pod
 from drachma.client import patches
 from drachma.node import hardware
@@ -181,7 +183,7 @@ def job_document(
         "template": {"metadata": {"annotations": marks}, "spec": spec},
     }
     document = made("Job", name, job_spec, namespace="default", api_version="batch/v1")
-    document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue, **(labels or {})}
+    document["metadata"]["labels"] = {**({"kueue.x-k8s.io/queue-name": queue} if queue else {}), **(labels or {})}
     return document
 
 
@@ -192,14 +194,23 @@ def policy_document(choices: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def queues(
-    *, configuration: Mapping[str, Any] | None = None, policy: Mapping[str, str] | None = None, nodes: int = 1
+    *,
+    configuration: Mapping[str, Any] | None = None,
+    policy: Mapping[str, str] | None = None,
+    nodes: int = 1,
+    has_webhooks: bool = True,
 ) -> AsyncIterator[Queues]:
-    """A whole control plane with simulated machines and queueing, under a configuration, and a policy beside it."""
+    """A whole control plane with simulated machines and queueing, under a configuration, and a policy beside it.
+
+    Without webhooks it is as on clusters that have Kueue's definitions alone.
+    """
     configured = ActiveConfiguration()
     if configuration is not None:
         configured.offer(configuration, *([policy_document(policy)] if policy else []))
     view = PendingView()
     additions = queueing.additions(configured, view)
+    if not has_webhooks:
+        additions = structs.replace(additions, functions=())
     async with controlplane.control_plane(additions=additions) as plane:
         plane.__class__ = Queues
         assert isinstance(plane, Queues)

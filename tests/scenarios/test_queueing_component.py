@@ -107,6 +107,15 @@ async def test_a_queue_on_hold_goes_on_saying_what_runs_in_it() -> None:
         assert (status["reservingWorkloads"], status["pendingWorkloads"]) == (0, 1)
 
 
+async def test_without_webhooks_a_queue_that_nobody_uses_tells_of_itself_and_stays_while_it_is_used() -> None:
+    async with queues.queues(has_webhooks=False) as cluster:
+        await cluster.create_queue(cpu=2)
+        status = await cluster.status_of("team")
+        assert [(each["type"], each["status"]) for each in status["conditions"]] == [("Active", "True")]
+        document = await cluster.client.get_document(resources.CLUSTER_QUEUES, "team")
+        assert document["metadata"]["finalizers"] == ["kueue.x-k8s.io/resource-in-use"]
+
+
 async def test_devices_are_charged_as_the_configuration_says() -> None:
     async with queues.queues(configuration=queues.MAPPED) as cluster:
         await cluster.create_queue(cpu=100, gpus=3)

@@ -141,6 +141,8 @@ def _leaf(info: inspect.Type) -> tuple[str, Any]:
             return ("a 32-bit integer", struct.Int32) if limit == 2**31 - 1 else ("a 64-bit integer", struct.Int64)
         case inspect.BoolType():
             return "a boolean", bool
+        case inspect.FloatType():
+            return "a number", float
         case inspect.DateTimeType():
             return "an RFC 3339 time", meta.Time
         case _:

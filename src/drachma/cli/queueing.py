@@ -97,7 +97,12 @@ def queueing(
         return
     standalone.run(
         functools.partial(
-            component, configured=active, configuration_file=queueing_config, endpoint=endpoint, visibility=shown
+            component,
+            configured=active,
+            configuration_file=queueing_config,
+            endpoint=endpoint,
+            visibility=shown,
+            role="leader" if leader_elect else "standalone",
         ),
         standalone.Options(
             access=http.find_access(kubeconfig, context=context),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from drachma.api import node, pod
+from drachma.claims import podstate
 from drachma.node import podresources
 from drachma.values import names, quantity
 
@@ -26,7 +27,7 @@ ADMITTED: Final = Verdict(is_admitted=True)
 
 
 def judge(of: pod.Pod, where: node.Node, others: Iterable[pod.Pod], *, with_claims: bool) -> Verdict:
-    """The verdict on a pod beside those that are on the node; ``with_claims`` counts what claims add (KEP-5517).
+    """The verdict on a pod beside others that have not ended; ``with_claims`` counts what claims add (KEP-5517).
 
     Extended resources that the node does not have are not looked at: others may stand for them.
     """
@@ -34,6 +35,8 @@ def judge(of: pod.Pod, where: node.Node, others: Iterable[pod.Pod], *, with_clai
     used: dict[str, int] = {}
     count = 0
     for each in others:
+        if podstate.has_ended(each):
+            continue
         count += 1
         for name, taken in podresources.requested(each, with_claims=with_claims).items():
             used[name] = used.get(name, 0) + _counted(name, taken)

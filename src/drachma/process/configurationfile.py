@@ -42,7 +42,7 @@ async def follow(path: pathlib.Path, into: ActiveConfiguration, *, time: clock.C
         stamp = now
         try:
             load(path, into)
-            _log.info("configuration %s: in force", path)
+            _log.info("configuration %s: %s", path, configurationmap.in_force(into))
         except errors.InvalidValueError as error:
             _log.warning("refused, the configuration before stays in force: %s", error)
 

@@ -89,11 +89,12 @@ def component(
     view: PendingView | None = None,
     endpoint: WebhookEndpoint | None = None,
     visibility: VisibilityEndpoint | None = None,
+    role: str = "standalone",
 ) -> components.Run:
     """Queues and quota for workloads, Jobs and pods; the configuration follows the file, or else the ConfigMap.
 
     ``view``: where to show who waits. ``endpoint``: where to answer API servers that ask about writes. ``visibility``:
-    where to answer those that pass on who asks who waits.
+    where to answer those that pass on who asks who waits. ``role``: what measures say that the process is.
     """
     own = surroundings.acting_as(ACCOUNT)
     view = view or PendingView()
@@ -103,6 +104,7 @@ def component(
         is_fixed=configuration_file is not None,
         placement=placement.SimulatedPlacement(own),
         view=view,
+        role=role,
     )
 
     async def run() -> None:

@@ -12,7 +12,7 @@ from drachma.queueing.gates import Gate, Gates
 from drachma.queueing.jobdocument import Ending, JobDocument
 from drachma.queueing.podsetinfo import PodSetInfo, of_template
 
-_STOPPING: Final = "kueue.x-k8s.io/stopping"
+STOPPING: Final = "kueue.x-k8s.io/stopping"
 MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
 SYNC_COMPLETIONS: Final = "kueue.x-k8s.io/job-completions-equal-parallelism"
 _INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
@@ -33,7 +33,7 @@ class BatchJob(JobDocument, frozen=True):
 
     @property
     def is_suspended(self) -> bool:
-        return bool(self.spec.get("suspend")) and self.annotations.get(_STOPPING) != "true"
+        return bool(self.spec.get("suspend")) and self.annotations.get(STOPPING) != "true"
 
     @property
     def is_active(self) -> bool:
@@ -113,7 +113,7 @@ class BatchJob(JobDocument, frozen=True):
     def stopped(self, infos: Sequence[PodSetInfo]) -> BatchJob:
         """Held back, its start forgotten, its pods as they were; without any infos: how they were is not known."""
         metadata = dict(self.metadata)
-        annotations = {key: value for key, value in self.annotations.items() if key != _STOPPING}
+        annotations = {key: value for key, value in self.annotations.items() if key != STOPPING}
         metadata.pop("annotations", None)
         status = {key: value for key, value in self.status.items() if key != "startTime"}
         document = dict(self.document)

@@ -1,7 +1,7 @@
 """Configuration of queueing: the document ``config.kueue.x-k8s.io/v1beta2``, and what is set where it says nothing.
 
-Fields that only concern Kueue's own process (its web server, leases, certificates) are read as far as rules look at
-them. Durations are kept as written; :mod:`drachma.queueing.durations` reads them.
+All fields are there, so that one that is misspelt is noticed; what only concerns Kueue's own process is not used.
+Durations are kept as written; :mod:`drachma.queueing.durations` reads them.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import devices, hooks, meta, pod
 from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
-from drachma.queueing import durations
+from drachma.queueing import durations, processconfiguration
 from drachma.queueing import gates as featuregates
 
 API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v1beta1")
@@ -160,20 +160,13 @@ class CustomLabel(Struct, frozen=True, kw_only=True):
     tracked_values: tuple[str, ...] = ABSENT_TUPLE
 
 
-class LocalQueueMetrics(Struct, frozen=True, kw_only=True):
-    """Which local queues are measured."""
-
-    enable: bool | None = None
-    local_queue_selector: meta.LabelSelector | None = None
-
-
 class Metrics(Struct, frozen=True, kw_only=True):
     """What is measured."""
 
     bind_address: str = ABSENT_TEXT
     enable_cluster_queue_resources: bool | None = None
-    local_queue_metrics: LocalQueueMetrics | None = None
     custom_labels: tuple[CustomLabel, ...] = ABSENT_TUPLE
+    local_queue_metrics: processconfiguration.LocalQueueMetrics | None = None
 
 
 class ExternalFramework(Struct, frozen=True, kw_only=True):
@@ -193,8 +186,11 @@ class ExecConfig(Struct, frozen=True, kw_only=True):
     """A credential program."""
 
     command: str = ABSENT_TEXT
+    args: tuple[str, ...] = ABSENT_TUPLE
     env: tuple[ExecEnvVar, ...] = ABSENT_TUPLE
     api_version: str = ABSENT_TEXT
+    install_hint: str = ABSENT_TEXT
+    provide_cluster_info: bool = False
     interactive_mode: str = ABSENT_TEXT
 
 
@@ -248,6 +244,12 @@ class Configuration(Struct, frozen=True, kw_only=True):
     visibility_server: VisibilityServer | None = None
     metrics: Metrics = Metrics()
     tls: TLSOptions | None = None
+    webhook: processconfiguration.ControllerWebhook | None = None
+    leader_election: processconfiguration.LeaderElection | None = None
+    health: processconfiguration.Health | None = None
+    pprof_bind_address: str = ABSENT_TEXT
+    controller: processconfiguration.Controller | None = None
+    client_connection: processconfiguration.ClientConnection | None = None
 
     @property
     def gates(self) -> featuregates.Gates:
@@ -273,6 +275,9 @@ def default(of: Configuration) -> Configuration:
         key="kubernetes.io/metadata.name", operator="NotIn", values=("kube-system", namespace)
     )
     integrations = of.integrations or Integrations()
+    past_usage = of.admission_fair_sharing
+    if past_usage is not None and not durations.nanoseconds(past_usage.usage_sampling_interval):
+        past_usage = structs.replace(past_usage, usage_sampling_interval=_DEFAULT_SAMPLING_INTERVAL)
     resources = of.resources
     if resources is not None and resources.transformations:
         resources = structs.replace(
@@ -281,13 +286,9 @@ def default(of: Configuration) -> Configuration:
                 structs.replace(each, strategy=each.strategy or "Retain") for each in resources.transformations
             ),
         )
-    by_usage = of.admission_fair_sharing
-    if by_usage is not None and durations.nanoseconds(by_usage.usage_sampling_interval) == 0:
-        by_usage = structs.replace(by_usage, usage_sampling_interval=_DEFAULT_SAMPLING_INTERVAL)
     return structs.replace(
         of,
         namespace=namespace,
-        admission_fair_sharing=by_usage,
         wait_for_pods_ready=structs.replace(
             ready,
             timeout=timeout,
@@ -303,6 +304,7 @@ def default(of: Configuration) -> Configuration:
         integrations=structs.replace(integrations, frameworks=integrations.frameworks or _DEFAULT_FRAMEWORKS),
         managed_jobs_namespace_selector=of.managed_jobs_namespace_selector
         or meta.LabelSelector(match_expressions=(outside,)),
+        admission_fair_sharing=past_usage,
         resources=resources,
     )
 

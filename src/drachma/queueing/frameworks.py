@@ -42,6 +42,9 @@ KINDS: Final = {
 }
 """By the name that configurations use, in the order of messages."""
 
+CARRIED_OUT: Final = (BATCH_JOB, JOB_SET, POD)
+"""Those whose jobs are held back and started here."""
+
 NOT_DISPATCHED: Final = frozenset({"deployment", "sparkoperator.k8s.io/sparkapplication"})
 """Those that Kueue cannot hand to other clusters."""
 

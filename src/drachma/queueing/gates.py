@@ -35,6 +35,7 @@ class Gate(enum.StrEnum):
     FINISH_ORPHANED_WORKLOADS = "FinishOrphanedWorkloads"
     FLAVOR_FUNGIBILITY = "FlavorFungibility"
     LOCAL_QUEUE_METRICS = "LocalQueueMetrics"
+    METRICS_FOR_COHORTS = "MetricsForCohorts"
     ORCHESTRATED_PREEMPTION = "MultiKueueOrchestratedPreemption"
     PARTIAL_ADMISSION = "PartialAdmission"
     POD_INTEGRATION_VALIDATE_GROUP_OWNER = "PodIntegrationValidateGroupOwner"
@@ -71,7 +72,7 @@ OFF: Final = frozenset({
 WITHOUT_EFFECT: Final = frozenset({
     "CleanupProvisioningRequestsOnEviction", "DeferRayServiceFinalizationForRedisCleanup",
     "ElasticJobsViaWorkloadSlicesWithTAS", "FailureRecoveryPolicy", "LWSImmutableGroupSize",
-    "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency", "MetricsForCohorts",
+    "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",
     "MultiKueueKubeConfigPathValidation", "MultiKueueManagerQuotaAutomation",
@@ -101,12 +102,20 @@ class Gates(msgspec.Struct, frozen=True):
         return gate in self.enabled
 
     def switched(self, settings: Mapping[str, bool]) -> Gates:
-        """These gates with some switched; InvalidValueError for a name that Kueue does not have."""
+        """These gates with some switched.
+
+        Raises:
+            errors.InvalidValueError: Kueue has no gate of a name, or two names of one gate say different things.
+        """
         enabled = set(self.enabled)
+        switched: dict[Gate, bool] = {}
         for name, is_on in settings.items():
             if name in WITHOUT_EFFECT:
                 continue
             gate = _ALIASES.get(name) or _find(name)
+            if switched.setdefault(gate, is_on) != is_on:
+                other = next(alias for alias, each in _ALIASES.items() if each is gate)
+                raise errors.InvalidValueError(f"feature gate {gate}: is both on and off, by this name and as {other}")
             (enabled.add if is_on else enabled.discard)(gate)
         return Gates(frozenset(enabled))
 

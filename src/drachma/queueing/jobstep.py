@@ -232,7 +232,7 @@ class JobStep(JobMatching[JobT]):
                 self._tell(key, "UpdatedAdmissionCheck", "; ".join(checks))
         queue = job.labels.get(QUEUE_LABEL, "")
         if record.view.spec.queue_name != queue and self._follows_queue(job):
-            self._keep(record.with_spec(queueName=queue))
+            self._keep(record.with_spec(queueName=queue or None))
         return True
 
     def _start(self, job: JobT, record: WorkloadRecord) -> None:

@@ -176,7 +176,9 @@ def make(
     if gates.on(Gate.ADMISSION_GATED_BY) and job.annotations.get(workload.ADMISSION_GATES):
         annotations[workload.ADMISSION_GATES] = job.annotations[workload.ADMISSION_GATES]
     ref, priority = priorities.of(job, pod_sets)
-    spec: dict[str, Any] = {"podSets": pod_sets, "queueName": job.labels.get(QUEUE_LABEL, ""), "priority": priority}
+    spec: dict[str, Any] = {"podSets": pod_sets, "priority": priority}
+    if queue := job.labels.get(QUEUE_LABEL):
+        spec["queueName"] = queue
     if ref is not None:
         spec["priorityClassRef"] = ref
     limit = seconds_limit(job)

@@ -132,7 +132,9 @@ class QueueingState:
         elif workloadreconcile.is_admissible(of, self._configured.gates):
             admitter.enqueue(of, self._now, devices=outcome.devices)
         elif not workloadstate.is_active(of):
-            self._obstacles[key] = "it is deactivated"
+            evicted = next((each for each in of.status.conditions if each.type == "Evicted"), None)
+            said = evicted.message if evicted is not None and evicted.reason.startswith("Deactivated") else ""
+            self._obstacles[key] = f"it {said.removeprefix('The workload ') or 'is deactivated'}"
 
 
 class _Objects:

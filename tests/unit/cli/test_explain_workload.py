@@ -164,6 +164,27 @@ def test_a_queue_that_is_stopped(folder: pathlib.Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("reason", "message", "want"),
+    [
+        pytest.param("Preempted", "Preempted to accommodate a workload", "is deactivated", id="by-hand"),
+        pytest.param(
+            "DeactivatedDueToRequeuingLimitExceeded",
+            "The workload is deactivated due to exceeding the maximum number of re-queuing retries",
+            "is deactivated due to exceeding the maximum number of re-queuing retries",
+            id="by-the-component",
+        ),
+    ],
+)
+def test_a_workload_that_is_deactivated(folder: pathlib.Path, reason: str, message: str, want: str) -> None:
+    evicted = {"type": "Evicted", "status": "True", "reason": reason, "message": message}
+    over = a_workload("over", 1, status={"conditions": [evicted]})
+    over["spec"]["active"] = False
+    (folder / "over.yaml").write_text(yaml.safe_dump(over))
+    code, text = explain("over", "-f", str(folder))
+    assert (code, text.splitlines()[0]) == (1, f"workload default/over: is in no queue: it {want}")
+
+
 def test_what_cannot_be_read_is_told_with_its_place(folder: pathlib.Path) -> None:
     (folder / "more.yaml").write_text(yaml.safe_dump_all([OBJECTS[-1], an_object("LocalQueue", "", {})]))
     code, text = explain("waiting", "-f", str(folder))

@@ -60,7 +60,8 @@ def test_past_usage_counts_if_the_configuration_says_how_and_its_gate_is_on() ->
     assert active.settings.usage_rates is None
     assert active.offer(_SHARING)
     assert active.settings.usage_rates == UsageRates(3600, 300, {"cpu": 2})
-    assert active.offer({**_SHARING, "featureGates": {"AdmissionFairSharing": False}})
+    without_interval = {**_SHARING, "admissionFairSharing": {"usageHalfLifeTime": "1h"}}
+    assert active.offer({**without_interval, "featureGates": {"AdmissionFairSharing": False}})
     assert active.settings.usage_rates is None
 
 
@@ -76,17 +77,12 @@ def test_past_usage_counts_if_the_configuration_says_how_and_its_gate_is_on() ->
             ["red"],
             id="some",
         ),
-        pytest.param(
-            {"metrics": {"localQueueMetrics": {"enable": True, "localQueueSelector": {"matchLabels": {"-": "red"}}}}},
-            ["red", "blue"],
-            id="all-by-a-selector-that-is-wrong",
-        ),
     ],
 )
 def test_which_local_queues_are_measured(parts: dict[str, Any], want: list[str]) -> None:
     active = ActiveConfiguration()
     active.offer({**_KUEUE, **parts})
-    assert [each for each in ("red", "blue") if active.measured_local_queues.matches({"is": each})] == want
+    assert [each for each in ("red", "blue") if active.measures_local_queue({"is": each})] == want
 
 
 def test_a_file_has_both_documents() -> None:

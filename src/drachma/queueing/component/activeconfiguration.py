@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from drachma import errors
 from drachma.api import labelselectors, meta
 from drachma.queueing import (
     configuration,
     configurationform,
     durations,
+    frameworks,
+    processconfiguration,
     queueingpolicy,
     workloadstep,
 )
@@ -51,11 +52,13 @@ class ActiveConfiguration:
             transformations=resources.transformations,
             gates=self.gates,
         )
+        local = of.metrics.local_queue_metrics or processconfiguration.LocalQueueMetrics(enable=True)
+        chosen = local.local_queue_selector or meta.LabelSelector()
+        is_measured = local.enable and self.gates.on(Gate.LOCAL_QUEUE_METRICS)
+        self._measured: labels.Selector = labelselectors.of(chosen if is_measured else None)
         self.patience: workloadstep.Patience | None = _patience(of, self.gates)
         retention = of.object_retention_policies.workloads if of.object_retention_policies is not None else None
         self.retention: timedelta | None = _span(retention.after_finished) if retention is not None else None
-        self.measured_local_queues: labels.Selector = _measured(of, self.gates)
-        """Labels of the local queues that metrics tell of."""
         integrations = of.integrations or configuration.Integrations()
         self.jobs: JobSettings = JobSettings(
             management=Management(
@@ -93,6 +96,15 @@ class ActiveConfiguration:
             listener()
         return True
 
+    @property
+    def ignored_frameworks(self) -> tuple[str, ...]:
+        """Frameworks that the configuration lists, and whose jobs are not held back here."""
+        return tuple(sorted(self.jobs.management.frameworks - set(frameworks.CARRIED_OUT)))
+
+    def measures_local_queue(self, of: Mapping[str, str]) -> bool:
+        """Whether a local queue with these labels is measured by itself."""
+        return self._measured.matches(of)
+
     def subscribe(self, listener: Listener) -> None:
         """Calls a function whenever another configuration is in force."""
         self._listeners.append(listener)
@@ -120,18 +132,6 @@ def _patience(of: Configuration, gates: Gates) -> workloadstep.Patience | None:
         base_seconds=strategy.backoff_base_seconds or 0,
         max_seconds=strategy.backoff_max_seconds or 0,
     )
-
-
-def _measured(of: Configuration, gates: Gates) -> labels.Selector:
-    chosen = of.metrics.local_queue_metrics
-    if not gates.on(Gate.LOCAL_QUEUE_METRICS) or (chosen is not None and not chosen.enable):
-        return labels.NOTHING
-    selector = chosen.local_queue_selector if chosen is not None else None
-    try:
-        return labelselectors.of(selector or meta.LabelSelector())
-    except errors.InvalidValueError:
-        # A selector that is wrong chooses nobody in particular, as in Kueue.
-        return labelselectors.of(meta.LabelSelector())
 
 
 def _span(text: str | None) -> timedelta | None:

@@ -17,7 +17,15 @@ from drachma.queueing import workloadreconcile, workloadstate
 from drachma.queueing.admitter import Admitter, CycleReport
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, Source, key_of, on_change
+from drachma.queueing.component.caches import (
+    BY_CLUSTER_QUEUE,
+    BY_LOCAL_QUEUE,
+    Caches,
+    Source,
+    is_news,
+    key_of,
+    on_change,
+)
 from drachma.queueing.component.decisionwrites import DecisionWrites
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
@@ -108,7 +116,7 @@ class Admission:
         """Hears of queues that come, go or change in more than their status."""
 
         def updated(old: Any, new: Any) -> None:
-            if old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
+            if is_news(old, new):
                 self._on_queue()
 
         source.add_handler(
@@ -334,10 +342,7 @@ class Admission:
         entries = {each.info.key: each for each in report.entries}
         self._misplaced |= {key for key, each in entries.items() if each.quota_reason == PLACEMENT_FAILED}
         for key, after in report.workloads.items():
-            entry = entries.get(key)
-            if entry is not None and entry.status is Status.ADMITTED:
-                self._measures.reserved(entry.info.cluster_queue, after, now)
-            elif entry is None:
+            if key not in entries:
                 self._measures.displaced(report, after)
             self._writes.put(key, workloadwrites.with_times(after, now))
         for told in report.events:

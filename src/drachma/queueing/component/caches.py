@@ -178,6 +178,11 @@ class Caches:
         """The local queue that a workload names."""
         return self.local_queues.cache.get(of.spec.queue_name, namespace=of.metadata.namespace)
 
+    def measures_queue_of(self, of: workload.Workload) -> bool:
+        """Whether the local queue of a workload is measured by itself."""
+        queue = self.local_queue_of(of)
+        return queue is not None and self._configured.measures_local_queue(queue.metadata.labels)
+
     def readiness(self, of: clusterqueue.ClusterQueue) -> queuestatus.Readiness:
         """Whether a cluster queue admits workloads."""
         known = self._readiness.get()
@@ -238,6 +243,11 @@ def on_change(source: Source[Any], listener: _Listener) -> None:
     source.add_handler(
         Handler(added=lambda _: listener(), updated=lambda _old, _new: listener(), deleted=lambda _: listener())
     )
+
+
+def is_news(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:
+    """Whether more of a queue changed than its status."""
+    return bool(old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp)
 
 
 def owner_value(kind: str, namespace_of: str, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from drachma import errors
 from drachma.api import configmap, manifest
 from drachma.client import Selection
-from drachma.queueing import configuration
+from drachma.queueing import configuration, configurationform
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.configurationform import RefusedConfigurationError
 from drachma.runtime import Surroundings, events
@@ -35,19 +35,31 @@ class ConfigurationMap:
         self._active: Final = active
         self._recorder: Final = recorder
         surroundings.informers.of(configmap.ConfigMap, SELECTION).add_handler(
-            Handler(added=self._offer, updated=lambda _, new: self._offer(new))
+            Handler(added=self._offer, updated=lambda _, new: self._offer(new), deleted=self._withdraw)
         )
 
     def _offer(self, of: configmap.ConfigMap) -> None:
         try:
             if self._active.offer(*documents(of)):
-                self._tell(of, events.NORMAL, "ConfigurationChanged", "The configuration is in force")
+                self._tell(of, events.NORMAL, "ConfigurationChanged", in_force(self._active))
         except RefusedConfigurationError as error:
             _log.warning("ConfigMap %s: refused, the configuration before stays in force: %s", of.metadata.name, error)
             self._tell(of, events.WARNING, "InvalidConfiguration", f"Refused, the one before stays: {error}")
 
+    def _withdraw(self, of: configmap.ConfigMap) -> None:
+        """What is in force is what a process that starts now would have in force."""
+        self._active.offer(configurationform.DEFAULT)
+        _log.warning("ConfigMap %s: is gone, the default configuration is in force", of.metadata.name)
+
     def _tell(self, of: configmap.ConfigMap, kind: events.Type, reason: str, message: str) -> None:
         self._recorder.record(of, type=kind, reason=reason, message=message)
+
+
+def in_force(active: ActiveConfiguration) -> str:
+    """What is told of a configuration that has taken effect."""
+    ignored = ", ".join(active.ignored_frameworks)
+    told = "The configuration is in force"
+    return f"{told}; jobs of these frameworks are not held back here: {ignored}" if ignored else told
 
 
 def documents(of: configmap.ConfigMap) -> list[dict[str, object]]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from drachma.api import meta
 from drachma.client import target
 from drachma.queueing import jobreconcile
-from drachma.queueing.batchjob import BatchJob
+from drachma.queueing.batchjob import STOPPING, BatchJob
 from drachma.queueing.component import resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
@@ -107,8 +107,8 @@ class JobController:
             settings=settings,
             kind=self._kind.model.kind,
         )
-        if before is not None:
-            await self._write_job(before, outcome.job)
+        if before is not None and not await self._write_job(before, outcome.job):
+            return None
         await self._writes.workloads(records, outcome.workloads)
         self._writes.tell({} if before is None else {self._kind.model(before).key: before}, outcome.events)
         if outcome.error:
@@ -116,20 +116,30 @@ class JobController:
         rest = outcome.look_again_after.total_seconds()
         return controller.After(rest) if rest > 0 else None
 
-    async def _write_job(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> None:
+    async def _write_job(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
+        """Makes a job what it is to be; whether it is, or only when its pods are gone."""
         resource = self._kind.resource
         if after is None:
             await self._writes.delete(resource, before)
-            return
-        was_running = not before["spec"].get("suspend")
-        if (
-            self._kind.restores_late
-            and was_running
-            and after["spec"].get("suspend")
-            and after["spec"] != {**before["spec"], "suspend": True}
-        ):
-            held_back = {**before, "spec": {**before["spec"], "suspend": True}}
-            before = await self._writes.document(resource, before, held_back)
-            unstarted = {**before, "status": after.get("status") or {}}
-            before = await self._writes.document(resource, before, unstarted)
+            return True
+        if self._kind.restores_late and after["spec"].get("suspend"):
+            before = await self._hold_back(before, after)
+            if before["spec"] != after["spec"] and (before.get("status") or {}).get("active"):
+                return False
         await self._writes.document(resource, before, after)
+        return True
+
+    async def _hold_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What comes before its template is as it was: API servers take that of jobs without pods and a start."""
+        if after["spec"] == {**before["spec"], "suspend": True}:
+            return before
+        resource = self._kind.resource
+        if not before["spec"].get("suspend"):
+            annotations = {**(before["metadata"].get("annotations") or {}), STOPPING: "true"}
+            held_back = {
+                **before,
+                "metadata": {**before["metadata"], "annotations": annotations},
+                "spec": {**before["spec"], "suspend": True},
+            }
+            before = await self._writes.document(resource, before, held_back)
+        return await self._writes.document(resource, before, {**before, "status": after.get("status") or {}})

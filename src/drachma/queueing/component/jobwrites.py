@@ -66,7 +66,10 @@ class JobWrites:
 
     async def _remove(self, record: WorkloadRecord) -> None:
         free = record.without_finalizer()
-        await self.document(resources.WORKLOADS, record.document, free.document)
+        try:
+            await self.document(resources.WORKLOADS, record.document, free.document)
+        except errors.ObjectNotFoundError:
+            return
         if record.view.metadata.deletion_timestamp is None:
             await self.delete(resources.WORKLOADS, record.document)
 

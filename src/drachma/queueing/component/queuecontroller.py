@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma.api import meta
@@ -11,8 +11,7 @@ from drachma.queueing import conditions, dominantshare, queuestatus, workloadsta
 from drachma.queueing.component import documentchange, resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
-from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, key_of
-from drachma.queueing.component.queuemeasures import QueueMeasures
+from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, is_news, key_of
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor
 from drachma.queueing.queuestatus import FlavorUsage, QueueUsage, Readiness
 from drachma.queueing.quotatree import Node
@@ -40,36 +39,33 @@ class QueueController:
         configured: ActiveConfiguration,
         *,
         admission: Admission,
-        measures: QueueMeasures,
     ) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
         self._caches: Final = caches
         self._configured: Final = configured
         self._admission: Final = admission
-        self._measures: Final = measures
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             "kueue_queue", time=surroundings.clock, measured=surroundings.queues
         )
         admission.queue_changed = self._soon
-        measures.levels.measured_local_queues = self._measured_local_queues
         caches.cluster_queues.add_handler(
             Handler(
                 added=self._on_queue,
-                updated=lambda old, new: self._on_queue(new) if _is_news(old, new) else None,
+                updated=lambda old, new: self._on_queue(new) if is_news(old, new) else None,
                 deleted=self._on_queue,
             )
         )
         caches.local_queues.add_handler(
             Handler(
                 added=lambda new: self._soon(key_of(new)),
-                updated=lambda old, new: self._soon(key_of(new)) if _is_news(old, new) else None,
+                updated=lambda old, new: self._soon(key_of(new)) if is_news(old, new) else None,
             )
         )
         caches.cohorts.add_handler(
             Handler(
                 added=lambda new: self._soon(f"{_COHORT}{new.metadata.name}"),
-                updated=lambda old, new: self._soon(f"{_COHORT}{new.metadata.name}") if _is_news(old, new) else None,
+                updated=lambda old, new: self._soon(f"{_COHORT}{new.metadata.name}") if is_news(old, new) else None,
             )
         )
         configured.subscribe(self._on_configuration)
@@ -115,12 +111,8 @@ class QueueController:
     async def _cluster_queue(self, name: str) -> None:
         of = self._caches.cluster_queues.cache.get(name)
         if of is None:
-            known = self._measures.levels.readiness
-            self._measures.levels.readiness = {each: value for each, value in known.items() if each != name}
             return
         readiness = self._caches.readiness(of)
-        self._measures.levels.admitter = self._admission.admitter
-        self._measures.levels.readiness = {**self._measures.levels.readiness, name: readiness}
         if await self._finalize(resources.CLUSTER_QUEUES, of, is_used=self._has_holders(name)):
             return
         admitter = self._admission.admitter
@@ -197,10 +189,6 @@ class QueueController:
         await self._write(resources.LOCAL_QUEUES, of, status)
         return again
 
-    def _measured_local_queues(self) -> Iterator[localqueue.LocalQueue]:
-        selector = self._configured.measured_local_queues
-        return (each for each in self._caches.local_queues.cache if selector.matches(each.metadata.labels))
-
     def _sample(self, ledger: UsageLedger, of: localqueue.LocalQueue) -> controller.After | None:
         """Brings past usage of a local queue up to date, if it is time to; when it is time again."""
         key = _local_key(of)
@@ -235,7 +223,6 @@ class QueueController:
         if of.metadata.deletion_timestamp is None:
             if IN_USE not in finalizers:
                 await self._set_finalizers(kind, of, [*finalizers, IN_USE])
-                return True
             return False
         if IN_USE in finalizers and not is_used:
             await self._set_finalizers(kind, of, [each for each in finalizers if each != IN_USE])
@@ -260,11 +247,6 @@ class QueueController:
                 subresource="status",
                 patch=patches.merge({"status": change}, meant),
             )
-
-
-def _is_news(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:
-    """Whether more changed than the status."""
-    return bool(old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp)
 
 
 def _local_key(of: localqueue.LocalQueue) -> LocalQueueKey:

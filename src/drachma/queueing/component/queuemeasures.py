@@ -1,175 +1,250 @@
-"""What queueing measures, under Kueue's names."""
+"""What queueing counts, under Kueue's names: cycles of admission, and what becomes of workloads.
+
+Most of it is read off the conditions of workloads as they change, whoever wrote them. What is the case now is looked
+up when somebody asks, see ``queuelevels``.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 import prometheus_client
-from prometheus_client import core, registry
 
-from drachma.queueing import conditions, dominantshare, workloadstate
-from drachma.queueing.admitter import Admitter, CycleReport
-from drachma.queueing.kinds import localqueue, workload
-from drachma.queueing.queuestatus import Readiness
-from drachma.queueing.workloadevents import Event
+from drachma.queueing import conditions, workloadstate
+from drachma.queueing.admitter import CycleReport
+from drachma.queueing.kinds import workload
 from drachma.runtime import measures
 
+ROLE: Final = "replica_role"
+"""The last label of every measure: whether others wait for the lease of this process."""
+
 _ATTEMPT_BUCKETS: Final = prometheus_client.Histogram.DEFAULT_BUCKETS
-_WAIT_BUCKETS: Final = (1, 2.5, 5, *(10 * 2**power for power in range(11)))
-_EVICTED: Final = "EvictedDueTo"
+_BUCKETS: Final = (1, *(2.5 * 2**power for power in range(13)))
+_LONG_BUCKETS: Final = (1, *(2.5 * 2**power for power in range(15)))
+
+_FamilyT = TypeVar("_FamilyT", measures.Counters, measures.Histograms)
+_Labels = tuple[str, ...]
+
+
+class _Pair(Generic[_FamilyT]):
+    """One measure by cluster queue, and the same by local queue."""
+
+    def __init__(self, make: Callable[[str, Sequence[str]], _FamilyT], name: str, *labels: str) -> None:
+        self.by_cluster_queue: _FamilyT = make(f"kueue_{name}", ("cluster_queue", *labels, ROLE))
+        self.by_local_queue: _FamilyT = make(f"kueue_local_queue_{name}", ("name", "namespace", *labels, ROLE))
 
 
 class QueueMeasures:
-    """Counts what happens; how many wait and hold quota is looked up when somebody asks."""
+    """``role`` is how the process works: ``leader``, or ``standalone`` where nobody else would.
 
-    def __init__(self, into: prometheus_client.CollectorRegistry) -> None:
-        def counters(name: str, about: str, *labels: str) -> measures.Counters:
-            return measures.Counters(name, about, labels, into=into)
+    ``measures_local`` says whether the local queue of a workload is measured by itself.
+    """
 
-        self._attempts: Final = counters("kueue_admission_attempts", "Cycles of admission.", "result")
-        self._durations: Final = measures.Histograms(
-            "kueue_admission_attempt_duration_seconds",
-            "How long cycles of admission took.",
-            ("result",),
-            bounds=_ATTEMPT_BUCKETS,
-            into=into,
+    def __init__(
+        self,
+        into: prometheus_client.CollectorRegistry,
+        *,
+        role: str,
+        measures_local: Callable[[workload.Workload], bool],
+    ) -> None:
+        def counters(about: str) -> Callable[[str, Sequence[str]], measures.Counters]:
+            return lambda name, labels: measures.Counters(name, about, labels, into=into)
+
+        def histograms(
+            about: str, bounds: Sequence[float] = _BUCKETS
+        ) -> Callable[[str, Sequence[str]], measures.Histograms]:
+            return lambda name, labels: measures.Histograms(name, about, labels, bounds=bounds, into=into)
+
+        self._role: Final = role
+        self._measures_local: Final = measures_local
+        self._attempts: Final = counters("Cycles of admission.")("kueue_admission_attempts", ("result", ROLE))
+        self._durations: Final = histograms("How long cycles of admission took.", _ATTEMPT_BUCKETS)(
+            "kueue_admission_attempt_duration_seconds", ("result", ROLE)
         )
-        self._reserved: Final = counters(
-            "kueue_quota_reserved_workloads", "Workloads that quota was reserved for.", "cluster_queue"
+        self._reserved: Final = _Pair(
+            counters("Workloads that quota was reserved for."), "quota_reserved_workloads", "priority_class"
         )
-        self._admitted: Final = counters("kueue_admitted_workloads", "Workloads that were admitted.", "cluster_queue")
-        self._waits: Final = measures.Histograms(
-            "kueue_admission_wait_time_seconds",
-            "How long workloads waited until they were admitted.",
-            ("cluster_queue",),
-            bounds=_WAIT_BUCKETS,
-            into=into,
+        self._reservation_waits: Final = _Pair(
+            histograms("How long workloads waited for quota."), "quota_reserved_wait_time_seconds", "priority_class"
         )
-        self._evicted: Final = counters(
-            "kueue_evicted_workloads", "Workloads that were evicted.", "cluster_queue", "reason"
+        self._admitted: Final = _Pair(counters("Workloads that were admitted."), "admitted_workloads", "priority_class")
+        self._admission_waits: Final = _Pair(
+            histograms("How long workloads waited until they were admitted.", _LONG_BUCKETS),
+            "admission_wait_time_seconds",
+            "priority_class",
         )
-        self._preempted: Final = counters(
-            "kueue_preempted_workloads", "Workloads that were preempted.", "preempting_cluster_queue", "reason"
+        self._check_waits: Final = _Pair(
+            histograms("How long workloads with quota waited until they were admitted."),
+            "admission_checks_wait_time_seconds",
+            "priority_class",
         )
-        self._replaced: Final = counters(
-            "kueue_replaced_workload_slices",
-            "Workloads that larger ones of their jobs took the place of.",
-            "cluster_queue",
+        self._ready_waits: Final = _Pair(
+            histograms("How long workloads waited until their pods were ready."),
+            "ready_wait_time_seconds",
+            "priority_class",
         )
-        self.levels: Final = Levels(into)
+        self._starts: Final = _Pair(
+            histograms("How long workloads that were admitted waited until their pods were ready."),
+            "admitted_until_ready_wait_time_seconds",
+            "priority_class",
+        )
+        self._finished: Final = _Pair(counters("Workloads that are over."), "finished_workloads", "priority_class")
+        self._runs: Final = _Pair(
+            histograms("How long workloads that are over ran.", _LONG_BUCKETS),
+            "execution_time_seconds",
+            "priority_class",
+        )
+        self._evicted: Final = _Pair(
+            counters("Workloads that were evicted."),
+            "evicted_workloads",
+            "reason",
+            "underlying_cause",
+            "priority_class",
+        )
+        self._evicted_once: Final = counters("Workloads that were evicted for a reason for the first time.")(
+            "kueue_evicted_workloads_once",
+            ("cluster_queue", "reason", "underlying_cause", "priority_class", ROLE),
+        )
+        self._spoilt: Final = histograms("How long pods of workloads that were evicted had been ready.")(
+            "kueue_pods_ready_to_evicted_time_seconds", ("cluster_queue", "reason", "underlying_cause", ROLE)
+        )
+        self._stops: Final = histograms("How long workloads that were evicted kept their quota.")(
+            "kueue_workload_eviction_latency_seconds", ("cluster_queue", "reason", ROLE)
+        )
+        self._preempted: Final = counters("Workloads that were preempted.")(
+            "kueue_preempted_workloads", ("preempting_cluster_queue", "reason", ROLE)
+        )
+        self._replaced: Final = counters("Workloads that larger ones of their jobs took the place of.")(
+            "kueue_replaced_workload_slices", ("cluster_queue", ROLE)
+        )
 
     def attempt(self, seconds: float, *, is_success: bool) -> None:
         """A cycle has ended."""
         result = "success" if is_success else "inadmissible"
-        self._attempts.of(result).inc()
-        self._durations.of(result).observe(seconds)
-
-    def reserved(self, cluster_queue: str, after: workload.Workload, now: datetime) -> None:
-        """Quota was reserved for a workload, which may be admitted by that."""
-        self._reserved.of(cluster_queue).inc()
-        if workloadstate.is_admitted(after):
-            self._admit(cluster_queue, after, now)
-
-    def _admit(self, cluster_queue: str, after: workload.Workload, now: datetime) -> None:
-        self._admitted.of(cluster_queue).inc()
-        queued = workloadstate.queued_at(after)
-        if queued is not None:
-            self._waits.of(cluster_queue).observe((now - queued).total_seconds())
+        self._attempts.of(result, self._role).inc()
+        self._durations.of(result, self._role).observe(seconds)
 
     def displaced(self, report: CycleReport, victim: workload.Workload) -> None:
         """A workload has to go for another one, or is over because a larger one of its job takes its place."""
-        admission = victim.status.admission
-        queue = admission.cluster_queue if admission is not None else ""
         key = workloadstate.key(victim)
-        if any(each.replaced is not None and each.replaced.info.key == key for each in report.entries):
-            self._replaced.of(queue).inc()
+        for entry in report.entries:
+            if entry.replaced is not None and entry.replaced.info.key == key:
+                self._replaced.of(entry.info.cluster_queue, self._role).inc()
+            elif any(target.info.key == key for target in entry.victims):
+                condition = conditions.find(victim.status.conditions, conditions.PREEMPTED)
+                reason = condition.reason if condition is not None else ""
+                self._preempted.of(entry.info.cluster_queue, reason, self._role).inc()
+
+    def changed(self, old: workload.Workload, new: workload.Workload) -> None:
+        """A workload is another than it was."""
+        if old.status is new.status or old.status == new.status:
             return
-        self._evicted.of(queue, "Preempted").inc()
-        condition = conditions.find(victim.status.conditions, conditions.PREEMPTED)
-        preemptors = (
-            each.info.cluster_queue for each in report.entries if any(target.info.key == key for target in each.victims)
-        )
-        self._preempted.of(next(preemptors, ""), condition.reason if condition is not None else "").inc()
-
-    def told(self, about: workload.Workload, told: Event) -> None:
-        """An event about a workload says that it was admitted or evicted."""
-        admission = about.status.admission
+        admission = new.status.admission or old.status.admission
         queue = admission.cluster_queue if admission is not None else ""
-        if told.reason == conditions.ADMITTED:
-            self._admitted.of(queue).inc()
-        elif told.reason.startswith(_EVICTED):
-            self._evicted.of(queue, told.reason.removeprefix(_EVICTED)).inc()
+        for kind, note in (
+            (conditions.QUOTA_RESERVED, self._on_reserved),
+            (conditions.ADMITTED, self._on_admitted),
+            (conditions.PODS_READY, self._on_ready),
+            (conditions.FINISHED, self._on_finished),
+        ):
+            since = _since(new, kind)
+            if since is not None and _since(old, kind) is None:
+                note(queue, new, since)
+        self._note_evictions(queue, old, new)
 
+    def _on_reserved(self, queue: str, of: workload.Workload, since: datetime) -> None:
+        for counter in self._both(self._reserved, queue, of):
+            counter.inc()
+        self._observe(self._reservation_waits, queue, of, workloadstate.queued_at(of), since)
 
-class Levels(registry.Collector):
-    """How many workloads wait and hold quota now, and which queues are active."""
+    def _on_admitted(self, queue: str, of: workload.Workload, since: datetime) -> None:
+        for counter in self._both(self._admitted, queue, of):
+            counter.inc()
+        self._observe(self._admission_waits, queue, of, workloadstate.queued_at(of), since)
+        self._observe(self._check_waits, queue, of, _since(of, conditions.QUOTA_RESERVED), since)
 
-    def __init__(self, into: prometheus_client.CollectorRegistry) -> None:
-        self.admitter: Admitter | None = None
-        self.readiness: Mapping[str, Readiness] = {}
-        self.measured_local_queues: Callable[[], Iterable[localqueue.LocalQueue]] = tuple
-        into.register(self)
+    def _on_ready(self, queue: str, of: workload.Workload, since: datetime) -> None:
+        admitted = _since(of, conditions.ADMITTED)
+        if admitted is not None:
+            self._observe(self._ready_waits, queue, of, workloadstate.queued_at(of), since)
+            self._observe(self._starts, queue, of, admitted, since)
 
-    def describe(self) -> list[core.Metric]:
-        return list(self._families())
+    def _on_finished(self, queue: str, of: workload.Workload, since: datetime) -> None:
+        for counter in self._both(self._finished, queue, of):
+            counter.inc()
+        admitted = _since(of, conditions.ADMITTED)
+        if admitted is not None:
+            past = of.status.accumulated_past_execution_time_seconds or 0
+            for histogram in self._both(self._runs, queue, of):
+                histogram.observe(past + _seconds(admitted, since))
 
-    def _families(self) -> tuple[core.GaugeMetricFamily, ...]:
-        return (
-            core.GaugeMetricFamily(
-                "kueue_pending_workloads", "Workloads that wait.", labels=("cluster_queue", "status")
-            ),
-            core.GaugeMetricFamily(
-                "kueue_reserving_active_workloads", "Workloads that hold quota.", labels=("cluster_queue",)
-            ),
-            core.GaugeMetricFamily(
-                "kueue_admitted_active_workloads", "Workloads that are admitted.", labels=("cluster_queue",)
-            ),
-            core.GaugeMetricFamily(
-                "kueue_cluster_queue_status", "Whether queues admit.", labels=("cluster_queue", "status")
-            ),
-            core.GaugeMetricFamily(
-                "kueue_cluster_queue_weighted_share",
-                "How much more than their own queues use, where they share fairly; NaN: of weight zero, and more.",
-                labels=("cluster_queue", "cohort"),
-            ),
-            core.GaugeMetricFamily(
-                "kueue_cohort_weighted_share", "How much more than their own cohorts use.", labels=("cohort",)
-            ),
-            core.GaugeMetricFamily(
-                "kueue_local_queue_admission_fair_sharing_usage",
-                "What local queues have used in the past, by the weights of resources and their own.",
-                labels=("name", "namespace", "cluster_queue"),
-            ),
+    def _note_evictions(self, queue: str, old: workload.Workload, new: workload.Workload) -> None:
+        for reason, cause, count in _evictions(old, new):
+            for counter in self._both(self._evicted, queue, new, reason, cause):
+                counter.inc()
+            if count == 1:
+                self._evicted_once.of(queue, reason, cause, _priority_class(new), self._role).inc()
+            ready, evicted = _since(old, conditions.PODS_READY), _since(new, conditions.EVICTED)
+            if ready is not None and evicted is not None:
+                self._spoilt.of(queue, reason, cause, self._role).observe(_seconds(ready, evicted))
+        evicted, back = (
+            _since(new, conditions.EVICTED),
+            conditions.find(new.status.conditions, conditions.QUOTA_RESERVED),
         )
+        if (
+            evicted is not None
+            and workloadstate.has_reservation(old)
+            and back is not None
+            and back.status != "True"
+            and back.last_transition_time is not None
+        ):
+            condition = conditions.find(new.status.conditions, conditions.EVICTED)
+            assert condition is not None, "it is true"
+            self._stops.of(queue, condition.reason, self._role).observe(_seconds(evicted, back.last_transition_time))
 
-    def collect(self) -> list[core.Metric]:
-        pending, reserving, admitted, states, shares, cohort_shares, past_usage = families = self._families()
-        if self.admitter is None:
-            return list(families)
-        for name, queue in self.admitter.queues.items():
-            pending.add_metric((name, "active"), len(queue.active))
-            pending.add_metric((name, "inadmissible"), len(queue.parked))
-        for state in self.admitter.snapshot.states:
-            holders = state.workloads.values()
-            reserving.add_metric((state.name,), len(holders))
-            admitted.add_metric((state.name,), sum(workloadstate.is_admitted(each.workload) for each in holders))
-        if self.admitter.settings.fair_sharing:
-            tree = self.admitter.snapshot.tree
-            for name, node in tree.queues.items():
-                weighted = dominantshare.share(node).weighted
-                cohort = node.parent.name if node.parent is not None else ""
-                shares.add_metric((name, cohort), math.nan if math.isinf(weighted) else weighted)
-            for name, node in tree.cohorts.items():
-                cohort_shares.add_metric((name,), dominantshare.share(node).weighted)
-        if (ledger := self.admitter.ledger) is not None:
-            for local in self.measured_local_queues():
-                place, name = local.metadata.namespace, local.metadata.name
-                past_usage.add_metric((name, place, local.spec.cluster_queue), ledger.usage((place, name)))
-        for name, each in self.readiness.items():
-            state_of = "active" if each.is_active else "terminating" if each.reason == "Terminating" else "pending"
-            for status in ("pending", "active", "terminating"):
-                states.add_metric((name, status), float(status == state_of))
-        return list(families)
+    def _observe(
+        self,
+        which: _Pair[measures.Histograms],
+        queue: str,
+        of: workload.Workload,
+        start: datetime | None,
+        end: datetime,
+    ) -> None:
+        if start is not None:
+            for histogram in self._both(which, queue, of):
+                histogram.observe(_seconds(start, end))
+
+    def _both(self, which: _Pair[_FamilyT], queue: str, of: workload.Workload, *labels: str) -> Iterator[Any]:
+        """The measure of a workload's cluster queue, and that of its local queue where that is measured."""
+        rest: _Labels = (*labels, _priority_class(of), self._role)
+        yield which.by_cluster_queue.of(queue, *rest)
+        if self._measures_local(of):
+            yield which.by_local_queue.of(of.spec.queue_name, of.metadata.namespace, *rest)
+
+
+def _since(of: workload.Workload, kind: str) -> datetime | None:
+    """Since when a condition holds; None if it does not."""
+    condition = conditions.find(of.status.conditions, kind)
+    return condition.last_transition_time if condition is not None and condition.status == "True" else None
+
+
+def _evictions(old: workload.Workload, new: workload.Workload) -> Iterator[tuple[str, str, int]]:
+    """Reasons and causes of evictions that were not counted before, and how often there were such by now."""
+    before = {(each.reason, each.underlying_cause): each.count for each in _counts(old)}
+    for each in _counts(new):
+        if each.count > before.get((each.reason, each.underlying_cause), 0):
+            yield each.reason, each.underlying_cause, each.count
+
+
+def _counts(of: workload.Workload) -> tuple[workload.EvictionCount, ...]:
+    return of.status.scheduling_stats.evictions if of.status.scheduling_stats is not None else ()
+
+
+def _priority_class(of: workload.Workload) -> str:
+    return of.spec.priority_class_ref.name if of.spec.priority_class_ref is not None else ""
+
+
+def _seconds(start: datetime, end: datetime) -> float:
+    return max(0.0, (end - start).total_seconds())

@@ -14,9 +14,18 @@ from drachma.queueing import deviceaccount, workloadreconcile, workloadstate
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission, workload_reference
-from drachma.queueing.component.caches import BY_CLAIM, BY_TEMPLATE, WITH_CLAIMS, Caches, key_of, on_change, workload_of
-from drachma.queueing.component.queuemeasures import QueueMeasures
-from drachma.queueing.kinds import workload
+from drachma.queueing.component.caches import (
+    BY_CLAIM,
+    BY_LOCAL_QUEUE,
+    BY_TEMPLATE,
+    WITH_CLAIMS,
+    Caches,
+    is_news,
+    key_of,
+    on_change,
+    workload_of,
+)
+from drachma.queueing.kinds import localqueue, workload
 from drachma.queueing.workloadevents import Event
 from drachma.runtime import Surroundings, controller, events, workqueue
 from drachma.runtime.informer import Handler
@@ -39,7 +48,6 @@ class WorkloadController:
         *,
         admission: Admission,
         recorder: events.Recorder,
-        measures: QueueMeasures,
     ) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
@@ -47,7 +55,6 @@ class WorkloadController:
         self._configured: Final = configured
         self._admission: Final = admission
         self._recorder: Final = recorder
-        self._measures: Final = measures
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             "kueue_workload", time=surroundings.clock, measured=surroundings.queues
         )
@@ -66,6 +73,13 @@ class WorkloadController:
             Handler(added=self._on_pod, updated=lambda _, new: self._on_pod(new), deleted=self._on_pod)
         )
         caches.claims.add_handler(Handler(added=self._on_claim, updated=lambda _, new: self._on_claim(new)))
+        caches.local_queues.add_handler(
+            Handler(
+                added=self._on_local_queue,
+                updated=lambda old, new: self._on_local_queue(new) if is_news(old, new) else None,
+                deleted=self._on_local_queue,
+            )
+        )
         on_change(caches.slices, self._on_devices)
         on_change(caches.namespaces, self._on_places)
 
@@ -90,6 +104,11 @@ class WorkloadController:
             self._on_devices()
         else:
             self._on_places()
+
+    def _on_local_queue(self, of: localqueue.LocalQueue) -> None:
+        """Who waits in it may wait no more, and who has quota may lose it: the queue may be stopped, or be gone."""
+        for each in self._caches.workloads.cache.by(BY_LOCAL_QUEUE, key_of(of)):
+            self._queue.hasten(key_of(each))
 
     def _on_devices(self) -> None:
         for each in self._caches.workloads.cache.by(WITH_CLAIMS, "yes"):
@@ -147,7 +166,6 @@ class WorkloadController:
         return controller.After(rest) if rest > 0 else None
 
     def _tell(self, about: workload.Workload, told: Event) -> None:
-        self._measures.told(about, told)
         self._recorder.record(
             workload_reference(about),
             type=events.WARNING if told.type == events.WARNING else events.NORMAL,

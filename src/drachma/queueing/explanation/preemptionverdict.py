@@ -22,6 +22,7 @@ from drachma.queueing.requests import FlavorResource
 from drachma.queueing.workloadinfo import WorkloadInfo
 
 _NOT_ENOUGH: Final = "may be preempted, but that would not be enough"
+_NOT_FAIR: Final = "may be preempted, but as far as fair sharing goes that would not be enough"
 _NOT_NEEDED: Final = "may be preempted, and need not be"
 
 
@@ -42,7 +43,7 @@ def judge(question: Question, entry: Entry, shortages: Iterable[Shortage]) -> tu
         needed[each.key] = max(needed.get(each.key, 0), each.request)
     need = Need(question.info, question.queue, needed, frozenset(needed), question.now)
     targets = {target.info.key: target.reason for target in entry.victims}
-    unprotected = _NOT_NEEDED if targets else _NOT_ENOUGH
+    unprotected = _NOT_NEEDED if targets else _NOT_FAIR if question.settings.fair_sharing else _NOT_ENOUGH
     verdicts = [
         Verdict(
             info.key,

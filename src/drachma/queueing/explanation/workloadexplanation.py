@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from drachma.queueing import conditions, feasibility, pendingqueue, workloadstate
+from drachma.queueing import admissibility, conditions, feasibility, pendingqueue, workloadstate
 from drachma.queueing.admitter import Admitter
 from drachma.queueing.cycle import Status
 from drachma.queueing.explanation import preemptionverdict, remedies, shortage
@@ -19,6 +19,7 @@ from drachma.queueing.explanation.shortage import Shortage, Unsuitable
 from drachma.queueing.kinds import workload
 from drachma.queueing.pendingqueue import PendingQueue
 from drachma.queueing.settings import Settings
+from drachma.queueing.snapshot import QueueState
 from drachma.queueing.workloadinfo import WorkloadInfo
 
 
@@ -124,6 +125,13 @@ def _objection(admitter: Admitter, of: workload.Workload, cluster_queue: str) ->
     return "it does not ask to be admitted"
 
 
+def _selection(queue: QueueState, info: WorkloadInfo) -> str:
+    """Why a queue is not for a workload's namespace."""
+    if queue.spec.namespace_selector is None:
+        return f"cluster queue {queue.name} has no namespaceSelector, which stands for no namespace at all"
+    return f"namespace {info.workload.metadata.namespace} has not the labels that cluster queue {queue.name} selects"
+
+
 def _unplaced(info: WorkloadInfo) -> str:
     """What the component said of nodes for a workload that there is quota for: nodes are not looked at here."""
     condition = conditions.find(info.workload.status.conditions, conditions.QUOTA_RESERVED)
@@ -158,6 +166,8 @@ def _explain(question: Question, pending: PendingQueue, info: WorkloadInfo) -> W
     else:
         outcome = Outcome.PREEMPTS if entry.victims else Outcome.DOES_NOT_FIT
         message = entry.message
+        if message == admissibility.NAMESPACE_MISMATCH:
+            message = f"{message}: {_selection(queue, info)}"
         shortages, unsuitable = shortage.find(question, entry)
         verdicts = preemptionverdict.judge(question, entry, shortages)
         if not entry.victims:

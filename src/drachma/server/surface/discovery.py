@@ -29,6 +29,8 @@ _ORDER: Final = (
     "storage.k8s.io",
     "apiextensions.k8s.io",
     "admissionregistration.k8s.io",
+    # Upstream serves no Workload of scheduling.k8s.io unless told to: where Kueue is, workloads are Kueue's.
+    "kueue.x-k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
     "node.k8s.io",

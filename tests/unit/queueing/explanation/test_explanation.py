@@ -197,6 +197,32 @@ def test_who_is_evicted_already_is_waited_for() -> None:
     assert "evicted already" in explanation.render(answer)
 
 
+@pytest.mark.parametrize(
+    ("selector", "want"),
+    [
+        pytest.param(None, "cluster queue a has no namespaceSelector, which stands for no namespace at all", id="none"),
+        pytest.param(
+            {"matchLabels": {"team": "a"}}, "namespace ns has not the labels that cluster queue a selects", id="others"
+        ),
+    ],
+)
+def test_a_queue_for_other_namespaces(selector: dict[str, Any] | None, want: str) -> None:
+    queue = a_queue("a", nominalQuota=4)
+    queue["spec"]["namespaceSelector"] = selector
+    found = explained(admitter(queue), a_workload("w", "a", 1))
+    assert found.message == f"workload namespace doesn't match ClusterQueue selector: {want}"
+
+
+def test_holders_that_fair_sharing_keeps() -> None:
+    queues = [a_queue(name, cohort="all", nominalQuota=2, reclaimWithinCohort="Any") for name in ("a", "b", "c")]
+    holders = [held(f"{queue}{number}", queue, 1) for queue in ("a", "b") for number in range(3)]
+    found = explained(admitter(*queues, fair=True), a_workload("w", "a", 1), *holders)
+    want = "may be preempted, but as far as fair sharing goes that would not be enough"
+    assert {each.workload: each.reason for each in found.verdicts if each.queue == "b"} == {
+        f"ns/b{number}": want for number in range(3)
+    }
+
+
 def test_flavors_that_pods_cannot_use() -> None:
     queue = a_queue("team", nominalQuota=4, flavors=("arm", "spot"))
     answer = explained(admitter(queue), a_workload("w", "team", 5, nodeSelector={"arch": "x86"}))

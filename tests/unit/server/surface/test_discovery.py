@@ -1,6 +1,8 @@
 """Discovery documents: what clients read before anything else."""
 
-from drachma.server.surface import discovery
+from drachma.server.kinds import builtin
+from drachma.server.kinds.kueue import queuekinds
+from drachma.server.surface import discovery, resources
 from tests.unit.server import served
 
 CATALOG = served.CATALOG
@@ -10,6 +12,12 @@ def test_groups_come_in_the_order_of_preference() -> None:
     listed = discovery.group_list(CATALOG)["groups"]
     some = ("apps", "batch", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io", "resource.k8s.io")
     assert [each["name"] for each in listed if each["name"] in some] == list(some)
+
+
+def test_workloads_without_a_group_are_kueues_where_kueue_is() -> None:
+    catalog = resources.Catalog((*builtin.KINDS, *queuekinds.kinds()))
+    listed = [each["name"] for each in discovery.group_list(catalog)["groups"]]
+    assert listed.index("kueue.x-k8s.io") < listed.index("scheduling.k8s.io")
 
 
 def test_a_group_names_its_preferred_version_first() -> None:

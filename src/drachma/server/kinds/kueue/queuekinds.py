@@ -13,7 +13,14 @@ import msgspec
 
 from drachma.server.kinds.apiextensions import customresource
 from drachma.server.kinds.apiextensions.definition import Definition
-from drachma.server.kinds.kueue import modelschema, queueschemas, schemanotation, versionforms, workloadschemas
+from drachma.server.kinds.kueue import (
+    fieldtexts,
+    modelschema,
+    queueschemas,
+    schemanotation,
+    versionforms,
+    workloadschemas,
+)
 from drachma.server.surface import resources
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Environment
@@ -43,9 +50,10 @@ def kinds() -> tuple[Kind, ...]:
     known = {"PodTemplate": modelschema.pod_template(), "LabelSelector": modelschema.label_selector()}
     newer = (queueschemas.SHARED, queueschemas.V1BETA2, workloadschemas.V1BETA2)
     older = (*newer, queueschemas.V1BETA1, workloadschemas.V1BETA1)
+    meanings = fieldtexts.texts()
     schemas = {
-        _OLDER: schemanotation.Schemas(*older, known=known),
-        _NEWER: schemanotation.Schemas(*newer, known=known),
+        _OLDER: schemanotation.Schemas(*older, known=known, meanings=meanings),
+        _NEWER: schemanotation.Schemas(*newer, known=known, meanings=meanings),
     }
     return tuple(_kind(each, schemas) for each in _KINDS)
 

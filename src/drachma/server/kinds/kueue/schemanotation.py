@@ -82,10 +82,16 @@ class _Type(NamedTuple):
 
 
 class Schemas:
-    """The schemas of the types of one version; ``known`` are types that are not in the notation."""
+    """The schemas of the types of one version; ``known`` are types that are not in the notation.
 
-    def __init__(self, *texts: str, known: Mapping[str, Mapping[str, Any]]) -> None:
+    What types and their fields mean is in ``meanings``, by the names of both, or of the type alone.
+    """
+
+    def __init__(
+        self, *texts: str, known: Mapping[str, Mapping[str, Any]], meanings: Mapping[tuple[str, str], str]
+    ) -> None:
         self._known: Final = known
+        self._meanings: Final = meanings
         self._types: Final[dict[str, _Type]] = {}
         for text in texts:
             for head, block in _blocks(text):
@@ -94,16 +100,22 @@ class Schemas:
 
     def kind(self, name: str) -> Schema:
         """The schema of whole objects."""
-        schema = self._object(self._types[name])
+        schema = self._object(name)
         envelope = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
-        return {**schema, "properties": {**envelope, **schema["properties"]}}
+        return self._meant({**schema, "properties": {**envelope, **schema["properties"]}}, name, "")
 
-    def _object(self, described: _Type) -> Schema:
+    def _object(self, type_name: str) -> Schema:
+        described = self._types[type_name]
         fields = {name: field for name, field in described.fields.items() if field is not None}
-        schema: Schema = {"type": "object", "properties": {name: self._field(field) for name, field in fields.items()}}
+        properties = {name: self._meant(self._field(field), type_name, name) for name, field in fields.items()}
+        schema: Schema = {"type": "object", "properties": properties}
         if required := sorted(name for name, field in fields.items() if field.is_required):
             schema["required"] = required
         return _ruled(schema, described.rules)
+
+    def _meant(self, schema: Schema, type_name: str, field: str) -> Schema:
+        text = self._meanings.get((type_name, field))
+        return schema if text is None else {"description": text, **schema}
 
     def _field(self, field: _Field) -> Schema:
         return _ruled(_marked(self._of(field.type), field.marks), field.rules)
@@ -123,7 +135,7 @@ class Schemas:
         if described.stands_for:
             element, _, marks = described.stands_for.partition(" ")
             return _ruled(_marked(self._of(element), marks), described.rules)
-        return self._object(described)
+        return self._object(text)
 
 
 def _ruled(schema: Schema, rules: tuple[_Rule, ...]) -> Schema:
