@@ -72,6 +72,7 @@ async def test_a_pod_with_a_template_runs_and_goes() -> None:
             "ContainersReady": "True",
             "PodScheduled": "True",
         }
+        assert not [each for each in status["conditions"] if each.get("reason") or each.get("message")], "all is well"
         (container,) = status["containerStatuses"]
         assert container["allocatedResourcesStatus"] == [
             {

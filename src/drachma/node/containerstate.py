@@ -124,7 +124,10 @@ def status(
     is_ready_to_start: bool,
     devices: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> dict[str, Any]:
-    """The part of a pod's status that its node writes; ``devices`` is the health of devices by container."""
+    """The part of a pod's status that its node writes, for a patch of it: what is None goes.
+
+    ``devices`` is the health of devices by container.
+    """
     current = phase(of, records)
     content: dict[str, Any] = {
         "phase": current,
@@ -183,12 +186,17 @@ def _conditions(
 
 
 def _condition(of: pod.Pod, kind: str, value: str, *, now: dt.datetime) -> dict[str, Any]:
-    since = conditions.since(conditions.find(of.status.conditions, kind), value, now=now)
-    return {
+    before = conditions.find(of.status.conditions, kind)
+    since = conditions.since(before, value, now=now)
+    content: dict[str, Any] = {
         "status": value,
         "lastTransitionTime": meta.time_text(since or now),
         "observedGeneration": int(of.metadata.generation),
     }
+    # Conditions are merged by their type: what one said before would stay.
+    if before is not None and before.reason:
+        content |= {"reason": None, "message": None}
+    return content
 
 
 def _container(
