@@ -26,6 +26,14 @@ from drachma.values import quantity
             r'spec: Invalid value: "\u003ca\u003e": no',
             id="named-type-as-json",
         ),
+        pytest.param(
+            fielderror.not_supported(SPEC, "a", ["b", "c"]),
+            'spec: Unsupported value: "a": supported values: "b", "c"',
+            id="not-supported",
+        ),
+        pytest.param(
+            fielderror.not_supported(SPEC, "a", []), 'spec: Unsupported value: "a"', id="nothing-is-supported"
+        ),
         pytest.param(fielderror.required(SPEC), "spec: Required value", id="required"),
         pytest.param(fielderror.required(SPEC, "why"), "spec: Required value: why", id="required-with-detail"),
         pytest.param(fielderror.forbidden(SPEC, "why"), "spec: Forbidden: why", id="forbidden"),
