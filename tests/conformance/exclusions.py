@@ -14,7 +14,9 @@ _DEDUCED: Final = "of two types that fit each other Go's checker, which Kubernet
 _BACKSLASH: Final = "the case expects a backslash that is not there; Go agrees"
 
 _TOPOLOGY: Final = "topology aware scheduling is not carried out"
-_SLICES: Final = "elastic jobs that run have no second slice; what the first one has is not in the line"
+_SLICES: Final = "elastic jobs that run have no second slice"
+
+_AWAITED: Final = "which pods the controller has deleted and still sees is not in the line"
 
 _UNSAID: Final = "what breaks the queue's selector is not in the line"
 
@@ -25,6 +27,14 @@ LINES: Final[dict[str, dict[str, str]]] = {
     },
     "kueue-workload-reconcile": {
         "inadmissible workload due to broken ClusterQueue namespace selector (observability enabled)": _UNSAID,
+        "reconcile bypassed workload when SchedulingEquivalenceHashing is enabled (stale status -> bypassed status)": (
+            "what was tried before is not in the line"
+        ),
+    },
+    "kueue-jobs": {
+        "the admitted slice follows the label when a scale-up replaces it": _SLICES,
+        "waiting to observe previous deletion of excess pod, no pods are deleted": _AWAITED,
+        "no failed pods are finalized while waiting for expectations": _AWAITED,
     },
     "cel-spec": {
         "block_ext": "cel.block is not a macro of Kubernetes",

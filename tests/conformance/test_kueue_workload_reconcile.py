@@ -33,12 +33,15 @@ def test_kueue_workload_reconcile(case: vectors.Line) -> None:
     settings = Settings(gates=kueueforms.switched(case))
     around = _around(recorded)
 
+    before = kueueforms.read_workload(recorded["workload"])
     outcome = workloadreconcile.reconcile(
-        kueueforms.read_workload(recorded["workload"]),
+        before,
         around,
         msgspec.convert(recorded["now"], datetime),
         settings=settings,
     )
+    if "patchError" in recorded and outcome.workload != before:
+        outcome = workloadstep.Outcome(before, error=recorded["patchError"])
 
     after = outcome.workload
     assert (after is None) == (not answer.get("workload"))
@@ -50,7 +53,6 @@ def test_kueue_workload_reconcile(case: vectors.Line) -> None:
     assert events == sorted(
         (each["object"], each["type"], each["reason"], each["message"]) for each in answer.get("events", [])
     )
-    before = kueueforms.read_workload(recorded["workload"])
     assert _queued(before, outcome, around, settings) == kueueforms.compact(answer["pendingInQueue"])
 
 
@@ -70,13 +72,20 @@ def _around(recorded: dict[str, Any]) -> workloadstep.Neighbourhood:
     return workloadstep.Neighbourhood(
         local_queue=local,
         cluster_queue=queue,
-        is_queue_active=queue is not None and conditions.is_true(queue.status.conditions, queuestatus.ACTIVE),
+        is_queue_active=_is_active(queue),
         places={"ns": admissibility.Place()},
         objects=objects,
         mappings=devicemappings.DeviceMappings.of(kueueforms.read_mappings(recorded["deviceClassMappings"] or [])),
         patience=_patience(recorded.get("waitForPodsReady")),
         retention=None if retention is None else _span(retention),
     )
+
+
+def _is_active(queue: clusterqueue.ClusterQueue | None) -> bool:
+    """Whether a queue admits workloads: Kueue's cache heard of those alone that were active, and of no flavor."""
+    if queue is None or not conditions.is_true(queue.status.conditions, queuestatus.ACTIVE):
+        return False
+    return queuestatus.readiness(queue, flavors=(), checks={}).is_active
 
 
 def _patience(settings: dict[str, Any] | None) -> workloadstep.Patience | None:
@@ -105,10 +114,8 @@ def _recorded_state(document: dict[str, Any]) -> Any:
         {name: condition.get(name, "") for name in ("type", "status", "reason", "message")}
         for condition in status.pop("conditions", [])
     ]
-    checks = [
-        {name: value for name, value in check.items() if name != "lastTransitionTime"}
-        for check in status.pop("admissionChecks", [])
-    ]
+    checks = _untimed(status.pop("admissionChecks", []))
+    status["preemptionGates"] = _untimed(status.pop("preemptionGates", []))
     return kueueforms.compact(
         {
             "status": status,
@@ -118,6 +125,10 @@ def _recorded_state(document: dict[str, Any]) -> Any:
             "finalizers": document["metadata"].get("finalizers"),
         }
     )
+
+
+def _untimed(states: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in state.items() if name != "lastTransitionTime"} for state in states]
 
 
 def _duration(message: str) -> str:

@@ -47,6 +47,7 @@ class _Step(WaitingStep, HoldingStep):
     def run(self) -> Outcome:
         for rule in (
             self._orphaned,
+            self._preemption_gates,
             self._finished,
             self._delayed_by_checks,
             self._without_devices,
@@ -81,6 +82,11 @@ class _Step(WaitingStep, HoldingStep):
             return None
         is_gone = is_deleted and not self._workload.metadata.finalizers
         return Outcome(None if is_gone else self._workload)
+
+    def _preemption_gates(self) -> Outcome | None:
+        if self._gates.on(Gate.ORCHESTRATED_PREEMPTION):
+            self._workload = workloadstate.sync_preemption_gates(self._workload, self._now)
+        return None
 
     def _finished(self) -> Outcome | None:
         condition = conditions.find(self._workload.status.conditions, conditions.FINISHED)
