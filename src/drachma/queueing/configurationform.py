@@ -60,5 +60,6 @@ def _switched(document: Mapping[str, Any]) -> dict[str, Any]:
     """The older version without what it switches off; pods block admission there unless it says otherwise."""
     kept = {name: part for name, part in document.items() if name not in _SWITCHED or _is_enabled(document, name)}
     if "waitForPodsReady" in kept:
-        kept["waitForPodsReady"] = {"blockAdmission": True, **kept["waitForPodsReady"]}
+        told = {name: value for name, value in kept["waitForPodsReady"].items() if value is not None}
+        kept["waitForPodsReady"] = {"blockAdmission": True, **told}
     return kept
