@@ -109,13 +109,12 @@ def _state(of: workload.Workload) -> Any:
 
 
 def _recorded_state(document: dict[str, Any]) -> Any:
-    status = dict(document.get("status", {}))
+    status = kueueforms.untimed(document.get("status", {}))
     told = [
         {name: condition.get(name, "") for name in ("type", "status", "reason", "message")}
         for condition in status.pop("conditions", [])
     ]
-    checks = _untimed(status.pop("admissionChecks", []))
-    status["preemptionGates"] = _untimed(status.pop("preemptionGates", []))
+    checks = status.pop("admissionChecks", [])
     return kueueforms.compact(
         {
             "status": status,
@@ -125,10 +124,6 @@ def _recorded_state(document: dict[str, Any]) -> Any:
             "finalizers": document["metadata"].get("finalizers"),
         }
     )
-
-
-def _untimed(states: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in state.items() if name != "lastTransitionTime"} for state in states]
 
 
 def _duration(message: str) -> str:
