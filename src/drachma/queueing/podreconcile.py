@@ -245,10 +245,11 @@ class _PodStep(JobStep[PodGroup]):
         raise UnretryableError(message)
 
     def _remove(self, pods: Iterable[Document]) -> None:
-        """Pods that are too many."""
+        """Pods that are too many; those that were stopped a moment ago are on their way already."""
         for pod in pods:
+            is_deleted = podgroup.is_deleted(self._pods.get(pod["metadata"]["name"], pod))
             self._strip(pod)
-            if not podgroup.is_deleted(pod):
+            if not is_deleted:
                 self._delete_pod(pod)
                 self._tell(podgroup.pod_key(pod), "ExcessPodDeleted", "Excess pod deleted")
 
