@@ -140,8 +140,10 @@ class _PodStep(JobStep[PodGroup]):
         for pod in tuple(self._pods.values()):
             self._strip(pod)
 
-    def _discard(self, job: PodGroup) -> None:
+    def _discard(self, job: PodGroup) -> bool:
+        is_there = job.lead["metadata"]["name"] in self._pods
         self._delete_pod(job.lead)
+        return is_there
 
     def _told(self, job: PodGroup) -> Iterable[str]:
         return map(podgroup.pod_key, job.pods)
