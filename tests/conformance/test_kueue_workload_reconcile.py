@@ -58,10 +58,12 @@ def test_kueue_workload_reconcile(case: vectors.Line) -> None:
 
 def _around(recorded: dict[str, Any]) -> workloadstep.Neighbourhood:
     queue = local = None
-    if "clusterQueue" in recorded and not recorded["deleteClusterQueue"]:
-        queue = decoding.decode(recorded["clusterQueue"], clusterqueue.ClusterQueue)
-    if "localQueue" in recorded and not recorded["deleteLocalQueue"]:
-        local = decoding.decode(recorded["localQueue"], localqueue.LocalQueue)
+    if "localQueue" in recorded:
+        local = decoding.decode(_deleted(recorded, "localQueue", "deleteLocalQueue"), localqueue.LocalQueue)
+        local = local if local.metadata.name == recorded["workload"]["spec"].get("queueName") else None
+    if "clusterQueue" in recorded:
+        queue = decoding.decode(_deleted(recorded, "clusterQueue", "deleteClusterQueue"), clusterqueue.ClusterQueue)
+        queue = queue if local is not None and local.spec.cluster_queue == queue.metadata.name else None
     documents = [
         *recorded.get("resourceClaimTemplates", []),
         *(each for each in recorded.get("objects", []) if each["apiVersion"].startswith("resource.k8s.io")),
@@ -79,6 +81,14 @@ def _around(recorded: dict[str, Any]) -> workloadstep.Neighbourhood:
         patience=_patience(recorded.get("waitForPodsReady")),
         retention=None if retention is None else _span(retention),
     )
+
+
+def _deleted(recorded: dict[str, Any], name: str, flag: str) -> dict[str, Any]:
+    """An object that somebody still holds where it was deleted."""
+    document: dict[str, Any] = recorded[name]
+    if not recorded[flag]:
+        return document
+    return {**document, "metadata": {**document["metadata"], "deletionTimestamp": recorded["now"]}}
 
 
 def _is_active(queue: clusterqueue.ClusterQueue | None) -> bool:

@@ -145,6 +145,8 @@ class _Step(WaitingStep, HoldingStep):
             return self._become(transitions.requeued(of, "True", reason="Reactivated", message=message))
         if requeued.reason in (workloadstate.PODS_READY_TIMEOUT, workloadstate.ADMISSION_CHECK):
             message = "The workload backoff was finished"
+            if state is not None:
+                of = workloadstate.with_status(of, requeue_state=structs.replace(state, requeue_at=None))
             return self._become(transitions.requeued(of, "True", reason="BackoffFinished", message=message))
         return None
 
