@@ -88,3 +88,19 @@ def test_a_backoff_that_is_over_leaves_no_time_behind() -> None:
 
     assert after is not None
     assert after.status.requeue_state == workload.RequeueState(count=2)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "want"),
+    [
+        pytest.param(1, 60, id="the-first-is-the-base-even-above-the-limit"),
+        pytest.param(2, 45, id="limited"),
+        pytest.param(70, 45, id="still-limited"),
+    ],
+)
+def test_backoffs_are_limited_after_the_first(attempt: int, want: int) -> None:
+    timeouts = workloadstate.ReadyTimeouts(timedelta(seconds=5), None)
+
+    backoff = workloadstep.Patience(timeouts, base_seconds=60, max_seconds=45).backoff(attempt)
+
+    assert backoff == timedelta(seconds=want)
