@@ -39,11 +39,6 @@ from drachma.values import quantity
         pytest.param(fielderror.forbidden(SPEC, "why"), "spec: Forbidden: why", id="forbidden"),
         pytest.param(fielderror.duplicate(SPEC, "a"), 'spec: Duplicate value: "a"', id="duplicate"),
         pytest.param(fielderror.not_found(SPEC, "a"), 'spec: Not found: "a"', id="not-found"),
-        pytest.param(
-            fielderror.not_supported(SPEC, "a", ["b", "c"]),
-            'spec: Unsupported value: "a": supported values: "b", "c"',
-            id="not-supported",
-        ),
         pytest.param(fielderror.too_long(SPEC, 1), "spec: Too long: may not be more than 1 byte", id="one-byte"),
         pytest.param(
             fielderror.too_long(SPEC, 2, unit="character"),
