@@ -16,6 +16,8 @@ _BACKSLASH: Final = "the case expects a backslash that is not there; Go agrees"
 _TOPOLOGY: Final = "topology aware scheduling is not carried out"
 _SLICES: Final = "what the workload has that is to be replaced is not in the line"
 
+_AWAITED: Final = "which pods the controller has deleted and still sees is not in the line"
+
 _UNSAID: Final = "what breaks the queue's selector is not in the line"
 
 LINES: Final[dict[str, dict[str, str]]] = {
@@ -29,6 +31,13 @@ LINES: Final[dict[str, dict[str, str]]] = {
     },
     "kueue-workload-reconcile": {
         "inadmissible workload due to broken ClusterQueue namespace selector (observability enabled)": _UNSAID,
+        "reconcile bypassed workload when SchedulingEquivalenceHashing is enabled (stale status -> bypassed status)": (
+            "what was tried before is not in the line"
+        ),
+    },
+    "kueue-jobs": {
+        "waiting to observe previous deletion of excess pod, no pods are deleted": _AWAITED,
+        "no failed pods are finalized while waiting for expectations": _AWAITED,
     },
     "cel-spec": {
         "block_ext": "cel.block is not a macro of Kubernetes",

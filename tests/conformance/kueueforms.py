@@ -62,6 +62,15 @@ def compact(value: Any) -> Any:
     return value
 
 
+def untimed(value: Any) -> Any:
+    """A document without the times of transitions, which no recorded answer has."""
+    if isinstance(value, dict):
+        return {key: untimed(item) for key, item in value.items() if key != "lastTransitionTime"}
+    if isinstance(value, list | tuple):
+        return [untimed(item) for item in value]
+    return value
+
+
 def read_usage(amounts: dict[str, int]) -> dict[FlavorResource, int]:
     """Usage by resource of a flavor."""
     return {FlavorResource(*key.split("/", 1)): amount for key, amount in amounts.items()}

@@ -35,13 +35,13 @@ def test_kueue_dra_random(case: vectors.Line) -> None:
 
     if isinstance(counted, devicerequests.Refusal):
         assert counted.stage == answer.get("stage")
-        assert kueueforms.errors(counted.problems) == kueueforms.recorded_errors(answer["errors"])
+        assert kueueforms.errors(counted.problems) == kueueforms.recorded_errors(answer.get("errors"))
         assert counted.is_retried == answer["retry"]
         if "CEL" not in counted.message:
             assert counted.message == answer["message"]
         return
     assert kueueforms.texts(counted.charges) == answer.get("perPodRequests")
-    assert {name: sorted(of) for name, of in counted.replaced.items()} == answer["replacedExtendedResources"]
+    assert {name: sorted(of) for name, of in counted.replaced.items()} == answer.get("replacedExtendedResources", {})
     total = requests.total(workload, counting=requests.Counting(gates=gates), devices=counted)
     assert {each.name: {"count": each.count, "requests": dict(each.requests)} for each in total} == answer[
         "totalRequests"
@@ -69,9 +69,9 @@ def _claims(case: vectors.Line) -> None:
         lambda: devicecounting.per_pod(workload, _objects(case), _mappings(case), gates=kueueforms.switched(case))
     )
     if isinstance(charges, deviceselectors.Problem):
-        assert kueueforms.errors(charges.problems) == kueueforms.recorded_errors(case["answer"]["errors"])
+        assert kueueforms.errors(charges.problems) == kueueforms.recorded_errors(case["answer"].get("errors"))
     else:
-        assert kueueforms.texts(charges) == case["answer"]["perPodRequests"]
+        assert kueueforms.texts(charges) == case["answer"].get("perPodRequests", {})
 
 
 def _attempt(call: Callable[[], _ResultT]) -> _ResultT | deviceselectors.Problem:
@@ -114,7 +114,7 @@ def _capacity(case: vectors.Line) -> None:
         )
     )
     if isinstance(amount, deviceselectors.Problem):
-        assert kueueforms.errors(amount.problems) == kueueforms.recorded_errors(case["answer"]["errors"])
+        assert kueueforms.errors(amount.problems) == kueueforms.recorded_errors(case["answer"].get("errors"))
     else:
         assert str(amount) == case["answer"]["charge"]
 
@@ -156,7 +156,7 @@ def _extended(case: vectors.Line) -> None:
     gates = kueueforms.switched(case)
     replacement = _attempt(lambda: extendedresources.replace(workload, _objects(case), _mappings(case), gates=gates))
     if isinstance(replacement, deviceselectors.Problem):
-        assert kueueforms.errors(replacement.problems) == kueueforms.recorded_errors(case["answer"]["errors"])
+        assert kueueforms.errors(replacement.problems) == kueueforms.recorded_errors(case["answer"].get("errors"))
         return
     assert kueueforms.texts(replacement.charges) == case["answer"].get("perPodRequests", {})
     replaced = {name: sorted(of) for name, of in replacement.replaced.items()}

@@ -36,9 +36,9 @@ def test_kueue_jobs(case: vectors.Line) -> None:
 
     assert outcome.error == answer.get("error", "")
     assert _events(outcome.events) == _recorded_events(answer)
-    assert kueueforms.compact(outcome.job) == kueueforms.compact(answer.get("job"))
+    assert kueueforms.compact(kueueforms.untimed(outcome.job)) == kueueforms.compact(answer.get("job"))
     documents = [outcome.workloads[name].document for name in sorted(outcome.workloads)]
-    assert [_untimed(each) for each in documents] == _by_name(answer["workloads"])
+    assert [_untimed(each) for each in documents] == _by_name(answer.get("workloads", []))
 
 
 def _is_pod(line: vectors.Line) -> bool:
@@ -62,9 +62,9 @@ def test_kueue_jobs_of_pods(case: vectors.Line) -> None:
 
     assert outcome.error == answer.get("error", "")
     assert _events(outcome.events) == _recorded_events(answer)
-    assert [_untimed(outcome.pods[name]) for name in sorted(outcome.pods)] == _by_name(answer["pods"])
+    assert [_untimed(outcome.pods[name]) for name in sorted(outcome.pods)] == _by_name(answer.get("pods", []))
     documents = [outcome.workloads[name].document for name in sorted(outcome.workloads)]
-    assert [_untimed(each) for each in documents] == _by_name(answer["workloads"])
+    assert [_untimed(each) for each in documents] == _by_name(answer.get("workloads", []))
 
 
 def _events(events: tuple[Event, ...]) -> list[tuple[str, ...]]:
@@ -129,6 +129,5 @@ def _workloads(recorded: dict[str, Any]) -> Iterator[WorkloadRecord]:
 
 def _untimed(document: Any) -> Any:
     status = document.get("status", {})
-    told = [{key: each[key] for key in each if key != "lastTransitionTime"} for each in status.get("conditions", ())]
-    slim = {**document, "status": {**status, "conditions": sorted(told, key=lambda each: each["type"])}}
-    return kueueforms.compact(slim)
+    told = sorted(status.get("conditions", ()), key=lambda each: each["type"])
+    return kueueforms.compact(kueueforms.untimed({**document, "status": {**status, "conditions": told}}))

@@ -32,9 +32,9 @@ def test_kueue_workload_requests_random(case: vectors.Line) -> None:
 
     assert _pod_sets(adjusted) == answer["adjustedPodSets"]
     assert _totals(total) == kueueforms.compact(answer["totalRequests"])
-    assert kueueforms.errors(podadjustment.check_requests(adjusted)) == kueueforms.recorded_errors(answer["errors"])
+    assert kueueforms.errors(podadjustment.check_requests(adjusted)) == kueueforms.recorded_errors(answer.get("errors"))
     found = kueueforms.errors(podadjustment.check_limits(adjusted, limits))
-    assert found == kueueforms.recorded_errors(answer["limitRangeErrors"])
+    assert found == kueueforms.recorded_errors(answer.get("limitRangeErrors"))
 
 
 @vectors.each("kueue-workload")
@@ -99,7 +99,7 @@ def _info(case: vectors.Line) -> None:
 def _read_totals(case: vectors.Line) -> list[requests.PodSetRequests]:
     return [
         requests.PodSetRequests(each.get("name", ""), each["requests"], 0, each.get("flavors", {}))
-        for each in case["input"]["totalRequests"]
+        for each in case["input"].get("totalRequests") or []
     ]
 
 
@@ -107,8 +107,9 @@ def _usage(case: vectors.Line) -> None:
     total = _read_totals(case)
 
     assigned = {str(key): amount for key, amount in requests.usage(total).items()}
-    assert assigned == case["answer"]["usage"]["assigned"]
-    assert requests.unassigned(total) == case["answer"]["usage"]["unassigned"]
+    usage = case["answer"].get("usage", {})
+    assert assigned == usage.get("assigned", {})
+    assert requests.unassigned(total) == usage.get("unassigned", {})
 
 
 def _propagate(case: vectors.Line) -> None:

@@ -39,6 +39,7 @@ class Device:
         attributes: Mapping[str, resourceslice.DeviceAttribute] | None = None,
         capacity: Mapping[str, resourceslice.DeviceCapacity] | None = None,
         allow_multiple_allocations: bool | None = None,
+        list_type_attributes: bool = True,
     ) -> None:
         self.driver = str(driver)
         self.allow_multiple_allocations = allow_multiple_allocations is True
@@ -51,7 +52,8 @@ class Device:
         self._variables: dict[str, Any] | None = None
         for name, attribute in (attributes or {}).items():
             try:
-                self.flat_attributes[self._key(name)] = _attribute_value(attribute)
+                value = _attribute_value(attribute, list_type_attributes=list_type_attributes)
+                self.flat_attributes[self._key(name)] = value
             except errors.CelError as error:
                 self.problem = self.problem or f"attribute {name}: {error}"
         for name, amount in (capacity or {}).items():
@@ -112,13 +114,14 @@ def _nested(flat: Mapping[str, Any]) -> values.DefaultMap:
     return result
 
 
-def _attribute_value(attribute: resourceslice.DeviceAttribute) -> Any:
-    """The one value of an attribute; lists come first, as upstream looks for them."""
-    for elements in (attribute.int_values, attribute.bool_values, attribute.string_values):
-        if not struct.is_absent(elements):
-            return list(elements)
-    if not struct.is_absent(attribute.version_values):
-        return [_parse_version(text) for text in attribute.version_values]
+def _attribute_value(attribute: resourceslice.DeviceAttribute, *, list_type_attributes: bool) -> Any:
+    """The one value of an attribute; lists come first, as upstream looks for them, or are not looked at."""
+    if list_type_attributes:
+        for elements in (attribute.int_values, attribute.bool_values, attribute.string_values):
+            if not struct.is_absent(elements):
+                return list(elements)
+        if not struct.is_absent(attribute.version_values):
+            return [_parse_version(text) for text in attribute.version_values]
     if attribute.int_value is not None:
         return int(attribute.int_value)
     if attribute.bool_value is not None:

@@ -57,6 +57,8 @@ class Expressions(enum.Enum):
 
     NEW = "NewExpressions"
     STORED = "StoredExpressions"
+    STORED_IN_1_36 = "StoredExpressions of Kubernetes 1.36"
+    """Stored, as clients of 1.36 read them: attributes of devices may be lists only where the gate for that is on."""
 
 
 class Literals(enum.Enum):
@@ -217,14 +219,15 @@ def device_environment(
     expressions: Expressions = Expressions.STORED,
 ) -> Environment:
     """The environment of device selectors under two feature gates; stored expressions may use what both add."""
-    stored = expressions is Expressions.STORED
+    stored = expressions is not Expressions.NEW
+    is_newest = expressions is Expressions.STORED
     # Kubernetes 1.37 moves its list functions to a newer library version, which new expressions do not get yet;
     # what changes is the order of overloads, and includes.
     tables = [*_LANGUAGE, *_LIBRARIES]
-    tables.insert(len(tables) if stored else len(_LANGUAGE), lists.KUBERNETES)
+    tables.insert(len(tables) if is_newest else len(_LANGUAGE), lists.KUBERNETES)
     if stored or list_type_attributes:
         tables.append(lists.INCLUDES)
-    attribute = types.DYN if stored or list_type_attributes else types.ANY
+    attribute = types.DYN if is_newest or list_type_attributes else types.ANY
     fields = {
         "driver": types.STRING,
         "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),

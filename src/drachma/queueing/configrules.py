@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from drachma import errors
-from drachma.api import meta
+from drachma.api import meta, struct
 from drachma.queueing import durations, frameworks, mappingrules, tlsrules
 from drachma.queueing.configuration import (
     INCREMENTAL_DISPATCHER,
@@ -24,7 +24,7 @@ from drachma.queueing.configuration import (
     RequeuingStrategy,
 )
 from drachma.queueing.gates import Gate, Gates
-from drachma.validation import fielderror
+from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import Path
 from drachma.validation.podspec import selectors
@@ -40,6 +40,8 @@ _QUOTA_CHECKS: Final = ("IgnoreUndeclared", "BlockUndeclared")
 _INTERACTIVE_MODES: Final = ("Never", "IfAvailable", "Always")
 _MANAGED_JOBS: Final = Path("managedJobsNamespaceSelector")
 _CUSTOM_LABELS: Final = 20
+_NAMED: Final[rendering.Fields] = {CustomLabel: frozenset({"name"})}
+"""What messages show of labels even where it is empty."""
 _TRACKED_VALUES: Final = 16
 _TRACKED_WORKLOAD_VALUES: Final = 12
 _LABELS_OF_KIND: Final = {"Cohort": 6, "ClusterQueue": 6, "LocalQueue": 6, "Workload": 2}
@@ -321,7 +323,8 @@ def _custom_labels(entries: tuple[CustomLabel, ...], at: Path) -> Errors:
             yield fielderror.duplicate(here.child("name"), entry.name)
         seen.add(entry.name)
         if entry.source_label_key and entry.source_annotation_key:
-            yield fielderror.invalid(here, entry, "sourceLabelKey and sourceAnnotationKey are mutually exclusive")
+            detail = "sourceLabelKey and sourceAnnotationKey are mutually exclusive"
+            yield fielderror.invalid(here, rendering.wire(entry, always=_NAMED), detail)
         if entry.source_label_key:
             yield from _label_key(entry.source_label_key, here.child("sourceLabelKey"))
         elif entry.source_annotation_key:
@@ -333,17 +336,18 @@ def _custom_labels(entries: tuple[CustomLabel, ...], at: Path) -> Errors:
     for kind in sorted(counts):
         limit = _LABELS_OF_KIND.get(kind)
         if limit is None:
-            yield fielderror.invalid(at, entries, f"unknown source kind: {kind}")
+            yield fielderror.invalid(at, rendering.wire(entries, always=_NAMED), f"unknown source kind: {kind}")
         elif counts[kind] > limit:
             detail = f"too many custom labels for source kind {kind}: found {counts[kind]}, expected <= {limit}"
-            yield fielderror.invalid(at, entries, detail)
+            yield fielderror.invalid(at, rendering.wire(entries, always=_NAMED), detail)
 
 
 def _tracked_values(entry: CustomLabel, at: Path) -> Iterator[FieldError]:
     values = entry.tracked_values
     if entry.source_kind == "Workload":
         if not values:
-            yield fielderror.invalid(at, values, "must not be empty when sourceKind is 'Workload'")
+            shown = None if struct.is_absent(values) else values
+            yield fielderror.invalid(at, shown, "must not be empty when sourceKind is 'Workload'")
         if len(values) > _TRACKED_WORKLOAD_VALUES:
             detail = f"must not be greater than {_TRACKED_WORKLOAD_VALUES} when sourceKind is 'Workload'"
             yield fielderror.invalid(at, values, detail)

@@ -7,11 +7,10 @@ Durations are kept as written; :mod:`drachma.queueing.durations` reads them.
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import devices, hooks, meta, pod
+from drachma.api import codec, devices, meta, pod
 from drachma.api.struct import ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int32, Struct
 from drachma.queueing import durations, processconfiguration
 from drachma.queueing import gates as featuregates
@@ -258,10 +257,10 @@ class Configuration(Struct, frozen=True, kw_only=True):
 
 
 def decode(document: Any) -> Configuration:
-    """The configuration that a document holds; DecodeError names what is wrong with its form."""
+    """The configuration that a document holds, null meaning nothing; DecodeError names what is wrong with its form."""
     try:
-        return msgspec.convert(document, Configuration, dec_hook=hooks.decode)
-    except msgspec.ValidationError as error:
+        return codec.view(document, Configuration)
+    except errors.DecodeError as error:
         raise errors.DecodeError(f"Configuration: {error}") from None
 
 

@@ -14,7 +14,7 @@ from drachma.api import resourceclaim, resourceslice
 from drachma.queueing import amounts, resourcelists
 from drachma.queueing.devicemappings import DeviceMappings
 from drachma.queueing.deviceobjects import DeviceObjects
-from drachma.queueing.deviceselectors import Problem, compile_all, compile_class
+from drachma.queueing.deviceselectors import Problem, as_selected, compile_all, compile_class
 from drachma.queueing.gates import Gates
 from drachma.queueing.kinds import workload
 from drachma.queueing.queueingpolicy import AS_KUEUE, AdminAccess, AllDevices, FirstAvailable, QueueingPolicy
@@ -219,8 +219,4 @@ def _subjects(
         drivers.update(dict.fromkeys(sources))
     else:
         slices = tuple(each for driver in drivers for each in objects.slices_of(driver))
-    return [
-        cel.Device(each.spec.driver, attributes=device.attributes, capacity=device.capacity)
-        for each in slices
-        for device in each.spec.devices
-    ]
+    return [as_selected(device, each.spec.driver) for each in slices for device in each.spec.devices]

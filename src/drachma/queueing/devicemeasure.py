@@ -18,7 +18,7 @@ from drachma.api import devices, nodeallocatable, pod, resourceclaim
 from drachma.queueing import devicecharges, resourcelists
 from drachma.queueing.devicemappings import NO_MAPPINGS, DeviceMappings
 from drachma.queueing.deviceobjects import Located
-from drachma.queueing.deviceselectors import Problem, compile_all
+from drachma.queueing.deviceselectors import Problem, as_selected, compile_all
 from drachma.queueing.gates import DEFAULT, Gate, Gates
 from drachma.queueing.queueingpolicy import AS_KUEUE, NodeAllocatable, QueueingPolicy
 from drachma.validation import fielderror
@@ -113,7 +113,7 @@ def _chooses(driver: str, selector: devices.DeviceSelector, of: Located, *, at: 
     if problems:
         raise Problem(problems)
     try:
-        return programs.matches(cel.Device(driver, attributes=of.device.attributes, capacity=of.device.capacity))
+        return programs.matches(as_selected(of.device, driver))
     except cel.EvaluationError as error:
         detail = f"CEL evaluation error in deviceSelector for device {of.device.name}: {error}"
         raise Problem([fielderror.internal(at, detail)]) from None

@@ -15,7 +15,7 @@ from drachma.validation.fielderror import FieldError
 from drachma.validation.path import Path
 
 _PROGRAMS: Final = cel.device_programs(
-    consumable_capacity=False, list_type_attributes=False, expressions=cel.Expressions.NEW
+    consumable_capacity=False, list_type_attributes=False, expressions=cel.Expressions.STORED_IN_1_36
 )
 
 NO_CLASS: Final = 'deviceclasses.resource.k8s.io "{}" not found'
@@ -37,6 +37,11 @@ class Programs(msgspec.Struct, frozen=True):
     def matches(self, device: cel.Device) -> bool:
         """Whether all choose the device; raises cel.EvaluationError."""
         return all(program.matches(device) for program in self.programs)
+
+
+def as_selected(device: resourceslice.Device, driver: str) -> cel.Device:
+    """A device as selectors see it: none allows multiple allocations, and none may have lists for attributes."""
+    return cel.Device(driver, attributes=device.attributes, capacity=device.capacity, list_type_attributes=False)
 
 
 def compile_all(
@@ -112,7 +117,7 @@ def _chosen(objects: DeviceObjects, driver: str, steps: tuple[_Step, ...], *, at
     for pool in pools(objects.slices_of(driver)).values():
         for each in pool.devices if pool.is_complete else ():
             device = each.device
-            subject = cel.Device(driver, attributes=device.attributes, capacity=device.capacity)
+            subject = as_selected(device, driver)
             for programs, name in steps:
                 try:
                     is_match = programs.matches(subject)

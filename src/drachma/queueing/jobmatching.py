@@ -209,7 +209,12 @@ class JobMatching(ABC, Generic[JobT]):
 
     def _renew(self, job: JobT, record: WorkloadRecord) -> WorkloadRecord:
         """A workload without quota follows its job."""
-        made = self._make(job)
+        try:
+            made = self._make(job)
+        except UnretryableError:
+            raise
+        except errors.DrachmaError as error:
+            raise RetryError(f"can't construct workload for update: {error}") from None
         spec = dict(made.document["spec"])
         if record.view.spec.active is not None:
             spec["active"] = record.view.spec.active
@@ -233,7 +238,7 @@ class JobMatching(ABC, Generic[JobT]):
         ref = record.view.spec.priority_class_ref
         if ref is None and workloadstate.has_reservation(record.view):
             return record
-        if ref is not None and ref.kind != jobworkload.WORKLOAD_PRIORITY:
+        if ref is not None and (ref.group, ref.kind) != (jobworkload.GROUP, jobworkload.WORKLOAD_PRIORITY):
             return record
         if (ref.name if ref is not None else "") == job.labels.get(jobworkload.PRIORITY_LABEL, ""):
             return record

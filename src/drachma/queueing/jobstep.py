@@ -62,9 +62,10 @@ class JobStep(JobMatching[JobT]):
     def _close(self, job: JobT) -> None:
         """The job is over."""
 
-    def _discard(self, job: JobT) -> None:
-        """Delete the job."""
+    def _discard(self, job: JobT) -> bool:
+        """Delete the job; whether it was still there."""
         self._job = None
+        return True
 
     def _noted(self, job: JobT, record: WorkloadRecord) -> bool:
         """Whether there was something to be said of the workload first, and was."""
@@ -212,9 +213,9 @@ class JobStep(JobMatching[JobT]):
         if rest > timedelta():
             self._look_again_after = rest
             return
-        self._discard(job)
-        self._tell(job.key, "Deleted", "Deleted job: deactivation retention period expired")
-        self._close(job)
+        if self._discard(job):
+            self._tell(job.key, "Deleted", "Deleted job: deactivation retention period expired")
+            self._close(job)
 
     def _waiting(self, job: JobT, record: WorkloadRecord) -> bool:
         if not job.is_suspended:

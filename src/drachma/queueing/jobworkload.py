@@ -23,6 +23,7 @@ Document = Mapping[str, Any]
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
+GROUP: Final = "kueue.x-k8s.io"
 WORKLOAD_PRIORITY: Final = "WorkloadPriorityClass"
 LIMIT_LABEL: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 _PROVISIONING: Final = "provreq.kueue.x-k8s.io/"
@@ -80,7 +81,7 @@ class Priorities(msgspec.Struct, frozen=True):
         if name:
             if name not in self.of_workloads:
                 raise ClassMissingError(f"workloadpriorityclasses.kueue.x-k8s.io {quotation.quote(name)} not found")
-            ref = {"group": "kueue.x-k8s.io", "kind": WORKLOAD_PRIORITY, "name": name}
+            ref = {"group": GROUP, "kind": WORKLOAD_PRIORITY, "name": name}
             return ref, self.of_workloads[name]
         named = (each.get("template", {}).get("spec", {}).get("priorityClassName") for each in pod_sets)
         name = next(filter(None, named), "") or min(self.defaults, key=lambda each: self.of_pods[each], default="")

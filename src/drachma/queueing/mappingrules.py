@@ -19,7 +19,7 @@ _DOMAIN_LENGTH: Final = 63
 _IDENTIFIER_LENGTH: Final = 32
 
 _PROGRAMS: Final = cel.device_programs(
-    consumable_capacity=False, list_type_attributes=False, expressions=cel.Expressions.NEW
+    consumable_capacity=False, list_type_attributes=False, expressions=cel.Expressions.STORED_IN_1_36
 )
 
 

@@ -140,8 +140,10 @@ class _PodStep(JobStep[PodGroup]):
         for pod in tuple(self._pods.values()):
             self._strip(pod)
 
-    def _discard(self, job: PodGroup) -> None:
+    def _discard(self, job: PodGroup) -> bool:
+        is_there = job.lead["metadata"]["name"] in self._pods
         self._delete_pod(job.lead)
+        return is_there
 
     def _told(self, job: PodGroup) -> Iterable[str]:
         return map(podgroup.pod_key, job.pods)
@@ -245,10 +247,11 @@ class _PodStep(JobStep[PodGroup]):
         raise UnretryableError(message)
 
     def _remove(self, pods: Iterable[Document]) -> None:
-        """Pods that are too many."""
+        """Pods that are too many; those that were stopped a moment ago are on their way already."""
         for pod in pods:
+            is_deleted = podgroup.is_deleted(self._pods.get(pod["metadata"]["name"], pod))
             self._strip(pod)
-            if not podgroup.is_deleted(pod):
+            if not is_deleted:
                 self._delete_pod(pod)
                 self._tell(podgroup.pod_key(pod), "ExcessPodDeleted", "Excess pod deleted")
 

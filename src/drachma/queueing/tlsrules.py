@@ -1,6 +1,6 @@
 """Rules for the TLS options of a configuration."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from drachma.queueing.configuration import TLSOptions
@@ -37,6 +37,9 @@ _INSECURE: Final = frozenset({
 })  # fmt: skip
 """Accepted, and not recommended in messages."""
 
+_CURVES: Final = frozenset({23, 24, 25, 29, 4587, 4588, 4589})
+"""What Go 1.26 has names for: P-256, P-384, P-521, X25519, and these with ML-KEM."""
+
 
 def check(options: TLSOptions | None, at: Path) -> Errors:
     """TLS options, or none."""
@@ -63,7 +66,18 @@ def _problems(options: TLSOptions) -> Iterator[str]:
                 f"Please use the secure cipher names: [{' '.join(_SECURE)}]"
             )
             break
-    for curve in options.curve_preferences:
-        if not 1 <= curve <= 65535:
-            yield f"invalid curve preferences: curve preference {curve} is out of range (must be 1-65535)"
+    for position, curve in enumerate(options.curve_preferences):
+        problem = _problem_of_curve(curve, options.curve_preferences[:position])
+        if problem:
+            yield f"invalid curve preferences: {problem}"
             break
+
+
+def _problem_of_curve(curve: int, others: Sequence[int]) -> str:
+    if not 1 <= curve <= 65535:
+        return f"curve preference {curve} is out of range (must be 1-65535)"
+    if curve in others:
+        return f"duplicate curve preference {curve}"
+    if curve not in _CURVES:
+        return f"curve preference {curve} is not supported by the current Go version"
+    return ""

@@ -27,13 +27,8 @@ class HoldingStep(WorkloadStep):
             outcome = rule()
             if outcome is not None:
                 return outcome
-        late = self._late()
-        if isinstance(late, Outcome):
-            return late
-        overdue = self._overdue()
-        if isinstance(overdue, Outcome):
-            return overdue
-        return self._done(min((each for each in (late, overdue) if each), default=NO_TIME))
+        rests = (self._late(), self._overdue())
+        return self._done(min((each for each in rests if each), default=NO_TIME))
 
     def _failed_checks(self) -> Outcome | None:
         of = self._workload
@@ -103,8 +98,8 @@ class HoldingStep(WorkloadStep):
             return self._become(self._unreserved(reason, f"{kind} {name} is stopped"))
         return None
 
-    def _late(self) -> timedelta | Outcome:
-        """How long its pods may still take to get ready; or what becomes of it if they took too long."""
+    def _late(self) -> timedelta:
+        """How long its pods may still take to get ready; none if they took too long, and it is evicted."""
         of, patience = self._workload, self._around.patience
         if patience is None or not workloadstate.is_active(of) or workloadstate.is_evicted(of):
             return NO_TIME
@@ -115,18 +110,16 @@ class HoldingStep(WorkloadStep):
         count = (state.count or 0) + 1
         if patience.limit is not None and count > patience.limit:
             message = "exceeding the maximum number of re-queuing retries"
-            return self._become(self._deactivate("RequeuingLimitExceeded", message))
+            self._workload = self._deactivate("RequeuingLimitExceeded", message)
+            return NO_TIME
         state = workloadstate.wait_until(state, self._now + patience.backoff(count), counts=True)
         message = f"Exceeded the PodsReady timeout {self._key}"
-        return self._evict(
-            workloadstate.with_status(of, requeue_state=state),
-            workloadstate.PODS_READY_TIMEOUT,
-            message,
-            cause=late.cause,
-        )
+        of = workloadstate.with_status(of, requeue_state=state)
+        self._evict(of, workloadstate.PODS_READY_TIMEOUT, message, cause=late.cause)
+        return NO_TIME
 
-    def _overdue(self) -> timedelta | Outcome:
-        """How long it may still run; or what becomes of it if it ran too long."""
+    def _overdue(self) -> timedelta:
+        """How long it may still run; none if it ran too long, and is to be deactivated."""
         of = self._workload
         admitted = conditions.find(of.status.conditions, conditions.ADMITTED)
         limit = of.spec.maximum_execution_time_seconds
@@ -140,7 +133,8 @@ class HoldingStep(WorkloadStep):
             return NO_TIME
         self._tell(WARNING, "MaximumExecutionTimeExceeded", f"The maximum execution time ({limit}s) exceeded")
         after = self._deactivate("MaximumExecutionTimeExceeded", "exceeding the maximum execution time")
-        return self._become(workloadstate.with_status(after, accumulated_past_execution_time_seconds=None))
+        self._workload = workloadstate.with_status(after, accumulated_past_execution_time_seconds=None)
+        return NO_TIME
 
 
 def _checks_message(checks: Iterable[workload.AdmissionCheckState], state: str) -> str:

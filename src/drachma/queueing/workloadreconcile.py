@@ -46,6 +46,7 @@ class _Step(WaitingStep, HoldingStep):
     def run(self) -> Outcome:
         for rule in (
             self._orphaned,
+            self._preemption_gates,
             self._finished,
             self._delayed_by_checks,
             self._without_devices,
@@ -80,6 +81,11 @@ class _Step(WaitingStep, HoldingStep):
             return None
         is_gone = is_deleted and not self._workload.metadata.finalizers
         return Outcome(None if is_gone else self._workload)
+
+    def _preemption_gates(self) -> Outcome | None:
+        if self._gates.on(Gate.ORCHESTRATED_PREEMPTION):
+            self._workload = workloadstate.sync_preemption_gates(self._workload, self._now)
+        return None
 
     def _finished(self) -> Outcome | None:
         condition = conditions.find(self._workload.status.conditions, conditions.FINISHED)
@@ -138,6 +144,8 @@ class _Step(WaitingStep, HoldingStep):
             return self._become(transitions.requeued(of, "True", reason="Reactivated", message=message))
         if requeued.reason in (workloadstate.PODS_READY_TIMEOUT, workloadstate.ADMISSION_CHECK):
             message = "The workload backoff was finished"
+            if state is not None:
+                of = workloadstate.with_status(of, requeue_state=structs.replace(state, requeue_at=None))
             return self._become(transitions.requeued(of, "True", reason="BackoffFinished", message=message))
         return None
 

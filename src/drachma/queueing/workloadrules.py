@@ -29,8 +29,8 @@ _BOOST_PATH: Final = METADATA.child("annotations").key(workloadstate.PRIORITY_BO
 def check(
     of: workload.Workload, old: workload.Workload | None = None, *, gates: Gates = DEFAULT
 ) -> tuple[FieldError, ...]:
-    """All that is wrong with a workload that is made, or changed from ``old``."""
-    return tuple(_check(of, old, gates))
+    """All that is wrong with a workload that is made, or changed from ``old``, each once."""
+    return tuple({str(each): each for each in _check(of, old, gates)}.values())
 
 
 def _check(of: workload.Workload, old: workload.Workload | None, gates: Gates) -> Errors:

@@ -195,6 +195,18 @@ def awaits_topology(of: workload.Workload) -> bool:
     )
 
 
+def sync_preemption_gates(of: workload.Workload, now: datetime) -> workload.Workload:
+    """With a state for every gate of the spec, closed where there was none, and for no other."""
+    names = [each.name for each in of.spec.preemption_gates]
+    states = of.status.preemption_gates
+    kept = tuple(each for each in states if each.name in names)
+    missing = [name for name in names if name not in {each.name for each in kept}]
+    if not missing and len(kept) == len(states):
+        return of
+    closed = (workload.PreemptionGateState(name=name, position="Closed", last_transition_time=now) for name in missing)
+    return with_status(of, preemption_gates=(*kept, *closed) or workload.WorkloadStatus().preemption_gates)
+
+
 def has_closed_gate(of: workload.Workload) -> bool:
     """Whether a gate keeps the workload from preempting others; one that nobody has opened is closed."""
     positions = {each.name: each.position for each in of.status.preemption_gates}

@@ -30,8 +30,8 @@ class Patience(msgspec.Struct, frozen=True):
     max_seconds: int = 3600
 
     def backoff(self, attempt: int) -> timedelta:
-        """How long it stays out of its queue, doubling with every attempt."""
-        longest = self.max_seconds or 2**31
+        """How long it stays out of its queue, doubling with every attempt; the limit is for those after the first."""
+        longest = max(self.max_seconds or 2**31, self.base_seconds if attempt == 1 else 0)
         return timedelta(seconds=min(self.base_seconds * 2 ** min(attempt - 1, 62), longest))
 
 

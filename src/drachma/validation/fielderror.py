@@ -126,14 +126,14 @@ def not_found(at: Path, value: object, detail: str = "") -> FieldError:
 
 
 def not_supported(at: Path, value: object, supported: Sequence[str]) -> FieldError:
-    """A value outside an enumeration."""
+    """A value outside an enumeration, which is named unless nothing is in it."""
     return not_supported_at(str(at), value, supported)
 
 
 def not_supported_at(field: str, value: object, supported: Sequence[str]) -> FieldError:
     """The same for a field whose path is spelled already."""
     values = ", ".join(map(quotation.quote, supported))
-    return FieldError(Reason.NOT_SUPPORTED, field, value, f"supported values: {values}")
+    return FieldError(Reason.NOT_SUPPORTED, field, value, f"supported values: {values}" if values else "")
 
 
 def too_long(at: Path, limit: int, *, unit: str = "byte", origin: str = "") -> FieldError:

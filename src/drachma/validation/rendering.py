@@ -5,6 +5,7 @@ named string types (JSON quoting instead of Go quoting), structs as the client w
 fields left out) and structs of the server's internal types (Go's field names, every field).
 """
 
+import functools
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -63,9 +64,13 @@ def named(text: str) -> Rendered:
     return Rendered(_text(text))
 
 
-def wire(value: object) -> Rendered:
-    """A value in the form that clients write."""
-    return Rendered(_wire(value))
+Fields = Mapping[type[Struct], frozenset[str]]
+"""Some fields of some types."""
+
+
+def wire(value: object, *, always: Fields = _ALWAYS) -> Rendered:
+    """A value in the form that clients write, with the fields that are shown even when they are empty."""
+    return Rendered(_wire(value, always))
 
 
 def internal(value: object) -> Rendered:
@@ -77,20 +82,20 @@ def _text(text: str) -> str:
     return msgspec.json.encode(str(text)).decode().translate(_ESCAPES)
 
 
-def _wire(value: object) -> str:
+def _wire(value: object, always: Fields = _ALWAYS) -> str:
+    form = functools.partial(_wire, always=always)
     if isinstance(value, Struct):
         kind = type(value)
-        always = _ALWAYS.get(kind, frozenset())
         wire_names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
         defaults = dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
         shown = []
         for name in _ORDER.get(kind, kind.__struct_fields__):
             item = getattr(value, name)
             is_empty = item is None if defaults[name] is None else not item
-            if not is_empty or name in always:
-                shown.append(f'"{wire_names[name]}":{_item(value, name, _wire)}')
+            if not is_empty or name in always.get(kind, ()):
+                shown.append(f'"{wire_names[name]}":{_item(value, name, form)}')
         return "{" + ",".join(shown) + "}"
-    return _plain(value, _wire)
+    return _plain(value, form)
 
 
 def _internal(value: object) -> str:
@@ -127,7 +132,8 @@ def _plain(value: object, form: Any) -> str:
         case int():
             return str(int(value))
         case float():
-            return msgspec.json.encode(value).decode()
+            # Go's encoder leaves out a fraction of zero.
+            return msgspec.json.encode(value).decode().removesuffix(".0")
         case quantity.Quantity():
             return _text(str(value))
         case datetime():

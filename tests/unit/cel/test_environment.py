@@ -48,6 +48,8 @@ def test_attribute_types() -> None:
     assert env(NEW).attribute == types.ANY
     assert env(NEW, lists=True).attribute == types.DYN
     assert env(STORED).attribute == types.DYN
+    assert env(environment.Expressions.STORED_IN_1_36).attribute == types.ANY
+    assert env(environment.Expressions.STORED_IN_1_36, lists=True).attribute == types.DYN
 
 
 def test_environments_are_shared() -> None:

@@ -104,3 +104,29 @@ def test_the_older_version_shares_fairly_if_it_says_so() -> None:
     sharing = configurationform.read(_document("v1beta1", {"fairSharing": {"enable": True}})).fair_sharing
     assert sharing is not None
     assert sharing.preemption_strategies == ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
+
+
+@pytest.mark.parametrize(
+    ("version", "nulls"),
+    [
+        pytest.param("v1beta2", {"resources": None}, id="part"),
+        pytest.param("v1beta2", {"resources": {"deviceClassMappings": None}}, id="list"),
+        pytest.param("v1beta2", {"namespace": None}, id="text"),
+        pytest.param("v1beta2", {"featureGates": None}, id="map"),
+        pytest.param("v1beta2", {"integrations": {"frameworks": None}}, id="list-with-default"),
+        pytest.param("v1beta1", {"waitForPodsReady": None}, id="switched-part"),
+    ],
+)
+def test_null_means_nothing(version: str, nulls: dict[str, Any]) -> None:
+    parts: dict[str, Any] = {name: {} for name, part in nulls.items() if part}
+
+    assert configurationform.read(_document(version, nulls)) == configurationform.read(_document(version, parts))
+
+
+def test_null_leaves_the_older_versions_default_of_blocking_admission() -> None:
+    ready = configurationform.read(
+        _document("v1beta1", {"waitForPodsReady": {"enable": True, "blockAdmission": None}})
+    ).wait_for_pods_ready
+
+    assert ready is not None
+    assert ready.block_admission

@@ -172,3 +172,46 @@ def test_templates_are_pinned_by_uid() -> None:
     )
     assert isinstance(counted, devicerequests.DeviceRequests)
     assert counted.templates == {"one": "first"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "want"),
+    [
+        pytest.param("!device.allowMultipleAllocations", {"large-gpus": "1"}, id="none-can-be-shared"),
+        pytest.param("device.allowMultipleAllocations", "0 device(s) match in the cluster", id="sharing-is-not-seen"),
+        pytest.param('["a"].includes("a")', {"large-gpus": "1"}, id="functions-of-gates-that-are-off"),
+        pytest.param(
+            'device.attributes["gpus.example.com"].tags.exists(tag, tag == "a")',
+            "expression of type 'any' cannot be range of a comprehension",
+            id="attributes-are-no-lists",
+        ),
+    ],
+)
+def test_selectors_are_read_as_stored_ones_of_kueues_libraries(expression: str, want: dict[str, str] | str) -> None:
+    request = {
+        "name": "gpu",
+        "exactly": {"deviceClassName": "large", "selectors": [{"cel": {"expression": expression}}]},
+    }
+    gpu = devicecases.device("gpu", allowMultipleAllocations=True)
+    objects = devicecases.objects(
+        devicecases.template("gpu", request),
+        devicecases.device_class("large"),
+        devicecases.device_slice("node", [gpu]),
+    )
+
+    charges = _charges(devicecases.job("gpu"), objects, AS_KUEUE)
+
+    assert want in charges if isinstance(want, str) else charges == want
+
+
+def test_a_device_with_a_list_for_an_attribute_cannot_be_judged() -> None:
+    selector = {"cel": {"expression": "device.driver == 'gpus.example.com'"}}
+    request = {"name": "gpu", "exactly": {"deviceClassName": "large", "selectors": [selector]}}
+    gpu = {"name": "gpu", "attributes": {"tags": {"strings": ["a"]}}}
+    objects = devicecases.objects(
+        devicecases.template("gpu", request),
+        devicecases.device_class("large"),
+        devicecases.device_slice("node", [gpu]),
+    )
+
+    assert "attribute tags: unsupported attribute value" in _charges(devicecases.job("gpu"), objects, AS_KUEUE)

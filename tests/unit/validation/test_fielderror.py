@@ -26,16 +26,19 @@ from drachma.values import quantity
             r'spec: Invalid value: "\u003ca\u003e": no',
             id="named-type-as-json",
         ),
-        pytest.param(fielderror.required(SPEC), "spec: Required value", id="required"),
-        pytest.param(fielderror.required(SPEC, "why"), "spec: Required value: why", id="required-with-detail"),
-        pytest.param(fielderror.forbidden(SPEC, "why"), "spec: Forbidden: why", id="forbidden"),
-        pytest.param(fielderror.duplicate(SPEC, "a"), 'spec: Duplicate value: "a"', id="duplicate"),
-        pytest.param(fielderror.not_found(SPEC, "a"), 'spec: Not found: "a"', id="not-found"),
         pytest.param(
             fielderror.not_supported(SPEC, "a", ["b", "c"]),
             'spec: Unsupported value: "a": supported values: "b", "c"',
             id="not-supported",
         ),
+        pytest.param(
+            fielderror.not_supported(SPEC, "a", []), 'spec: Unsupported value: "a"', id="nothing-is-supported"
+        ),
+        pytest.param(fielderror.required(SPEC), "spec: Required value", id="required"),
+        pytest.param(fielderror.required(SPEC, "why"), "spec: Required value: why", id="required-with-detail"),
+        pytest.param(fielderror.forbidden(SPEC, "why"), "spec: Forbidden: why", id="forbidden"),
+        pytest.param(fielderror.duplicate(SPEC, "a"), 'spec: Duplicate value: "a"', id="duplicate"),
+        pytest.param(fielderror.not_found(SPEC, "a"), 'spec: Not found: "a"', id="not-found"),
         pytest.param(fielderror.too_long(SPEC, 1), "spec: Too long: may not be more than 1 byte", id="one-byte"),
         pytest.param(
             fielderror.too_long(SPEC, 2, unit="character"),
