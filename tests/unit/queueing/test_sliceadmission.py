@@ -66,6 +66,23 @@ def test_others_are_preempted_for_the_rest_and_the_smaller_one_is_not() -> None:
     assert report.entries[0].message.endswith("Pending the preemption of 1 workload(s)")
 
 
+def test_a_slice_that_will_fit_once_victims_of_others_are_gone_waits_and_the_smaller_one_stays() -> None:
+    reclaims = {"reclaimWithinCohort": "Any"}
+    admitter = an_admitter(
+        a_queue("queue", 7, preemption=reclaims), a_queue("urgent", 4, preemption=reclaims), a_queue("borrower", 0)
+    )
+    admitter.hold(a_workload("small", "queue", 4, holds=True))
+    admitter.hold(a_workload("victim", "borrower", 7, holds=True))
+    admitter.enqueue(a_slice(7), NOW)
+    admitter.enqueue(a_workload("first", "urgent", 4, priority=10), NOW)
+
+    report = cycle(admitter)
+
+    (waiting,) = (each for each in report.entries if each.info.key == "ns/large")
+    assert waiting.message.endswith("but will fit after these preemptions complete")
+    assert sorted(report.workloads) == ["ns/first", "ns/large", "ns/victim"]
+
+
 def test_a_slice_has_to_have_the_flavor_of_the_one_before() -> None:
     admitter = an_admitter(a_queue("queue", 7, flavor="other"), flavors=(FLAVOR, "other"))
     admitter.hold(a_workload("small", "queue", 4, holds=True))
