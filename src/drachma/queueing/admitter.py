@@ -27,7 +27,7 @@ from drachma.queueing import (
     usageledger,
     workloadstate,
 )
-from drachma.queueing.cycle import Cycle, Entry, Head, Status, admitted, waiting
+from drachma.queueing.cycle import Cycle, Entry, Head, Status, admitted, waiting, waiting_reason
 from drachma.queueing.devicerequests import DeviceRequests
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, runtimeclass, workload
 from drachma.queueing.pendingqueue import PendingQueue
@@ -330,8 +330,7 @@ class Admitter:
             after = waiting(entry, settings=self._settings, now=now)
             if after is not entry.info.workload:
                 changed[key] = after
-            reason = next(each.reason for each in after.status.conditions if each.type == "QuotaReserved")
-            events.append(Event(key, WARNING, reason, entry.message))
+            events.append(Event(key, WARNING, waiting_reason(entry, self._settings), entry.message))
             info = entry.info.restated(after, settings=self._settings, attempt=entry.attempt)
             self._pending[info.cluster_queue].requeue(info, entry.requeue_reason, now, quota_reason=entry.quota_reason)
         return CycleReport(tuple(entries), changed, tuple(events))

@@ -409,24 +409,26 @@ def admitted(entry: Entry, queue: QueueState, *, settings: Settings, now: dateti
     return after
 
 
+def waiting_reason(entry: Entry, settings: Settings) -> str:
+    """Why an entry is not admitted, in a word."""
+    if not settings.gates.on(Gate.UNADMITTED_OBSERVABILITY):
+        return "Pending"
+    # Differs from Kueue: it has no reason where a resource is in no group of the queue, which API servers refuse.
+    return entry.quota_reason or Reason.NO_MATCHING_FLAVOR.value
+
+
 def waiting(entry: Entry, *, settings: Settings, now: datetime) -> workload.Workload:
     """The workload of an entry that is not admitted: why, and what it was looked at with."""
-    # Differs from Kueue: it has no reason where a resource is in no group of the queue, which API servers refuse.
-    granular = entry.quota_reason or Reason.NO_MATCHING_FLAVOR.value
-    reason = granular if settings.gates.on(Gate.UNADMITTED_OBSERVABILITY) else "Pending"
-    after = transitions.unreserve(
-        entry.info.workload, reason=reason, message=entry.message, now=now, gates=settings.gates
-    )
+    before = entry.info.workload
+    reason = waiting_reason(entry, settings)
+    after = transitions.unreserve(before, reason=reason, message=entry.message, now=now, gates=settings.gates)
     lists = workloadstate.request_lists(entry.info.pod_sets, binary=settings.binary)
     if lists != after.status.resource_requests:
         after = structs.replace(after, status=structs.replace(after.status, resource_requests=lists))
-    if entry.status is Status.GATED:
-        after = transitions.condition(
-            after,
-            "BlockedOnPreemptionGates",
-            "True",
-            reason="PreemptionGated",
-            message=entry.message,
-            now=now,
-        )
-    return after
+    if entry.status is not Status.GATED:
+        return after
+    gated = transitions.condition(
+        after, "BlockedOnPreemptionGates", "True", reason="PreemptionGated", message=entry.message, now=now
+    )
+    # Kueue writes nothing at all where this condition is there already.
+    return before if gated is after else gated

@@ -1,7 +1,10 @@
 """The admitter between cycles: what holders use counts where it has to, and a cycle leaves nothing behind."""
 
+from drachma.queueing import transitions
+from drachma.queueing.gates import DEFAULT
 from drachma.queueing.kinds import clusterqueue
 from drachma.queueing.requests import FlavorResource
+from drachma.queueing.settings import Settings
 from tests.unit.queueing.admissioncases import FLAVOR, NOW, a_queue, a_workload, an_admitter, set_queues
 
 CPU = FlavorResource(FLAVOR, "cpu")
@@ -42,6 +45,46 @@ def test_who_ends_in_a_stopped_queue_gives_others_of_the_cohort_another_chance()
     admitter.release("ns/early")
 
     assert admitter.retry(["stopped"], NOW) == 1
+
+
+def test_a_workload_that_is_blocked_by_its_gates_again_is_told_so_and_not_written() -> None:
+    gates = DEFAULT.switched({"MultiKueueOrchestratedPreemption": True})
+    queue = a_queue("queue", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    admitter = an_admitter(queue, settings=Settings(gates=gates))
+    admitter.hold(a_workload("early", "queue", 4, holds=True))
+    admitter.enqueue(a_workload("late", "queue", 4, priority=10, preemptionGates=[{"name": "gate"}]), NOW)
+
+    first = admitter.run_cycle(NOW)
+    admitter.retry(["queue"], NOW)
+    second = admitter.run_cycle(NOW)
+
+    assert first is not None
+    assert second is not None
+    assert {each.type for each in first.workloads["ns/late"].status.conditions} >= {"BlockedOnPreemptionGates"}
+    assert not second.workloads
+    assert [each.reason for each in (*first.events, *second.events)] == ["AdmissionGated", "AdmissionGated"]
+
+
+def test_a_blocked_workload_keeps_what_is_said_of_its_quota() -> None:
+    gates = DEFAULT.switched({"MultiKueueOrchestratedPreemption": True})
+    queue = a_queue("queue", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    admitter = an_admitter(queue, settings=Settings(gates=gates))
+    admitter.hold(a_workload("early", "queue", 4, holds=True))
+    gated = a_workload("late", "queue", 4, priority=10, preemptionGates=[{"name": "gate"}])
+    blocked = transitions.condition(
+        gated,
+        "BlockedOnPreemptionGates",
+        "True",
+        reason="PreemptionGated",
+        message="Workload requires preemption, but it's gated",
+        now=NOW,
+    )
+    admitter.enqueue(transitions.unreserve(blocked, reason="WaitingForQuota", message="m", now=NOW), NOW)
+
+    report = admitter.run_cycle(NOW)
+
+    assert report is not None
+    assert not report.workloads
 
 
 def test_a_cycle_leaves_no_usage_behind_where_a_queue_is_beyond_its_limit() -> None:

@@ -11,6 +11,7 @@ from drachma.queueing.admitter import Admitter, CycleReport
 from drachma.queueing.gates import DEFAULT, Gate
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
 from drachma.queueing.settings import Settings
+from tests.unit.queueing import admissioncases
 
 _NOW = datetime(2026, 3, 4, tzinfo=UTC)
 _ELASTIC = {workload.ELASTIC: "true"}
@@ -150,3 +151,24 @@ def test_others_are_preempted_for_what_is_still_missing() -> None:
 
     assert report.workloads.keys() == {"team/large", "team/victim"}
     assert _message(report, "team/large").endswith("Pending the preemption of 1 workload(s)")
+
+
+def test_one_that_will_fit_once_victims_of_others_are_gone_waits_and_the_one_that_runs_stays() -> None:
+    reclaims = {"reclaimWithinCohort": "Any"}
+    admitter = admissioncases.an_admitter(
+        admissioncases.a_queue("queue", 7, preemption=reclaims),
+        admissioncases.a_queue("urgent", 4, preemption=reclaims),
+        admissioncases.a_queue("borrower", 0),
+    )
+    admitter.hold(admissioncases.a_workload("small", "queue", 4, holds=True))
+    admitter.hold(admissioncases.a_workload("victim", "borrower", 7, holds=True))
+    larger = admissioncases.a_workload("large", "queue", 7, annotations={workload.REPLACES: "ns/small"})
+    admitter.enqueue(larger, admissioncases.NOW)
+    admitter.enqueue(admissioncases.a_workload("first", "urgent", 4, priority=10), admissioncases.NOW)
+
+    report = admitter.run_cycle(admissioncases.NOW)
+
+    assert report is not None
+    (waiting,) = (each for each in report.entries if each.info.key == "ns/large")
+    assert waiting.message.endswith("but will fit after these preemptions complete")
+    assert sorted(report.workloads) == ["ns/first", "ns/large", "ns/victim"]
