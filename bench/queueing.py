@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bench.timing import table
-from drachma.queueing import admissibility
-from drachma.queueing.admitter import Admitter
+from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
+from drachma.queueing.workloads import admissibility
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _QUEUES = 100

@@ -28,9 +28,9 @@ from bench.timing import table
 from drachma import errors
 from drachma.client import Client, local
 from drachma.process import embedded, eventloop, queueing
-from drachma.queueing import transitions, workloadstate
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources, workloadwrites
 from drachma.queueing.kinds import workload
+from drachma.queueing.workloads import transitions, workloadstate
 from drachma.runtime import Surroundings
 from drachma.runtime.informer import Handler
 from drachma.server import inprocess

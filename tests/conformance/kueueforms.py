@@ -4,9 +4,9 @@ from collections.abc import Container, Iterable
 from typing import Any, Final
 
 from drachma.api import codec, meta
-from drachma.queueing import configuration, gates
+from drachma.queueing.configuration import configuration, gates
 from drachma.queueing.kinds import clusterqueue, decoding, workload
-from drachma.queueing.requests import FlavorResource
+from drachma.queueing.workloads.requests import FlavorResource
 from drachma.validation.fielderror import FieldError
 from tests.conformance import vectors
 

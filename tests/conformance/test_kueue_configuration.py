@@ -1,6 +1,6 @@
 """Kueue's recorded judgement of configurations."""
 
-from drachma.queueing import configrules, configuration, mappingrules
+from drachma.queueing.configuration import configrules, configuration, mappingrules
 from drachma.validation.path import Path
 from tests.conformance import kueueforms, vectors
 

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from drachma.api import codec, deviceclass, hooks, meta, resourceclaim, resourceslice
-from drachma.queueing import (
-    configuration,
+from drachma.queueing.configuration import configuration
+from drachma.queueing.devices import (
     devicecharges,
     devicecounting,
     devicemappings,
@@ -16,8 +16,8 @@ from drachma.queueing import (
     devicerequests,
     deviceselectors,
     extendedresources,
-    requests,
 )
+from drachma.queueing.workloads import requests
 from drachma.validation.path import Path
 from drachma.values import quantity
 from tests.conformance import kueueforms, vectors

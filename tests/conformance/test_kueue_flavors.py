@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from drachma.queueing import requests
-from drachma.queueing.flavorassignment import Assignment, Possibility
-from drachma.queueing.flavorsearch import FlavorSearch
+from drachma.queueing.admission.flavorassignment import Assignment, Possibility
+from drachma.queueing.admission.flavorsearch import FlavorSearch
+from drachma.queueing.admission.snapshot import Snapshot
 from drachma.queueing.kinds import clusterqueue, decoding, resourceflavor
-from drachma.queueing.requests import FlavorResource
-from drachma.queueing.settings import Settings
-from drachma.queueing.snapshot import Snapshot
-from drachma.queueing.workloadinfo import WorkloadInfo
+from drachma.queueing.workloads import requests
+from drachma.queueing.workloads.requests import FlavorResource
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 from drachma.values import quantity
 from tests.conformance import kueueforms, vectors
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
-from drachma.queueing import durations, jobreconcile, jobsettings, podgroup, podreconcile
-from drachma.queueing.batchjob import BatchJob
-from drachma.queueing.jobowners import Management
-from drachma.queueing.jobworkload import Priorities, WorkloadRecord
+from drachma.queueing.configuration import durations
+from drachma.queueing.jobs import jobreconcile, jobsettings, podgroup, podreconcile
+from drachma.queueing.jobs.batchjob import BatchJob
+from drachma.queueing.jobs.jobowners import Management
+from drachma.queueing.jobs.jobworkload import Priorities, WorkloadRecord
 from drachma.queueing.kinds import decoding, resourceflavor
-from drachma.queueing.workloadevents import Event
+from drachma.queueing.workloads.workloadevents import Event
 from drachma.values import label_syntax
 from tests.conformance import kueueforms, vectors
 

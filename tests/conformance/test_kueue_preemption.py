@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from drachma.queueing import preemption, preemptionoracle, requests, transitions
-from drachma.queueing.flavorassignment import Assignment, FlavorAssignment, Mode, PodSetAssignment
+from drachma.queueing.admission import preemption, preemptionoracle
+from drachma.queueing.admission.flavorassignment import Assignment, FlavorAssignment, Mode, PodSetAssignment
+from drachma.queueing.admission.snapshot import Snapshot
 from drachma.queueing.kinds import clusterqueue, decoding
-from drachma.queueing.settings import Settings
-from drachma.queueing.snapshot import Snapshot
-from drachma.queueing.workloadinfo import WorkloadInfo
+from drachma.queueing.workloads import requests, transitions
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 from tests.conformance import kueueforms, vectors
 
 _NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

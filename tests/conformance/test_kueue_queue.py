@@ -6,14 +6,16 @@ from typing import Any
 
 import msgspec
 
-from drachma.queueing import admissibility, conditions, cycleorder, pendingqueue, queuestatus, requests
-from drachma.queueing.admitter import Admitter
+from drachma.queueing import conditions
+from drachma.queueing.admission import cycleorder, pendingqueue, queuestatus
+from drachma.queueing.admission.admitter import Admitter
+from drachma.queueing.admission.pendingqueue import PendingQueue, RequeueReason
+from drachma.queueing.admission.quotatree import QuotaTree
 from drachma.queueing.kinds import admissioncheck, clusterqueue, decoding, localqueue, resourceflavor
-from drachma.queueing.pendingqueue import PendingQueue, RequeueReason
-from drachma.queueing.quotatree import QuotaTree
-from drachma.queueing.requests import Usage
-from drachma.queueing.settings import Settings
-from drachma.queueing.workloadinfo import Attempt, WorkloadInfo
+from drachma.queueing.workloads import admissibility, requests
+from drachma.queueing.workloads.requests import Usage
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadinfo import Attempt, WorkloadInfo
 from drachma.values import label_syntax
 from tests.conformance import kueueforms, vectors
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from drachma.queueing import dominantshare, quotatree, requests, workloadstate
+from drachma.queueing.admission import dominantshare, quotatree
 from drachma.queueing.kinds import clusterqueue, decoding
-from drachma.queueing.requests import FlavorResource
+from drachma.queueing.workloads import requests, workloadstate
+from drachma.queueing.workloads.requests import FlavorResource
 from tests.conformance import kueueforms, vectors
 
 

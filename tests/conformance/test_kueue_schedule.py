@@ -8,14 +8,15 @@ from typing import Any
 import msgspec
 
 from drachma.api import limitrange, namespace
-from drachma.queueing import admissibility, conditions, podadjustment, transitions, workloadstate
-from drachma.queueing.admitter import Admitter, CycleReport
-from drachma.queueing.devicemappings import DeviceMappings
-from drachma.queueing.devicerequests import DeviceRequests
+from drachma.queueing import conditions
+from drachma.queueing.admission.admitter import Admitter, CycleReport
+from drachma.queueing.devices.devicemappings import DeviceMappings
+from drachma.queueing.devices.devicerequests import DeviceRequests
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
-from drachma.queueing.requests import Counting
-from drachma.queueing.settings import Settings
-from drachma.queueing.workloadevents import Event
+from drachma.queueing.workloads import admissibility, podadjustment, transitions, workloadstate
+from drachma.queueing.workloads.requests import Counting
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadevents import Event
 from drachma.values import quantity
 from tests.conformance import kueueforms, vectors
 

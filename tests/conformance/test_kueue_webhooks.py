@@ -1,6 +1,6 @@
 """Kueue's recorded webhooks: what they refuse beside what schemas do."""
 
-from drachma.queueing import queuewebhooks
+from drachma.queueing.rules import queuewebhooks
 from drachma.values import fieldtext
 from tests.conformance import kueueforms, vectors
 

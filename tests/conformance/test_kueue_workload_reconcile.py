@@ -7,21 +7,14 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from drachma.queueing import (
-    admissibility,
-    conditions,
-    devicemappings,
-    deviceobjects,
-    devicerequests,
-    durations,
-    queuestatus,
-    requests,
-    workloadreconcile,
-    workloadstate,
-    workloadstep,
-)
+from drachma.queueing import conditions
+from drachma.queueing.admission import queuestatus
+from drachma.queueing.configuration import durations
+from drachma.queueing.devices import devicemappings, deviceobjects, devicerequests
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, workload
-from drachma.queueing.settings import Settings
+from drachma.queueing.lifecycle import workloadreconcile, workloadstep
+from drachma.queueing.workloads import admissibility, requests, workloadstate
+from drachma.queueing.workloads.settings import Settings
 from tests.conformance import kueueforms, vectors
 
 _WAIT = re.compile(r"was -?\d+s")

@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from drachma.api import hooks, limitrange
-from drachma.queueing import configuration, devicerequests, durations, podadjustment, requests, workloadstate
+from drachma.queueing.configuration import configuration, durations
+from drachma.queueing.devices import devicerequests
 from drachma.queueing.kinds import decoding, runtimeclass, workload
+from drachma.queueing.workloads import podadjustment, requests, workloadstate
 from drachma.values import quantity
 from tests.conformance import kueueforms, vectors
 

@@ -15,15 +15,10 @@ import pytest
 from msgspec import structs
 
 from drachma.api import codec, pod, resourceclaim
-from drachma.queueing import admissibility, deviceobjects, devicerequests, settlement, templatechange, transitions
-from drachma.queueing.admitter import Admitter
-from drachma.queueing.configuration import DeviceClassMapping
-from drachma.queueing.devicemappings import DeviceMappings
-from drachma.queueing.devicemeasure import Measure
-from drachma.queueing.gates import DEFAULT
-from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
-from drachma.queueing.podsetinfo import POD_SET_LABEL
-from drachma.queueing.queueingpolicy import (
+from drachma.queueing.admission.admitter import Admitter
+from drachma.queueing.configuration.configuration import DeviceClassMapping
+from drachma.queueing.configuration.gates import DEFAULT
+from drachma.queueing.configuration.queueingpolicy import (
     AllDevices,
     FirstAvailable,
     NamedClaims,
@@ -32,9 +27,15 @@ from drachma.queueing.queueingpolicy import (
     Sidecars,
     Templates,
 )
-from drachma.queueing.requests import counts_after_reclaim
-from drachma.queueing.settlement import PodUse
-from tests.unit.queueing import devicecases
+from drachma.queueing.devices import deviceobjects, devicerequests, templatechange
+from drachma.queueing.devices.devicemappings import DeviceMappings
+from drachma.queueing.devices.devicemeasure import Measure
+from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
+from drachma.queueing.workloads import admissibility, settlement, transitions
+from drachma.queueing.workloads.podsetinfo import POD_SET_LABEL
+from drachma.queueing.workloads.requests import counts_after_reclaim
+from drachma.queueing.workloads.settlement import PodUse
+from tests.unit.queueing.devices import devicecases
 
 _MAPPINGS = DeviceMappings.of(
     [

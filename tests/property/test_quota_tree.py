@@ -7,13 +7,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drachma.api import meta
-from drachma.queueing import admissibility, amounts, quotatree, transitions, workloadstate
-from drachma.queueing.admitter import Admitter
-from drachma.queueing.cycle import Status
-from drachma.queueing.gates import DEFAULT
+from drachma.queueing import amounts
+from drachma.queueing.admission import quotatree
+from drachma.queueing.admission.admitter import Admitter
+from drachma.queueing.admission.cycle import Status
+from drachma.queueing.configuration.gates import DEFAULT
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
-from drachma.queueing.requests import FlavorResource
-from drachma.queueing.settings import Settings
+from drachma.queueing.workloads import admissibility, transitions, workloadstate
+from drachma.queueing.workloads.requests import FlavorResource
+from drachma.queueing.workloads.settings import Settings
 
 _KEY = FlavorResource("f", "memory")
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from drachma.queueing.admission.pendingqueue import RequeueReason
+from drachma.queueing.admission.usageledger import LocalQueueKey, UsageLedger
+from drachma.queueing.admission.usagequeue import UsageQueue
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, workload
-from drachma.queueing.pastusage import UsageRates
-from drachma.queueing.pendingqueue import RequeueReason
-from drachma.queueing.usageledger import LocalQueueKey, UsageLedger
-from drachma.queueing.usagequeue import UsageQueue
-from drachma.queueing.workloadinfo import WorkloadInfo
+from drachma.queueing.workloads.pastusage import UsageRates
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _LOCAL_QUEUES = [(place, name) for place in ("one", "two") for name in ("red", "green", "blue")]

@@ -9,12 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from drachma.queueing import admissibility, explanation
-from drachma.queueing.admitter import Admitter
+from drachma.queueing import explanation
+from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.explanation import remedies
 from drachma.queueing.explanation.question import Question
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
-from drachma.queueing.settings import Settings
+from drachma.queueing.workloads import admissibility
+from drachma.queueing.workloads.settings import Settings
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _FLAVORS = ("f", "g")

@@ -12,8 +12,9 @@ from drachma.api import job, meta, pod
 from drachma.client import patches
 from drachma.node import hardware
 from drachma.process import nodeagents, queueing
-from drachma.queueing import conditions, queueingpolicy
+from drachma.queueing import conditions
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources
+from drachma.queueing.configuration import queueingpolicy
 from drachma.queueing.kinds import workload
 from tests.scenarios import controlplane
 

@@ -4,22 +4,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from drachma.api import codec
-from drachma.queueing import (
-    admissibility,
-    conditions,
-    devicemappings,
-    deviceobjects,
-    jobreconcile,
-    jobsettings,
-    workloadreconcile,
-    workloadstate,
-    workloadstep,
-)
-from drachma.queueing.admitter import Admitter
-from drachma.queueing.batchjob import BatchJob
-from drachma.queueing.configuration import DeviceClassMapping
-from drachma.queueing.jobworkload import Priorities, WorkloadRecord
+from drachma.queueing import conditions
+from drachma.queueing.admission.admitter import Admitter
+from drachma.queueing.configuration.configuration import DeviceClassMapping
+from drachma.queueing.devices import devicemappings, deviceobjects
+from drachma.queueing.jobs import jobreconcile, jobsettings
+from drachma.queueing.jobs.batchjob import BatchJob
+from drachma.queueing.jobs.jobworkload import Priorities, WorkloadRecord
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor
+from drachma.queueing.lifecycle import workloadreconcile, workloadstep
+from drachma.queueing.workloads import admissibility, workloadstate
 
 _NAMESPACE = "team"
 _GPU_CLASS = "gpu.example.com"

@@ -8,8 +8,8 @@ import pytest
 from drachma import errors
 from drachma.api import job, pod
 from drachma.client import patches
-from drachma.queueing import configurationform
 from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.configuration import configurationform
 from drachma.queueing.kinds import workload
 from tests.scenarios import queues
 

@@ -2,9 +2,10 @@
 
 from drachma.api import job, pod
 from drachma.client import patches
-from drachma.queueing import elasticpods, workloadstate
 from drachma.queueing.component import resources
+from drachma.queueing.jobs import elasticpods
 from drachma.queueing.kinds import workload
+from drachma.queueing.workloads import workloadstate
 from tests.scenarios import queues
 
 

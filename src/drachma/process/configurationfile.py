@@ -8,7 +8,7 @@ from typing import Final
 
 from drachma import errors
 from drachma.queueing.component import ActiveConfiguration, configurationmap
-from drachma.queueing.configurationform import RefusedConfigurationError
+from drachma.queueing.configuration.configurationform import RefusedConfigurationError
 from drachma.runtime import clock, controller
 
 _SECONDS: Final = 2.0

@@ -13,9 +13,10 @@ from typing import Any, Final
 from drachma.api import deviceclass, meta, namespace, pod, resourceclaim, resourceclaimtemplate, resourceslice
 from drachma.api import node as nodes
 from drachma.claims import podstate
-from drachma.queueing import feasibility, workloadstate
+from drachma.queueing.admission import feasibility
 from drachma.queueing.kinds import workload
-from drachma.queueing.podsetinfo import POD_SET_LABEL, WORKLOAD_ANNOTATION, Flavors
+from drachma.queueing.workloads import workloadstate
+from drachma.queueing.workloads.podsetinfo import POD_SET_LABEL, WORKLOAD_ANNOTATION, Flavors
 from drachma.runtime import Surroundings
 from drachma.runtime.informer import Handler, Informer
 from drachma.scheduler.settings import Settings
@@ -40,7 +41,7 @@ _PodSet = tuple[str, str, str]
 
 
 class SimulatedPlacement:
-    """Fulfils :class:`drachma.queueing.feasibility.Placement` by simulation; follows nothing until it is asked to."""
+    """Fulfils ``feasibility.Placement`` of queueing by simulation; follows nothing until it is asked to."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings: Final = surroundings

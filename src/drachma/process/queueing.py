@@ -11,9 +11,10 @@ from drachma.process import components, configurationfile, placement
 from drachma.process.queueingchoice import Chosen
 from drachma.process.visibilityendpoint import VisibilityEndpoint
 from drachma.process.webhookendpoint import WebhookEndpoint
-from drachma.queueing import configuration, frameworks, jobwebhooks, webhooks
 from drachma.queueing.component import ActiveConfiguration, PendingView, QueueingComponent, Reviews
-from drachma.queueing.webhooks import Webhook
+from drachma.queueing.configuration import configuration, frameworks
+from drachma.queueing.rules import jobwebhooks, webhooks
+from drachma.queueing.rules.webhooks import Webhook
 from drachma.runtime import Surroundings, controller
 from drachma.server.admission import hooks
 from drachma.server.kinds.kueue import queuekinds, visibilitykinds

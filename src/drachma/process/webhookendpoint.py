@@ -11,9 +11,9 @@ from aiohttp import web
 
 from drachma import errors
 from drachma.process import tlsserving
-from drachma.queueing import webhooks
 from drachma.queueing.component import Reviews
-from drachma.queueing.webhooks import Webhook
+from drachma.queueing.rules import webhooks
+from drachma.queueing.rules.webhooks import Webhook
 from drachma.server.access import certificates
 from drachma.server.wire import serving
 

@@ -21,13 +21,15 @@ from drachma.api import (
     resourceslice,
 )
 from drachma.client import target
-from drachma.queueing import explanation, workloadreconcile, workloadstate
-from drachma.queueing.admitter import Admitter
+from drachma.queueing import explanation
+from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.component import ActiveConfiguration, configurationmap, resources
 from drachma.queueing.component.caches import Caches, Source, key_of
-from drachma.queueing.configuration import DEFAULT_NAMESPACE
+from drachma.queueing.configuration.configuration import DEFAULT_NAMESPACE
 from drachma.queueing.explanation import WorkloadExplanation
 from drachma.queueing.kinds import clusterqueue, workload
+from drachma.queueing.lifecycle import workloadreconcile
+from drachma.queueing.workloads import workloadstate
 from drachma.runtime.cache import Cache
 from drachma.runtime.informer import Handler
 

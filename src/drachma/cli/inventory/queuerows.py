@@ -8,9 +8,11 @@ from typing import Any, Final, NamedTuple
 
 from drachma.cli.inventory import table
 from drachma.cli.inventory.cluster import Cluster
-from drachma.queueing import conditions, queuestatus, workloadstate
+from drachma.queueing import conditions
+from drachma.queueing.admission import queuestatus
 from drachma.queueing.component import resources
 from drachma.queueing.kinds import clusterqueue, localqueue, workload
+from drachma.queueing.workloads import workloadstate
 from drachma.values import quantity
 
 _FILTERS: Final = frozenset({"queue"})

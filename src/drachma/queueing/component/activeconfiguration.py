@@ -10,24 +10,24 @@ from datetime import timedelta
 from typing import Any, Final
 
 from drachma.api import labelselectors, meta
-from drachma.queueing import (
+from drachma.queueing.configuration import (
     configuration,
     configurationform,
     durations,
     frameworks,
     processconfiguration,
     queueingpolicy,
-    workloadstep,
 )
-from drachma.queueing.configuration import Configuration, RequeuingStrategy, Resources
-from drachma.queueing.devicemappings import DeviceMappings
-from drachma.queueing.gates import Gate, Gates
-from drachma.queueing.jobowners import Management
-from drachma.queueing.jobsettings import JobSettings
-from drachma.queueing.queueingpolicy import AS_KUEUE, QueueingPolicy
-from drachma.queueing.requests import Counting
-from drachma.queueing.settings import Settings
-from drachma.queueing.workloadstate import ReadyTimeouts
+from drachma.queueing.configuration.configuration import Configuration, RequeuingStrategy, Resources
+from drachma.queueing.configuration.gates import Gate, Gates
+from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, QueueingPolicy
+from drachma.queueing.devices.devicemappings import DeviceMappings
+from drachma.queueing.jobs.jobowners import Management
+from drachma.queueing.jobs.jobsettings import JobSettings
+from drachma.queueing.lifecycle import workloadstep
+from drachma.queueing.workloads.requests import Counting
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadstate import ReadyTimeouts
 from drachma.values import labels
 
 Listener = Callable[[], None]

@@ -13,8 +13,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from drachma.api import event
-from drachma.queueing import workloadreconcile, workloadstate
-from drachma.queueing.admitter import Admitter, CycleReport
+from drachma.queueing.admission.admitter import Admitter, CycleReport
+from drachma.queueing.admission.cycle import Status
+from drachma.queueing.admission.feasibility import PLACEMENT_FAILED, Placement
+from drachma.queueing.admission.queuestatus import Readiness
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import (
@@ -29,12 +31,11 @@ from drachma.queueing.component.caches import (
 from drachma.queueing.component.decisionwrites import DecisionWrites
 from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuemeasures import QueueMeasures
-from drachma.queueing.cycle import Status
-from drachma.queueing.devicerequests import DeviceRequests
-from drachma.queueing.feasibility import PLACEMENT_FAILED, Placement
+from drachma.queueing.configuration.queueingpolicy import Feasibility
+from drachma.queueing.devices.devicerequests import DeviceRequests
 from drachma.queueing.kinds import clusterqueue, workload
-from drachma.queueing.queueingpolicy import Feasibility
-from drachma.queueing.queuestatus import Readiness
+from drachma.queueing.lifecycle import workloadreconcile
+from drachma.queueing.workloads import workloadstate
 from drachma.runtime import Surroundings, events
 from drachma.runtime.informer import Handler
 

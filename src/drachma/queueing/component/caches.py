@@ -16,14 +16,17 @@ from drachma.api import (
     resourceslice,
 )
 from drachma.client import target
-from drachma.queueing import admissibility, deviceaccount, podadjustment, queuestatus, settlement, workloadstep
+from drachma.queueing.admission import queuestatus
 from drachma.queueing.component import resources
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.devicemeasure import Measure
-from drachma.queueing.deviceobjects import DeviceObjects, by_id
-from drachma.queueing.jobworkload import Priorities
+from drachma.queueing.devices import deviceaccount
+from drachma.queueing.devices.devicemeasure import Measure
+from drachma.queueing.devices.deviceobjects import DeviceObjects, by_id
+from drachma.queueing.jobs.jobworkload import Priorities
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, runtimeclass, workload
-from drachma.queueing.podsetinfo import WORKLOAD_ANNOTATION
+from drachma.queueing.lifecycle import workloadstep
+from drachma.queueing.workloads import admissibility, podadjustment, settlement
+from drachma.queueing.workloads.podsetinfo import WORKLOAD_ANNOTATION
 from drachma.runtime.cache import Cache
 from drachma.runtime.informer import Handler
 

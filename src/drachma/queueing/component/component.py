@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from drachma.queueing.admission.feasibility import Placement
 from drachma.queueing.component import jobcontroller
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
@@ -19,7 +20,6 @@ from drachma.queueing.component.queuelevels import QueueLevels
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.component.reviews import Reviews
 from drachma.queueing.component.workloadcontroller import WorkloadController
-from drachma.queueing.feasibility import Placement
 from drachma.runtime import Surroundings, controller
 from drachma.runtime.informer import Handler
 

@@ -11,9 +11,9 @@ from typing import Final
 from drachma import errors
 from drachma.api import configmap, manifest
 from drachma.client import Selection
-from drachma.queueing import configuration, configurationform
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.configurationform import RefusedConfigurationError
+from drachma.queueing.configuration import configuration, configurationform
+from drachma.queueing.configuration.configurationform import RefusedConfigurationError
 from drachma.runtime import Surroundings, events
 from drachma.runtime.informer import Handler
 

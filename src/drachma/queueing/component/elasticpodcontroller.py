@@ -6,10 +6,11 @@ from typing import Final, NamedTuple
 
 from drachma.api import meta, pod
 from drachma.client import patches, protocol
-from drachma.queueing import elasticpods, workloadslices, workloadstate
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
+from drachma.queueing.jobs import elasticpods, workloadslices
 from drachma.queueing.kinds import workload
+from drachma.queueing.workloads import workloadstate
 from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.informer import Handler
 

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.client import protocol, target
-from drachma.queueing import frameworks, jobowners
 from drachma.queueing.component import resources
 from drachma.queueing.component.caches import BY_OWNER, Caches
-from drachma.queueing.jobsettings import Surroundings
-from drachma.queueing.jobworkload import WorkloadRecord
+from drachma.queueing.configuration import frameworks
+from drachma.queueing.jobs import jobowners
+from drachma.queueing.jobs.jobsettings import Surroundings
+from drachma.queueing.jobs.jobworkload import WorkloadRecord
 from drachma.runtime.cache import Key
 
 _PREBUILT: Final = "kueue.x-k8s.io/prebuilt-workload-name"

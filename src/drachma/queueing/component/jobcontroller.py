@@ -7,17 +7,17 @@ from typing import Any, Final, NamedTuple
 
 from drachma.api import meta
 from drachma.client import target
-from drachma.queueing import jobreconcile
-from drachma.queueing.batchjob import STOPPING, BatchJob
 from drachma.queueing.component import resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
 from drachma.queueing.component.jobcontext import JobContext
 from drachma.queueing.component.jobwrites import JobWrites
-from drachma.queueing.frameworks import BATCH_JOB, JOB_SET
-from drachma.queueing.jobdocument import JobDocument
-from drachma.queueing.jobset import JobSet
-from drachma.queueing.jobworkload import QUEUE_LABEL
+from drachma.queueing.configuration.frameworks import BATCH_JOB, JOB_SET
+from drachma.queueing.jobs import jobreconcile
+from drachma.queueing.jobs.batchjob import STOPPING, BatchJob
+from drachma.queueing.jobs.jobdocument import JobDocument
+from drachma.queueing.jobs.jobset import JobSet
+from drachma.queueing.jobs.jobworkload import QUEUE_LABEL
 from drachma.queueing.kinds import workload
 from drachma.runtime import Surroundings, controller, events, workqueue
 from drachma.runtime.cache import Key, key_of

@@ -10,8 +10,8 @@ from drachma import errors
 from drachma.api import event
 from drachma.client import patches, protocol, target
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
-from drachma.queueing.jobworkload import WorkloadRecord
-from drachma.queueing.workloadevents import Event
+from drachma.queueing.jobs.jobworkload import WorkloadRecord
+from drachma.queueing.workloads.workloadevents import Event
 from drachma.runtime import clock, events
 
 Document = Mapping[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drachma.queueing import visibility
-from drachma.queueing.admitter import Admitter
+from drachma.queueing.admission import visibility
+from drachma.queueing.admission.admitter import Admitter
 
 
 class PendingView:

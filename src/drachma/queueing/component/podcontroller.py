@@ -7,15 +7,15 @@ from typing import Any, Final, NamedTuple
 
 from drachma import errors
 from drachma.api import pod
-from drachma.queueing import podgroup, podreconcile
 from drachma.queueing.component import wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import Caches, owner_value
 from drachma.queueing.component.jobcontext import JobContext
 from drachma.queueing.component.jobwrites import JobWrites
-from drachma.queueing.frameworks import POD
+from drachma.queueing.configuration.frameworks import POD
+from drachma.queueing.jobs import podgroup, podreconcile
+from drachma.queueing.jobs.podgroup import PodGroup
 from drachma.queueing.kinds import workload
-from drachma.queueing.podgroup import PodGroup
 from drachma.runtime import Surroundings, controller, events, workqueue
 from drachma.runtime.cache import Key
 from drachma.runtime.informer import Handler

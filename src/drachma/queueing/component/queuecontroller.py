@@ -7,16 +7,18 @@ from typing import Any, Final
 
 from drachma.api import meta
 from drachma.client import patches, target
-from drachma.queueing import conditions, dominantshare, queuestatus, workloadstate
+from drachma.queueing import conditions
+from drachma.queueing.admission import dominantshare, queuestatus
+from drachma.queueing.admission.queuestatus import FlavorUsage, QueueUsage, Readiness
+from drachma.queueing.admission.quotatree import Node
+from drachma.queueing.admission.usageledger import LocalQueueKey, UsageLedger
 from drachma.queueing.component import documentchange, resources, wholeseconds
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE, Caches, is_news, key_of
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor
-from drachma.queueing.queuestatus import FlavorUsage, QueueUsage, Readiness
-from drachma.queueing.quotatree import Node
-from drachma.queueing.usageledger import LocalQueueKey, UsageLedger
-from drachma.queueing.workloadreconcile import IN_USE
+from drachma.queueing.lifecycle.workloadreconcile import IN_USE
+from drachma.queueing.workloads import workloadstate
 from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.informer import Handler
 

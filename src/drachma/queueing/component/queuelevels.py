@@ -10,14 +10,16 @@ from typing import Final
 import prometheus_client
 from prometheus_client import core, registry
 
-from drachma.queueing import amounts, conditions, dominantshare, queuestatus, workloadstate
-from drachma.queueing.admitter import Admitter
+from drachma.queueing import amounts, conditions
+from drachma.queueing.admission import dominantshare, queuestatus
+from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import Caches, key_of
 from drachma.queueing.component.queuemeasures import ROLE
-from drachma.queueing.gates import Gate
+from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import localqueue, workload
-from drachma.queueing.requests import FlavorResource
+from drachma.queueing.workloads import workloadstate
+from drachma.queueing.workloads.requests import FlavorResource
 
 _STATES: Final = ("pending", "active", "terminating")
 _ANSWERS: Final = ("True", "False", "Unknown")

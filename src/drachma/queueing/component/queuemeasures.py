@@ -12,9 +12,10 @@ from typing import Any, Final, Generic, TypeVar
 
 import prometheus_client
 
-from drachma.queueing import conditions, workloadstate
-from drachma.queueing.admitter import CycleReport
+from drachma.queueing import conditions
+from drachma.queueing.admission.admitter import CycleReport
 from drachma.queueing.kinds import workload
+from drachma.queueing.workloads import workloadstate
 from drachma.runtime import measures
 
 ROLE: Final = "replica_role"

@@ -9,12 +9,12 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.queueing import jobowners
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.jobcontext import JobContext
-from drachma.queueing.jobwebhooks import DEFAULT_QUEUE, Place
-from drachma.queueing.webhooks import Circumstances, Webhook
+from drachma.queueing.jobs import jobowners
+from drachma.queueing.rules.jobwebhooks import DEFAULT_QUEUE, Place
+from drachma.queueing.rules.webhooks import Circumstances, Webhook
 from drachma.values import fieldtext
 
 Document = Mapping[str, Any]

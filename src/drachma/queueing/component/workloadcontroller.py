@@ -10,7 +10,6 @@ from drachma import errors
 from drachma.api import deviceclass, pod, resourceclaim, resourceclaimtemplate
 from drachma.claims import ownership
 from drachma.client import patches
-from drachma.queueing import deviceaccount, workloadreconcile, workloadstate
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.admission import Admission, workload_reference
@@ -25,8 +24,11 @@ from drachma.queueing.component.caches import (
     on_change,
     workload_of,
 )
+from drachma.queueing.devices import deviceaccount
 from drachma.queueing.kinds import localqueue, workload
-from drachma.queueing.workloadevents import Event
+from drachma.queueing.lifecycle import workloadreconcile
+from drachma.queueing.workloads import workloadstate
+from drachma.queueing.workloads.workloadevents import Event
 from drachma.runtime import Surroundings, controller, events, workqueue
 from drachma.runtime.informer import Handler
 

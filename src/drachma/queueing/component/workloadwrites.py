@@ -13,8 +13,9 @@ from typing import Any
 from msgspec import structs
 
 from drachma.client import patches, protocol
-from drachma.queueing import conditions, deviceaccount
+from drachma.queueing import conditions
 from drachma.queueing.component import documentchange, resources
+from drachma.queueing.devices import deviceaccount
 from drachma.queueing.kinds import decoding, workload
 
 

@@ -1,6 +1,6 @@
 """Verdicts of preemption: whom a workload would take the place of, and what protects the others.
 
-Who goes is decided by :mod:`drachma.queueing.preemptionoracle`; here each rule that it goes by is asked about one
+Who goes is decided by :mod:`admission.preemptionoracle`; here each rule that it goes by is asked about one
 holder at a time, so that the answer names the policy, the priority or the quota that is in the way.
 """
 
@@ -12,14 +12,14 @@ from typing import Final
 import msgspec
 
 from drachma.queueing import amounts
-from drachma.queueing.cycle import Entry
+from drachma.queueing.admission.cycle import Entry
+from drachma.queueing.admission.preemption import Need
+from drachma.queueing.admission.quotatree import Node
 from drachma.queueing.explanation.question import Question
 from drachma.queueing.explanation.shortage import Shortage
 from drachma.queueing.kinds import clusterqueue
-from drachma.queueing.preemption import Need
-from drachma.queueing.quotatree import Node
-from drachma.queueing.requests import FlavorResource
-from drachma.queueing.workloadinfo import WorkloadInfo
+from drachma.queueing.workloads.requests import FlavorResource
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 _NOT_ENOUGH: Final = "may be preempted, but that would not be enough"
 _NOT_FAIR: Final = "may be preempted, but as far as fair sharing goes that would not be enough"

@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from drachma import errors
-from drachma.queueing import flavormatching, workloadstate
-from drachma.queueing.admitter import Admitter
-from drachma.queueing.cycle import Entry, Status
-from drachma.queueing.flavorsearch import PODS
-from drachma.queueing.gates import Gate
-from drachma.queueing.requests import FlavorResource
-from drachma.queueing.settings import Settings
-from drachma.queueing.snapshot import QueueState, Snapshot
-from drachma.queueing.workloadinfo import WorkloadInfo
+from drachma.queueing.admission import flavormatching
+from drachma.queueing.admission.admitter import Admitter
+from drachma.queueing.admission.cycle import Entry, Status
+from drachma.queueing.admission.flavorsearch import PODS
+from drachma.queueing.admission.snapshot import QueueState, Snapshot
+from drachma.queueing.configuration.gates import Gate
+from drachma.queueing.workloads import workloadstate
+from drachma.queueing.workloads.requests import FlavorResource
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
 class Question:

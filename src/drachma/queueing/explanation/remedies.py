@@ -16,14 +16,15 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
-from drachma.queueing import amounts, preemption
-from drachma.queueing.cycle import Status
+from drachma.queueing import amounts
+from drachma.queueing.admission import preemption
+from drachma.queueing.admission.cycle import Status
+from drachma.queueing.admission.preemption import Target
+from drachma.queueing.admission.quotatree import Node, Quota
+from drachma.queueing.admission.snapshot import Group, with_quota
 from drachma.queueing.explanation.question import Question
-from drachma.queueing.preemption import Target
-from drachma.queueing.quotatree import Node, Quota
-from drachma.queueing.requests import FlavorResource, Usage
-from drachma.queueing.snapshot import Group, with_quota
-from drachma.queueing.workloadinfo import WorkloadInfo
+from drachma.queueing.workloads.requests import FlavorResource, Usage
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 NOMINAL: Final = "nominalQuota"
 BORROWING: Final = "borrowingLimit"

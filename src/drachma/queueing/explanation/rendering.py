@@ -10,7 +10,7 @@ from drachma.queueing.explanation.preemptionverdict import Verdict
 from drachma.queueing.explanation.remedies import Increase, Remedy
 from drachma.queueing.explanation.shortage import Holding, Level, Shortage
 from drachma.queueing.explanation.workloadexplanation import LocalQueueUsage, Outcome, WorkloadExplanation
-from drachma.queueing.requests import FlavorResource
+from drachma.queueing.workloads.requests import FlavorResource
 
 _MOST_NAMES: Final = 8
 

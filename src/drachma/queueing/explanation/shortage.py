@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import msgspec
 
 from drachma.queueing import amounts
-from drachma.queueing.cycle import Entry
+from drachma.queueing.admission.cycle import Entry
+from drachma.queueing.admission.quotatree import Node
 from drachma.queueing.explanation.question import Question
-from drachma.queueing.quotatree import Node
-from drachma.queueing.requests import FlavorResource, Usage
+from drachma.queueing.workloads.requests import FlavorResource, Usage
 
 
 class Level(msgspec.Struct, frozen=True):

@@ -8,19 +8,21 @@ from datetime import datetime
 
 import msgspec
 
-from drachma.queueing import admissibility, conditions, feasibility, pendingqueue, workloadstate
-from drachma.queueing.admitter import Admitter
-from drachma.queueing.cycle import Status
+from drachma.queueing import conditions
+from drachma.queueing.admission import feasibility, pendingqueue
+from drachma.queueing.admission.admitter import Admitter
+from drachma.queueing.admission.cycle import Status
+from drachma.queueing.admission.pendingqueue import PendingQueue
+from drachma.queueing.admission.snapshot import QueueState
 from drachma.queueing.explanation import preemptionverdict, remedies, shortage
 from drachma.queueing.explanation.preemptionverdict import Verdict
 from drachma.queueing.explanation.question import Question
 from drachma.queueing.explanation.remedies import Remedy
 from drachma.queueing.explanation.shortage import Shortage, Unsuitable
 from drachma.queueing.kinds import workload
-from drachma.queueing.pendingqueue import PendingQueue
-from drachma.queueing.settings import Settings
-from drachma.queueing.snapshot import QueueState
-from drachma.queueing.workloadinfo import WorkloadInfo
+from drachma.queueing.workloads import admissibility, workloadstate
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
 class Outcome(enum.StrEnum):

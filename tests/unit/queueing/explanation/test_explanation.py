@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from drachma.queueing import admissibility, explanation
-from drachma.queueing.admitter import Admitter
+from drachma.queueing import explanation
+from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.explanation import Outcome, WorkloadExplanation
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
-from drachma.queueing.settings import Settings
+from drachma.queueing.workloads import admissibility
+from drachma.queueing.workloads.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

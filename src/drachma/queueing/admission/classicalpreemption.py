@@ -1,0 +1,169 @@
+"""Classical preemption: by priority and by the place in the tree of cohorts.
+
+There are three sorts of candidates. Over those who use quota that belongs to a subtree the workload is in, and they are
+not, it has a hierarchical advantage. Over others of the tree priority decides, and whether the queue may borrow while
+preempting. Those of its own queue come last. Candidates that may only be preempted without borrowing make two attempts
+necessary, with borrowing and without.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from drachma.queueing.admission import preemption
+from drachma.queueing.admission.preemption import Need, Target
+from drachma.queueing.admission.quotatree import Node
+from drachma.queueing.admission.snapshot import QueueState, Snapshot
+from drachma.queueing.kinds import clusterqueue
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
+
+
+class _Variant(enum.StrEnum):
+    """How a candidate may be preempted; its reason."""
+
+    WITHIN_QUEUE = preemption.IN_CLUSTER_QUEUE
+    HIERARCHICAL = preemption.IN_COHORT_RECLAMATION
+    WITHOUT_BORROWING = preemption.IN_COHORT_RECLAMATION + " without borrowing"
+    WHILE_BORROWING = preemption.IN_COHORT_RECLAIM_WHILE_BORROWING
+
+    @property
+    def reason(self) -> str:
+        return preemption.IN_COHORT_RECLAMATION if self is _Variant.WITHOUT_BORROWING else str(self)
+
+
+class _Candidate(msgspec.Struct, frozen=True):
+    info: WorkloadInfo
+    variant: _Variant
+    top: Node | None = None
+    """The lowest cohort that its queue and the workload's have in common."""
+
+
+def targets(need: Need, snapshot: Snapshot) -> list[Target]:
+    """Workloads that have to go; none where that does not help."""
+    own = _own(need)
+    hierarchical, others = _of_cohorts(need, snapshot)
+    candidates = _ordered(preemption.order(need, snapshot), hierarchical, others, own)
+    for may_borrow in _attempts(need, has_others=bool(hierarchical or others), has_hierarchical=bool(hierarchical)):
+        taken: list[Target] = []
+
+        def fits(may_borrow: bool = may_borrow) -> bool:  # noqa: FBT001 -- bound here, never passed
+            return need.fits(may_borrow=may_borrow)
+
+        for candidate in candidates:
+            if not _is_valid(need, candidate, snapshot, may_borrow=may_borrow):
+                continue
+            snapshot.remove(candidate.info)
+            queue = snapshot.queues[candidate.info.cluster_queue]
+            taken.append(Target(candidate.info, candidate.variant.reason, queue))
+            if fits():
+                kept = preemption.give_back(taken, snapshot, fits)
+                preemption.restore(kept, snapshot)
+                return kept
+        preemption.restore(taken, snapshot)
+    return []
+
+
+def _attempts(need: Need, *, has_others: bool, has_hierarchical: bool) -> tuple[bool, ...]:
+    """Whether borrowing is allowed, in each attempt."""
+    is_forbidden = _is_borrowing_forbidden(need.queue)
+    if not has_others or (is_forbidden and not _is_below_nominal(need)):
+        return (True,)
+    if is_forbidden and not has_hierarchical:
+        return (False, True)
+    return (True, False)
+
+
+def _is_borrowing_forbidden(queue: QueueState) -> bool:
+    borrowing = queue.preemption.borrow_within_cohort
+    return borrowing is None or borrowing.policy == clusterqueue.NEVER
+
+
+def _is_below_nominal(need: Need) -> bool:
+    node = need.queue.node
+    return all(node.quota(key).nominal > node.usage.get(key, 0) for key in need.keys)
+
+
+def _ordered(order: Callable[[WorkloadInfo], Any], *sorts: list[_Candidate]) -> list[_Candidate]:
+    """All sorts after each other, evicted ones of all sorts first."""
+    ranked = [sorted(sort, key=lambda each: order(each.info)) for sort in sorts]
+    evicted = [each for sort in ranked for each in sort if each.info.is_evicted]
+    return evicted + [each for sort in ranked for each in sort if not each.info.is_evicted]
+
+
+def _own(need: Need) -> list[_Candidate]:
+    policy = need.queue.preemption.within_cluster_queue
+    if policy == clusterqueue.NEVER:
+        return []
+    return [
+        _Candidate(info, _Variant.WITHIN_QUEUE)
+        for info in need.queue.workloads.values()
+        if need.may_preempt(info, policy) and info.uses(need.keys)
+    ]
+
+
+def _of_cohorts(need: Need, snapshot: Snapshot) -> tuple[list[_Candidate], list[_Candidate]]:
+    """Candidates of other queues: with hierarchical advantage, and by priority."""
+    hierarchical: list[_Candidate] = []
+    others: list[_Candidate] = []
+    if need.queue.preemption.reclaim_within_cohort == clusterqueue.NEVER:
+        return hierarchical, others
+    has_advantage, rest = need.queue.node.overflow(need.usage)
+    below: Node | None = None
+    for top in need.queue.node.ancestors:
+        found = (
+            _Candidate(info, variant, top)
+            for queue in _exceeding(top, below, need)
+            for info in snapshot.queues[queue.name].workloads.values()
+            if (variant := _classify(need, info, has_advantage=has_advantage)) is not None
+        )
+        (hierarchical if has_advantage else others).extend(found)
+        fits, rest = top.overflow(rest)
+        # Who is in a subtree that the need fits into has an advantage over everybody who is not.
+        has_advantage = has_advantage or fits
+        below = top
+    return hierarchical, others
+
+
+def _exceeding(cohort: Node, skip: Node | None, need: Need) -> Iterator[Node]:
+    """Queues below a cohort that use more than they have, in cohorts that do; without the part already looked at."""
+    for child in cohort.cohorts:
+        if child is not skip and not child.is_within_quota(need.keys):
+            yield from _exceeding(child, skip, need)
+    for queue in cohort.queues:
+        if queue is not need.queue.node and not queue.is_within_quota(need.keys):
+            yield queue
+
+
+def _classify(need: Need, info: WorkloadInfo, *, has_advantage: bool) -> _Variant | None:
+    if not need.may_preempt(info, need.queue.preemption.reclaim_within_cohort) or not info.uses(need.keys):
+        return None
+    if has_advantage:
+        return _Variant.HIERARCHICAL
+    if _is_borrowing_forbidden(need.queue):
+        return _Variant.WITHOUT_BORROWING
+    borrowing = need.queue.preemption.borrow_within_cohort
+    threshold = borrowing.max_priority_threshold if borrowing is not None else None
+    if info.priority >= need.info.priority or (threshold is not None and info.priority > threshold):
+        return _Variant.WITHOUT_BORROWING
+    return _Variant.WHILE_BORROWING
+
+
+def _is_valid(need: Need, candidate: _Candidate, snapshot: Snapshot, *, may_borrow: bool) -> bool:
+    """Whether a candidate still uses what is not its own: others may have given up enough before it."""
+    if candidate.variant is _Variant.WITHIN_QUEUE:
+        return True
+    if may_borrow and candidate.variant is _Variant.WITHOUT_BORROWING:
+        return False
+    node = snapshot.queues[candidate.info.cluster_queue].node
+    if node.is_within_quota(need.keys):
+        return False
+    for ancestor in node.ancestors:
+        if ancestor is candidate.top:
+            break
+        if ancestor.is_within_quota(need.keys):
+            return False
+    return True

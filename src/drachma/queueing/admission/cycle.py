@@ -1,0 +1,428 @@
+"""One cycle of admission: the heads of all queues, what each would get, and who of them gets it.
+
+First every head is judged by itself (:func:`nominate`). Then they are looked at one after the other, in the order of
+:mod:`cycleorder`: who fits into what is left is admitted, who needs others to go makes them go, and
+who has to wait takes quota out of this cycle if it could not be reclaimed later. The next cycle sees what came of it.
+
+Nothing is written here. The snapshot is, afterwards, what it was before.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import structs
+
+from drachma.queueing import amounts, conditions
+from drachma.queueing.admission import cycleorder, feasibility
+from drachma.queueing.admission.flavorassignment import Assignment, Mode, Reason
+from drachma.queueing.admission.flavorsearch import FlavorSearch, Nominated
+from drachma.queueing.admission.partialadmission import reduce
+from drachma.queueing.admission.pendingqueue import RequeueReason
+from drachma.queueing.admission.preemption import SLICE_REPLACED, Target
+from drachma.queueing.admission.preemptionoracle import PreemptionOracle
+from drachma.queueing.admission.quotatree import Node
+from drachma.queueing.admission.snapshot import QueueState, Snapshot
+from drachma.queueing.configuration.gates import Gate
+from drachma.queueing.kinds import clusterqueue, workload
+from drachma.queueing.workloads import clusterqueuechecks, transitions, workloadstate
+from drachma.queueing.workloads.admissibility import NAMESPACE_MISMATCH
+from drachma.queueing.workloads.requests import FlavorResource, Usage
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadinfo import NO_SHAPE, Attempt, WorkloadInfo
+
+MISCONFIGURED: Final = "Misconfigured"
+PENDING_EVALUATION: Final = "PendingEvaluation"
+SUSPENDED: Final = "Suspended"
+WAITING_FOR_PODS_READY: Final = "WaitingForPodsReady"
+WAITING_FOR_PREEMPTED: Final = "WaitingForPreemptedWorkloads"
+WAITING_FOR_QUOTA: Final = "WaitingForQuota"
+_UNREADY: Final = "waiting for all admitted workloads to be in PodsReady condition"
+ADMISSION_GATED: Final = "AdmissionGated"
+
+
+class Status(enum.StrEnum):
+    """What became of an entry."""
+
+    WAITING = "waiting"
+    SKIPPED = "skipped"
+    GATED = "gated"
+    ADMITTED = "admitted"
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A workload whose turn it is."""
+
+    info: WorkloadInfo
+    is_preemptor: bool = False
+    """Whether others are being preempted for it already."""
+
+
+class Entry:
+    """A head and what becomes of it in this cycle."""
+
+    __slots__ = (
+        "admission", "assignment", "attempt", "head", "info", "message", "quota_reason", "requeue_reason", "status",
+        "targets",
+    )  # fmt: skip
+
+    def __init__(self, head: Head) -> None:
+        self.head = head
+        self.info = head.info
+        self.assignment = Assignment(())
+        self.targets: list[Target] = []
+        """Workloads that have to give up their quota, the one that it replaces among them."""
+        self.status = Status.WAITING
+        self.message = ""
+        self.quota_reason = ""
+        self.requeue_reason = RequeueReason.GENERIC
+        self.attempt: Attempt | None = head.info.attempt
+        """How far the search for flavors got, for the next cycle."""
+        self.admission: workload.Admission | None = None
+
+    def __repr__(self) -> str:
+        return f"Entry({self.info.key!r}, {self.status})"
+
+    @property
+    def usage(self) -> Usage:
+        """What it would use beyond what is reserved for it already."""
+        return {} if self.info.has_reservation else self.assignment.usage
+
+    @property
+    def is_preemptor(self) -> bool:
+        return self.head.is_preemptor
+
+    @property
+    def replaced(self) -> Target | None:
+        """The workload of the same elastic job that it takes the place of."""
+        return next((each for each in self.targets if each.reason == SLICE_REPLACED), None)
+
+    @property
+    def victims(self) -> list[Target]:
+        """Workloads that are preempted for it."""
+        return [each for each in self.targets if each.reason != SLICE_REPLACED]
+
+    @property
+    def borrowing(self) -> int:
+        """How far up the cohorts its quota would come from."""
+        return self.assignment.borrowing
+
+    def record(self, assignment: Assignment, targets: list[Target]) -> None:
+        self.assignment = assignment
+        self.targets = targets
+        self.message = assignment.message
+        self.attempt = assignment.attempt
+
+
+class Cycle:
+    """A cycle under way."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        *,
+        settings: Settings,
+        now: datetime,
+        number: int = 0,
+        objection: Callable[[WorkloadInfo], str | None] = lambda _: None,
+        obstacle: feasibility.Obstacle | None = None,
+    ) -> None:
+        """``objection`` says why a queue does not take a workload at all, ``obstacle`` why its pods find no nodes."""
+        self._snapshot = snapshot
+        self._settings = settings
+        self._gates = settings.gates
+        self._now = now
+        self._number = number
+        self._objection = objection
+        self._obstacle = obstacle
+        self._admitted: list[workload.Workload] = []
+        self._preempted: dict[str, WorkloadInfo] = {}
+        self._before: list[tuple[Node, FlavorResource, int]] = []
+        """What nodes used before the cycle added to it, in that order."""
+
+    def run(self, heads: Iterable[Head]) -> list[Entry]:
+        """All heads that were looked at, with what became of them; those that hold quota already are left out."""
+        nominated: list[Entry] = []
+        refused: list[Entry] = []
+        for head in heads:
+            entry = self._nominate(head)
+            if entry is not None:
+                (refused if entry.message and not entry.assignment.pod_sets else nominated).append(entry)
+        try:
+            for entry in self._ordered(nominated):
+                self._process(entry)
+        finally:
+            self._restore()
+        for entry in nominated:
+            if entry.status is not Status.WAITING and entry.requeue_reason is RequeueReason.GENERIC:
+                entry.requeue_reason = RequeueReason.FAILED_AFTER_NOMINATION
+        return nominated + refused
+
+    def _ordered(self, entries: list[Entry]) -> Iterator[Entry]:
+        if self._settings.fair_sharing:
+            return cycleorder.fair(entries, self._snapshot, self._settings)
+        return cycleorder.classical(entries, self._settings)
+
+    def _nominate(self, head: Head) -> Entry | None:
+        entry = Entry(head)
+        info = head.info
+        queue = self._snapshot.queues.get(info.cluster_queue)
+        if info.key in self._snapshot.holders:
+            return None
+        if any(each.state in ("Retry", "Rejected") for each in info.workload.status.admission_checks):
+            entry.message, entry.quota_reason = "The workload has failed admission checks", PENDING_EVALUATION
+        elif info.cluster_queue in self._snapshot.inactive:
+            entry.message, entry.quota_reason = f"ClusterQueue {info.cluster_queue} is inactive", SUSPENDED
+        elif queue is None:
+            entry.message, entry.quota_reason = f"ClusterQueue {info.cluster_queue} not found", MISCONFIGURED
+        elif (objection := self._objection(info)) is not None:
+            entry.message, entry.quota_reason = objection, MISCONFIGURED
+            if objection == NAMESPACE_MISMATCH:
+                entry.requeue_reason = RequeueReason.NAMESPACE_MISMATCH
+        else:
+            entry.record(*self._assign(info, queue))
+        return entry
+
+    def _assign(
+        self, info: WorkloadInfo, queue: QueueState, nominated: Nominated | None = None
+    ) -> tuple[Assignment, list[Target]]:
+        """The flavors of a workload, and who would have to go: for all pods, or for as many as fit."""
+        if info.attempt is not None and self._is_outdated(info, info.attempt, queue):
+            info.attempt = None
+        replaced = self._replaced(info, queue)
+        own = [Target(replaced, SLICE_REPLACED, queue)] if replaced is not None else []
+        oracle = PreemptionOracle(info, self._snapshot, settings=self._settings, now=self._now, replaced=replaced)
+        search = FlavorSearch(
+            info,
+            queue,
+            self._snapshot.flavors,
+            oracle=oracle.ask,
+            settings=self._settings,
+            cycle=self._number,
+            nominated=nominated,
+            replaced=replaced,
+        )
+
+        def attempt(counts: list[int] | None) -> tuple[Assignment, list[Target] | None]:
+            assignment = search.run(counts)
+            mode = assignment.mode
+            if mode is Mode.FIT:
+                return assignment, own
+            if mode is Mode.PREEMPT and (victims := oracle.targets_for(assignment)):
+                return assignment, [*own, *victims]
+            return assignment, None
+
+        full, targets = attempt(None)
+        if targets is not None:
+            return full, targets
+        if self._gates.on(Gate.PARTIAL_ADMISSION) and workloadstate.can_be_partial(info.workload):
+            partial = reduce(info.workload.spec.pod_sets, attempt)
+            if partial is not None:
+                return partial
+        return full, []
+
+    def _replaced(self, info: WorkloadInfo, queue: QueueState) -> WorkloadInfo | None:
+        """The workload of the queue that another of the same elastic job is to replace."""
+        key = info.workload.metadata.annotations.get(workload.REPLACES)
+        if key is None or not self._gates.on(Gate.ELASTIC_JOBS):
+            return None
+        replaced = queue.workloads.get(key)
+        is_near = replaced is not None and replaced.workload.metadata.namespace == info.workload.metadata.namespace
+        return replaced if is_near else None
+
+    def _is_outdated(self, info: WorkloadInfo, attempt: Attempt, queue: QueueState) -> bool:
+        """Whether an earlier search for flavors says nothing any more, so that it has to start over."""
+        if self._gates.on(Gate.PRESERVE_SCAN_PROGRESS):
+            if NO_SHAPE not in (attempt.shape, info.shape) and attempt.shape != info.shape:
+                return True
+            if self._number - attempt.cycle <= 1:
+                return False
+        return queue.generation > attempt.generation
+
+    def _process(self, entry: Entry) -> None:
+        queue = self._snapshot.queues[entry.info.cluster_queue]
+        self._refresh(entry, queue)
+        mode = entry.assignment.mode
+        if mode is Mode.NO_FIT:
+            entry.requeue_reason = RequeueReason.NO_FIT
+            entry.quota_reason = str(entry.assignment.no_fit_reason)
+            return
+        if mode is Mode.PREEMPT:
+            if not entry.targets:
+                entry.requeue_reason = RequeueReason.PREEMPTION_NO_CANDIDATES
+                entry.quota_reason = WAITING_FOR_QUOTA
+                self._reserve(entry, queue)
+                return
+            if self._is_gated(entry):
+                entry.status = Status.GATED
+                entry.message = "Workload requires preemption, but it's gated"
+                entry.quota_reason = ADMISSION_GATED
+                entry.requeue_reason = RequeueReason.PREEMPTION_GATED
+                entry.attempt = None
+                return
+        if mode is Mode.DEFERRED_FIT:
+            entry.message = (
+                "Workload has overlapping preemption targets with another workload, "
+                "but will fit after these preemptions complete"
+            )
+            entry.quota_reason = WAITING_FOR_PREEMPTED
+            entry.requeue_reason = RequeueReason.PENDING_PREEMPTION
+            entry.attempt = None
+            self._add(queue, entry.usage)
+            return
+        if self._overlaps(entry):
+            self._skip(entry, "Workload has overlapping preemption targets with another workload")
+            return
+        if not self._fits(entry, queue):
+            self._skip(entry, "Workload no longer fits after processing another workload")
+            return
+        if mode is Mode.FIT and self._settings.blocks_admission and self._is_somebody_unready:
+            entry.status = Status.SKIPPED
+            entry.message, entry.quota_reason = _UNREADY, WAITING_FOR_PODS_READY
+            return
+        admission = self._admission(entry)
+        if mode is Mode.FIT and (obstacle := self._misplaced(entry, admission)) is not None:
+            entry.message, entry.quota_reason = obstacle, feasibility.PLACEMENT_FAILED
+            return
+        self._preempted.update((target.info.key, target.info) for target in entry.targets)
+        self._add(queue, entry.usage)
+        if mode is Mode.PREEMPT:
+            entry.quota_reason = WAITING_FOR_PREEMPTED
+            entry.message += f". Pending the preemption of {len(entry.victims)} workload(s)"
+            entry.requeue_reason = RequeueReason.PENDING_PREEMPTION
+            entry.attempt = None
+            return
+        entry.status = Status.ADMITTED
+        entry.admission = admission
+        self._is_somebody_unready = True
+
+    @functools.cached_property
+    def _is_somebody_unready(self) -> bool:
+        """Whether pods of somebody who has quota are not ready; those of who is admitted in this cycle are not."""
+        return any(
+            not conditions.is_true(each.workload.status.conditions, conditions.PODS_READY)
+            for each in self._snapshot.holders.values()
+        )
+
+    def _admission(self, entry: Entry) -> workload.Admission:
+        return workload.Admission(
+            cluster_queue=entry.info.cluster_queue,
+            pod_set_assignments=tuple(
+                each.admitted(binary=self._settings.binary) for each in entry.assignment.pod_sets
+            ),
+        )
+
+    def _misplaced(self, entry: Entry, admission: workload.Admission) -> str | None:
+        """Why pods of an entry would find no nodes, where somebody looks at that."""
+        if self._obstacle is None:
+            return None
+        before = entry.info.workload
+        after = structs.replace(before, status=structs.replace(before.status, admission=admission))
+        obstacle = self._obstacle(after, self._admitted)
+        if obstacle is None:
+            self._admitted.append(after)
+        return obstacle
+
+    def _refresh(self, entry: Entry, queue: QueueState) -> None:
+        """Judge an entry anew whose victims are somebody else's already."""
+        if not (self._overlaps(entry) and self._gates.on(Gate.RECOMPUTE_UPON_OVERLAP)):
+            return
+        entry.info.attempt = None
+        with self._snapshot.without(self._preempted.values()):
+            entry.record(*self._assign(entry.info, queue, entry.assignment.nominated))
+        if entry.assignment.mode is Mode.FIT:
+            entry.assignment = entry.assignment.deferred()
+
+    def _fits(self, entry: Entry, queue: QueueState) -> bool:
+        """Whether an entry fits into what is left, once everybody has gone who has to."""
+        gone = {**self._preempted, **{target.info.key: target.info for target in entry.targets}}
+        if not gone:
+            return queue.node.fits(entry.usage)
+        with self._snapshot.without_usage(gone.values()):
+            return queue.node.fits(entry.usage)
+
+    def _overlaps(self, entry: Entry) -> bool:
+        return any(target.info.key in self._preempted for target in entry.targets)
+
+    def _is_gated(self, entry: Entry) -> bool:
+        is_looked_at = self._gates.on(Gate.CONCURRENT_ADMISSION) or self._gates.on(Gate.ORCHESTRATED_PREEMPTION)
+        return is_looked_at and workloadstate.has_closed_gate(entry.info.workload)
+
+    def _skip(self, entry: Entry, message: str) -> None:
+        entry.status = Status.SKIPPED
+        entry.message = message
+        entry.quota_reason = WAITING_FOR_QUOTA
+        if not self._gates.on(Gate.PRESERVE_SCAN_PROGRESS):
+            entry.attempt = None
+
+    def _add(self, queue: QueueState, usage: Usage) -> None:
+        for node in (queue.node, *queue.node.ancestors):
+            self._before += [(node, key, node.usage.get(key, 0)) for key in usage]
+        queue.node.add(usage)
+
+    def _restore(self) -> None:
+        # What is reserved for a queue beyond its limit is less than nothing. That counts in the queue alone, so that
+        # taking it back would not lead to where the cycle began.
+        for node, key, amount in reversed(self._before):
+            node.usage[key] = amount
+
+    def _reserve(self, entry: Entry, queue: QueueState) -> None:
+        """Keep quota from others in this cycle that the queue could not get back from them for sure."""
+        is_waiting = self._gates.on(Gate.PRIORITIZE_PREEMPTOR) and entry.head.is_preemptor
+        if queue.preemption.reclaim_within_cohort != clusterqueue.ANY or is_waiting:
+            self._add(queue, _to_reserve(entry, queue))
+
+
+def _to_reserve(entry: Entry, queue: QueueState) -> Usage:
+    usage: dict[FlavorResource, int] = {}
+    is_borrowing = entry.assignment.borrowing > 0
+    for key, amount in entry.usage.items():
+        quota = queue.node.quota(key)
+        used = queue.node.usage.get(key, 0)
+        if not is_borrowing:
+            usage[key] = max(0, min(amount, amounts.minus(quota.nominal, used)))
+        elif quota.borrowing_limit is None:
+            usage[key] = amount
+        else:
+            limit = amounts.plus(quota.nominal, quota.borrowing_limit)
+            usage[key] = min(amount, amounts.minus(limit, used))
+    return usage
+
+
+def admitted(entry: Entry, queue: QueueState, *, settings: Settings, now: datetime) -> workload.Workload:
+    """The workload of an entry that is admitted: quota is reserved, and if no checks are missing it may run."""
+    assert entry.admission is not None
+    after = transitions.reserve(entry.info.workload, entry.admission, now)
+    if clusterqueuechecks.has_all(after, queue.spec):
+        after = transitions.sync_admitted(after, now, gates=settings.gates)
+    return after
+
+
+def waiting_reason(entry: Entry, settings: Settings) -> str:
+    """Why an entry is not admitted, in a word."""
+    if not settings.gates.on(Gate.UNADMITTED_OBSERVABILITY):
+        return "Pending"
+    # Differs from Kueue: it has no reason where a resource is in no group of the queue, which API servers refuse.
+    return entry.quota_reason or Reason.NO_MATCHING_FLAVOR.value
+
+
+def waiting(entry: Entry, *, settings: Settings, now: datetime) -> workload.Workload:
+    """The workload of an entry that is not admitted: why, and what it was looked at with."""
+    before = entry.info.workload
+    reason = waiting_reason(entry, settings)
+    after = transitions.unreserve(before, reason=reason, message=entry.message, now=now, gates=settings.gates)
+    lists = workloadstate.request_lists(entry.info.pod_sets, binary=settings.binary)
+    if lists != after.status.resource_requests:
+        after = structs.replace(after, status=structs.replace(after.status, resource_requests=lists))
+    if entry.status is not Status.GATED:
+        return after
+    gated = transitions.condition(
+        after, "BlockedOnPreemptionGates", "True", reason="PreemptionGated", message=entry.message, now=now
+    )
+    # Kueue writes nothing at all where this condition is there already.
+    return before if gated is after else gated

@@ -1,0 +1,421 @@
+"""The search for flavors: for each pod set and each resource group that it needs, the first that is good enough.
+
+Flavors are tried in the order in which the queue lists them. A flavor is as good as its worst resource: it fits, it
+could be had by preempting or reclaiming, preemption would find nobody, or it cannot be had at all; and the further up
+the cohorts its quota comes from, the worse. Which of these ends the search, and which of two is preferred, is up to the
+queue's fungibility. Resources are looked at in the order of :func:`amounts.walk`; a group that does
+not fit ends the pod set, so that this order decides what the message is about.
+
+A workload that is to replace another, of the same elastic job, has to have its flavors, and needs only what it asks for
+beyond it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import structs
+
+from drachma import errors
+from drachma.queueing import amounts
+from drachma.queueing.admission import flavormatching
+from drachma.queueing.admission.flavorassignment import (
+    Assignment,
+    FlavorAssignment,
+    FlavorAttempt,
+    Mode,
+    PodSetAssignment,
+    Possibility,
+    Reason,
+    severity,
+    worse,
+)
+from drachma.queueing.admission.snapshot import Group, QueueState
+from drachma.queueing.configuration.gates import Gate
+from drachma.queueing.kinds import clusterqueue, resourceflavor
+from drachma.queueing.workloads.requests import FlavorResource, PodSetRequests
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadinfo import Attempt, WorkloadInfo
+
+PODS: Final = "pods"
+
+Oracle = Callable[[FlavorResource, int], tuple[Possibility, int]]
+"""Says what preemption could achieve for so much of one resource of a flavor, and how far up quota would come from."""
+
+Nominated = Mapping[str, Mapping[str, str]]
+"""Flavors by pod set and resource."""
+
+
+class _Rank(enum.IntEnum):
+    """How a resource of a flavor can be had; better ranks are greater."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+    @property
+    def mode(self) -> Mode:
+        return _MODES[self]
+
+    @property
+    def possibility(self) -> Possibility | None:
+        return None if self in (_Rank.FIT, _Rank.NO_FIT) else Possibility(self - 1)
+
+
+_MODES: Final = (Mode.NO_FIT, Mode.PREEMPT, Mode.PREEMPT, Mode.PREEMPT, Mode.FIT)
+
+
+class _Grade(NamedTuple):
+    rank: _Rank
+    borrow: int
+
+
+_WORST: Final = _Grade(_Rank.NO_FIT, 2**63 - 1)
+_BEST: Final = _Grade(_Rank.FIT, 0)
+
+
+class _Verdict(NamedTuple):
+    """How one resource of a flavor can be had."""
+
+    grade: _Grade
+    reasons: tuple[str, ...] = ()
+    no_fit_reason: Reason = Reason.NONE
+
+
+class _Choice(NamedTuple):
+    """The flavor of a resource group: none if nothing fits; without reasons all is well."""
+
+    flavors: dict[str, FlavorAssignment]
+    reasons: tuple[str, ...]
+    attempts: tuple[FlavorAttempt, ...]
+    error: str = ""
+
+
+class FlavorSearch:
+    """The search for one workload in its queue."""
+
+    def __init__(
+        self,
+        info: WorkloadInfo,
+        queue: QueueState,
+        flavors: Mapping[str, resourceflavor.ResourceFlavor],
+        *,
+        oracle: Oracle,
+        settings: Settings,
+        cycle: int = 0,
+        nominated: Nominated | None = None,
+        replaced: WorkloadInfo | None = None,
+    ) -> None:
+        """``nominated`` restricts it to flavors that an earlier search in the same cycle chose.
+
+        ``replaced`` is the workload that gives up its quota to this one.
+        """
+        self._info = info
+        self._queue = queue
+        self._flavors = flavors
+        self._oracle = oracle
+        self._settings = settings
+        self._cycle = cycle
+        self._nominated = nominated
+        self._replaced = replaced
+        self._usage: dict[FlavorResource, int] = {}
+
+    def run(self, counts: Sequence[int] | None = None) -> Assignment:
+        """The flavors of all pod sets, in the numbers that are asked for or in other ``counts``."""
+        self._usage = {}
+        pod_sets = self._requests(counts)
+        found: dict[int, PodSetAssignment] = {}
+        for members in self._groups(pod_sets):
+            self._assign(members, pod_sets, found)
+            if any(self._failed(found[index]) for index in members):
+                break
+        assigned = tuple(found.values())
+        tried = tuple({resource: each.tried for resource, each in of.flavors.items()} for of in assigned)
+        assignment = Assignment(
+            assigned,
+            self._usage,
+            Attempt(tried, self._queue.generation, self._cycle, self._info.shape),
+        )
+        if assignment.mode is Mode.NO_FIT and self._settings.gates.on(Gate.UNADMITTED_OBSERVABILITY):
+            return structs.replace(assignment, no_fit_reason=self._no_fit_reason(assignment))
+        return assignment
+
+    def _requests(self, counts: Sequence[int] | None) -> list[PodSetRequests]:
+        pod_sets = list(self._info.pod_sets)
+        if counts is not None:
+            pod_sets = [each.scaled(count) for each, count in zip(pod_sets, counts, strict=True)]
+        if self._queue.group_of(PODS) is None:
+            return pod_sets
+        return [structs.replace(each, requests={**each.requests, PODS: each.count}) for each in pod_sets]
+
+    def _groups(self, pod_sets: Sequence[PodSetRequests]) -> list[list[int]]:
+        """Pod sets that must get the same flavors, by position; mostly each is by itself."""
+        groups: dict[object, list[int]] = {}
+        specs = self._info.workload.spec.pod_sets
+        for index in range(len(pod_sets)):
+            request = specs[index].topology_request
+            name = request.pod_set_group_name if request is not None else None
+            groups.setdefault(index if name is None else name, []).append(index)
+        return list(groups.values())
+
+    def _failed(self, assigned: PodSetAssignment) -> bool:
+        return bool(assigned.error) or (bool(assigned.requests) and not assigned.flavors)
+
+    def _assign(
+        self, members: list[int], pod_sets: Sequence[PodSetRequests], found: dict[int, PodSetAssignment]
+    ) -> None:
+        """Find flavors for pod sets that go together."""
+        totals: dict[str, int] = {}
+        for index in members:
+            for resource, amount in pod_sets[index].requests.items():
+                totals[resource] = amounts.clamp(totals.get(resource, 0) + amount)
+        flavors: dict[str, FlavorAssignment] = {}
+        reasons: tuple[str, ...] = ()
+        error = ""
+        attempts: dict[str, FlavorAttempt] = {}
+        for resource in amounts.walk(totals):
+            group = self._queue.group_of(resource)
+            if group is None and (totals[resource] == 0 or self._settings.ignores_undeclared):
+                continue
+            if resource in flavors:
+                continue
+            choice = self._choose(members, totals, resource, group)
+            _merge(attempts, choice.attempts, resource, group)
+            if choice.error or not choice.flavors:
+                flavors, reasons, error = {}, choice.reasons, choice.error
+                break
+            flavors.update(choice.flavors)
+            reasons += choice.reasons
+        considered = tuple(attempts[name] for name in sorted(attempts))
+        for index in members:
+            each = pod_sets[index]
+            own = {resource: flavors[resource] for resource in each.requests if resource in flavors}
+            found[index] = PodSetAssignment(each.name, each.requests, each.count, own, reasons, error, considered)
+            for resource, flavor in own.items():
+                key = FlavorResource(flavor.name, resource)
+                self._usage[key] = amounts.plus(self._usage.get(key, 0), self._beyond_replaced(each, resource))
+
+    def _beyond_replaced(self, of: PodSetRequests, resource: str) -> int:
+        """What a pod set needs beside what it has already as that of the workload that is replaced."""
+        amount = of.requests[resource]
+        if self._replaced is None:
+            return amount
+        had = next((each.requests.get(resource, 0) for each in self._replaced.pod_sets if each.name == of.name), 0)
+        return amounts.minus(amount, had)
+
+    def _choose(self, members: list[int], totals: Mapping[str, int], resource: str, group: Group | None) -> _Choice:
+        """The best flavor of the group that a resource belongs to."""
+        if group is None:
+            return _Choice({}, (f"resource {resource} unavailable in ClusterQueue",), ())
+        fungible = self._settings.gates.on(Gate.FLAVOR_FUNGIBILITY)
+        policy = self._queue.fungibility
+        needed = [name for name in amounts.walk(totals) if name in group.resources]
+        pod_sets = [self._info.workload.spec.pod_sets[index] for index in members]
+        best: dict[str, FlavorAssignment] = {}
+        best_grade = _WORST
+        reasons: list[str] = []
+        attempts: list[FlavorAttempt] = []
+        position = -1
+        for position in range(self._first(members[0], resource), len(group.flavors)):
+            name = group.flavors[position]
+            if self._is_passed_over(name, members, resource):
+                reasons.append(
+                    f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
+                )
+                continue
+            flavor = self._flavors.get(name)
+            try:
+                problem = (
+                    f"flavor {name} not found"
+                    if flavor is None
+                    else flavormatching.mismatch(flavor, pod_sets, gates=self._settings.gates)
+                )
+            except errors.InvalidValueError as error:
+                attempts.append(FlavorAttempt(name, Mode.NO_FIT, no_fit_reason=Reason.NO_MATCHING_FLAVOR))
+                return _Choice({}, tuple(reasons), tuple(attempts), str(error))
+            if problem is not None:
+                reasons.append(problem)
+                attempts.append(
+                    FlavorAttempt(name, Mode.NO_FIT, reasons=(problem,), no_fit_reason=Reason.NO_MATCHING_FLAVOR)
+                )
+                continue
+            assigned, grade, attempt = self._grade(name, needed, totals, members)
+            if attempt.reasons:
+                reasons += attempt.reasons
+                attempt = structs.replace(attempt, reasons=tuple(sorted({*attempt.reasons})))
+            attempts.append(attempt)
+            if fungible:
+                if _is_good_enough(grade, policy):
+                    best, best_grade = assigned, grade
+                    break
+                if _is_preferred(grade, best_grade, policy):
+                    best, best_grade = assigned, grade
+            elif grade.rank > best_grade.rank:
+                best, best_grade = assigned, grade
+                if grade.rank is _Rank.FIT:
+                    return _Choice(best, (), tuple(attempts))
+        if fungible:
+            tried = -1 if position == len(group.flavors) - 1 else position
+            best = {name: structs.replace(each, tried=tried) for name, each in best.items()}
+            if best_grade.rank is _Rank.FIT:
+                return _Choice(best, (), tuple(attempts))
+        return _Choice(best, tuple(reasons), tuple(attempts))
+
+    def _first(self, pod_set: int, resource: str) -> int:
+        """Where to go on after the last attempt."""
+        attempt = self._info.attempt
+        if attempt is None or not self._settings.gates.on(Gate.FLAVOR_FUNGIBILITY):
+            return 0
+        return attempt.following(pod_set, resource)
+
+    def _is_passed_over(self, flavor: str, members: list[int], resource: str) -> bool:
+        if not self._nominated:
+            return False
+        names = (self._info.workload.spec.pod_sets[index].name for index in members)
+        return all(self._nominated.get(name, {}).get(resource) != flavor for name in names)
+
+    def _grade(
+        self, flavor: str, needed: Sequence[str], totals: Mapping[str, int], members: Sequence[int]
+    ) -> tuple[dict[str, FlavorAssignment], _Grade, FlavorAttempt]:
+        """How all resources of a group can be had from one flavor; it is as good as the worst of them."""
+        assigned: dict[str, FlavorAssignment] = {}
+        grade = _BEST
+        borrow = 0
+        reasons: tuple[str, ...] = ()
+        no_fit_reason = Reason.NONE
+        for resource in needed:
+            amount, original = self._still_needed(flavor, resource, totals[resource], members)
+            if original is not None:
+                reasons += (f"could not assign {flavor} flavor since the original workload is assigned: {original}",)
+                no_fit_reason, grade = worse(no_fit_reason, Reason.NO_MATCHING_FLAVOR), _WORST
+            verdict = self._judge(FlavorResource(flavor, resource), amount)
+            reasons += verdict.reasons
+            no_fit_reason = worse(no_fit_reason, verdict.no_fit_reason)
+            borrow = max(borrow, verdict.grade.borrow)
+            if _is_preferred(grade, verdict.grade, self._queue.fungibility):
+                grade = verdict.grade
+            if grade.rank is not _Rank.NO_FIT:
+                assigned[resource] = FlavorAssignment(flavor, verdict.grade.rank.mode, verdict.grade.borrow)
+        if not self._settings.gates.on(Gate.UNADMITTED_OBSERVABILITY):
+            no_fit_reason = Reason.NONE
+        attempt = FlavorAttempt(flavor, grade.rank.mode, borrow, grade.rank.possibility, reasons, no_fit_reason)
+        return assigned, grade, attempt
+
+    def _still_needed(self, flavor: str, resource: str, amount: int, members: Sequence[int]) -> tuple[int, str | None]:
+        """What is needed of a resource beside what the workload that is replaced has of it.
+
+        The second value is the flavor that this has, if that is another one.
+        """
+        if self._replaced is None:
+            return amount, None
+        for position in members:
+            had = self._replaced.pod_sets[position]
+            original = had.flavors.get(resource, "")
+            if original != flavor:
+                return amount, original
+            amount = amounts.minus(amount, had.requests.get(resource, 0))
+        return amount, None
+
+    def _judge(self, key: FlavorResource, request: int) -> _Verdict:
+        """How so much more of one resource of a flavor can be had, on top of what earlier pod sets take."""
+        node = self._queue.node
+        show = self._settings.show
+        before = self._usage.get(key, 0)
+        amount = amounts.plus(before, request)
+        most = node.potential(key)
+        if amount > most:
+            request_text = amounts.as_quantity(key.resource, request, binary=self._settings.binary)
+            reason = (
+                f"insufficient quota for {key.resource} in flavor {key.flavor}, previously considered podsets requests "
+                f"({show(key.resource, before)}) + current podset request ({request_text}) > "
+                f"maximum capacity ({show(key.resource, most)})"
+            )
+            return _Verdict(_Grade(_Rank.NO_FIT, 0), (reason,), Reason.EXCEEDS_MAX_QUOTA)
+        borrow, may_reclaim = node.borrowing_level(key, amount)
+        available = max(0, node.available(key))
+        if amount <= available:
+            return _Verdict(_Grade(_Rank.FIT, borrow))
+        missing = show(key.resource, amounts.minus(amount, available))
+        reason = f"insufficient unused quota for {key.resource} in flavor {key.flavor}, {missing} more needed"
+        if node.quota(key).nominal >= amount or may_reclaim or self._may_preempt_while_borrowing():
+            possibility, borrow = self._oracle(key, amount)
+            return _Verdict(_Grade(_Rank(possibility + 1), borrow), (reason,))
+        return _Verdict(_Grade(_Rank.NO_FIT, borrow), (reason,), Reason.WAITING_FOR_QUOTA)
+
+    def _may_preempt_while_borrowing(self) -> bool:
+        preemption = self._queue.preemption
+        borrowing = preemption.borrow_within_cohort
+        if borrowing is not None and borrowing.policy != clusterqueue.NEVER:
+            return True
+        return self._settings.fair_sharing and preemption.reclaim_within_cohort != clusterqueue.NEVER
+
+    def _no_fit_reason(self, assignment: Assignment) -> Reason:
+        """Per resource group the least severe reason among its flavors, over groups and pod sets the most severe."""
+        overall = Reason.NONE
+        for each in assignment.pod_sets:
+            if each.mode is not Mode.NO_FIT:
+                continue
+            if not each.attempts:
+                overall = worse(overall, Reason.NO_MATCHING_FLAVOR)
+                continue
+            by_group: dict[int, Reason] = {}
+            for number, attempt in enumerate(each.attempts):
+                if attempt.mode is not Mode.NO_FIT:
+                    continue
+                groups = [
+                    index for index, group in enumerate(self._queue.groups) if attempt.flavor in group.flavors
+                ] or [-1 - number]
+                for index in groups:
+                    before = by_group.get(index)
+                    if before is None or severity(attempt.no_fit_reason) < severity(before):
+                        by_group[index] = attempt.no_fit_reason
+            for reason in by_group.values():
+                overall = worse(overall, reason)
+        return overall
+
+
+def _merge(
+    attempts: dict[str, FlavorAttempt], more: Sequence[FlavorAttempt], resource: str, group: Group | None
+) -> None:
+    """Add what was considered for a resource; flavors of its group that were not do not provide it."""
+    for attempt in more:
+        before = attempts.get(attempt.flavor)
+        attempts[attempt.flavor] = attempt if before is None else before.merged(attempt)
+    if not more or group is None:
+        return
+    considered = {attempt.flavor for attempt in more}
+    for name, attempt in attempts.items():
+        if name in group.flavors and name not in considered:
+            reason = f"flavor {name} does not provide resource {resource}"
+            attempts[name] = structs.replace(
+                attempt,
+                mode=Mode.NO_FIT,
+                reasons=tuple(sorted({*attempt.reasons, reason})),
+                no_fit_reason=Reason.NO_MATCHING_FLAVOR,
+            )
+
+
+def _is_good_enough(grade: _Grade, policy: clusterqueue.FlavorFungibility) -> bool:
+    """Whether no further flavor is tried."""
+    if grade.rank <= _Rank.NO_CANDIDATES:
+        return False
+    if grade.rank is not _Rank.FIT and policy.when_can_preempt == clusterqueue.TRY_NEXT_FLAVOR:
+        return False
+    return not (grade.borrow and policy.when_can_borrow == clusterqueue.TRY_NEXT_FLAVOR)
+
+
+def _is_preferred(one: _Grade, other: _Grade, policy: clusterqueue.FlavorFungibility) -> bool:
+    """Whether the first is better. What finds nobody to preempt is worse than all that could be had in this cycle."""
+    if one.rank is _Rank.NO_FIT:
+        return False
+    if other.rank is _Rank.NO_FIT:
+        return True
+    if (one.rank is _Rank.NO_CANDIDATES) != (other.rank is _Rank.NO_CANDIDATES):
+        return other.rank is _Rank.NO_CANDIDATES
+    if policy.preference == clusterqueue.PREEMPTION_OVER_BORROWING:
+        return (-one.borrow, one.rank) > (-other.borrow, other.rank)
+    return (one.rank, -one.borrow) > (other.rank, -other.borrow)

@@ -1,0 +1,67 @@
+"""What preemption could achieve: targets for a whole assignment, and the oracle that the search for flavors asks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from drachma.queueing.admission import classicalpreemption, fairpreemption
+from drachma.queueing.admission.flavorassignment import Assignment, Possibility
+from drachma.queueing.admission.preemption import Need, Target
+from drachma.queueing.admission.snapshot import Snapshot
+from drachma.queueing.workloads.requests import FlavorResource, Usage
+from drachma.queueing.workloads.settings import Settings
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
+
+
+def targets(need: Need, snapshot: Snapshot, settings: Settings) -> list[Target]:
+    """Workloads that have to give up their quota for a need."""
+    if settings.fair_sharing:
+        return fairpreemption.targets(need, snapshot, settings)
+    return classicalpreemption.targets(need, snapshot)
+
+
+class PreemptionOracle:
+    """Answers for one workload, as long as the snapshot stays what it is: the same need is looked at once."""
+
+    def __init__(
+        self,
+        info: WorkloadInfo,
+        snapshot: Snapshot,
+        *,
+        settings: Settings,
+        now: datetime,
+        replaced: WorkloadInfo | None = None,
+    ) -> None:
+        """``replaced`` is the workload that gives up its quota to this one anyhow."""
+        self._info = info
+        self._replaced = replaced
+        self._snapshot = snapshot
+        self._settings = settings
+        self._now = now
+        self._queue = snapshot.queues[info.cluster_queue]
+        self._answers: dict[tuple[frozenset[tuple[FlavorResource, int]], frozenset[FlavorResource]], list[Target]] = {}
+
+    def ask(self, key: FlavorResource, amount: int) -> tuple[Possibility, int]:
+        """What preemption could achieve for one resource; see ``flavorsearch.Oracle``."""
+        queue = self._queue
+        victims = self._targets({key: amount}, frozenset((key,)))
+        if not victims:
+            return Possibility.NO_CANDIDATES, queue.node.borrowing_level(key, amount)[0]
+        with self._snapshot.without_usage(target.info for target in victims):
+            level = queue.node.borrowing_level(key, amount)[0]
+        is_own = any(target.info.cluster_queue == queue.name for target in victims)
+        return Possibility.PREEMPT if is_own else Possibility.RECLAIM, level
+
+    def targets_for(self, assignment: Assignment) -> list[Target]:
+        """Workloads that have to give up their quota for an assignment."""
+        replaced = self._replaced.pod_sets if self._replaced is not None else ()
+        return self._targets(assignment.total(self._info.pod_sets, replaced), assignment.to_preempt)
+
+    def _targets(self, usage: Usage, keys: frozenset[FlavorResource]) -> list[Target]:
+        # The search for flavors asks resource by resource; where there is one, the assignment is the same question.
+        question = frozenset(usage.items()), keys
+        answer = self._answers.get(question)
+        if answer is None:
+            need = Need(self._info, self._queue, usage, keys, self._now)
+            answer = self._answers[question] = targets(need, self._snapshot, self._settings)
+        return answer

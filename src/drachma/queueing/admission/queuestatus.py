@@ -1,0 +1,177 @@
+"""The status of queues: whether they take workloads, and what is reserved and used in them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from drachma.queueing import amounts, conditions
+from drachma.queueing.admission.quotatree import Node
+from drachma.queueing.conditions import truncate
+from drachma.queueing.kinds import admissioncheck, clusterqueue, localqueue
+from drachma.queueing.workloads import requests, workloadstate
+from drachma.queueing.workloads.requests import FlavorResource
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
+from drachma.values import quantity
+
+ACTIVE: Final = "Active"
+_MULTI_KUEUE: Final = "kueue.x-k8s.io/multikueue"
+_PROVISIONING: Final = "kueue.x-k8s.io/provisioning-request"
+
+
+class Readiness(NamedTuple):
+    """Whether a queue takes workloads: its Active condition."""
+
+    is_active: bool
+    reason: str
+    message: str
+
+
+def readiness(
+    of: clusterqueue.ClusterQueue | None,
+    *,
+    flavors: Container[str],
+    checks: Mapping[str, admissioncheck.AdmissionCheck],
+) -> Readiness:
+    """Whether a cluster queue admits workloads, and if not, all that is in the way."""
+    if of is None:
+        return Readiness(is_active=False, reason="NotFound", message="ClusterQueue not found")
+    if of.metadata.deletion_timestamp is not None:
+        message = "Can't admit new workloads; clusterQueue is terminating"
+        return Readiness(is_active=False, reason="Terminating", message=message)
+    obstacles = tuple(_obstacles(of.spec, flavors, checks))
+    if not obstacles:
+        return Readiness(is_active=True, reason="Ready", message="Can admit new workloads")
+    message = f"Can't admit new workloads: {', '.join(text for _, text in obstacles)}."
+    return Readiness(is_active=False, reason=obstacles[0][0], message=truncate(message))
+
+
+def _obstacles(
+    spec: clusterqueue.ClusterQueueSpec,
+    flavors: Container[str],
+    checks: Mapping[str, admissioncheck.AdmissionCheck],
+) -> Iterable[tuple[str, str]]:
+    if spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
+        yield "Stopped", "is stopped"
+    named = [flavor.name for group in spec.resource_groups for flavor in group.flavors]
+    missing = [name for name in named if name not in flavors]
+    if missing:
+        yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"
+    strategy = spec.admission_checks_strategy
+    rules = strategy.admission_checks if strategy is not None else ()
+    missing = sorted({rule.name for rule in rules if rule.name not in checks})
+    if missing:
+        yield "AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(missing)}"
+    present = [(rule, checks[rule.name]) for rule in rules if rule.name in checks]
+    inactive = sorted({rule.name for rule, check in present if not conditions.is_true(check.status.conditions, ACTIVE)})
+    if inactive:
+        yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(inactive)}"
+    dispatching = sorted({rule.name for rule, check in present if check.spec.controller_name == _MULTI_KUEUE})
+    provisioning = sorted({rule.name for rule, check in present if check.spec.controller_name == _PROVISIONING})
+    partial = sorted({rule.name for rule, _ in present if rule.name in dispatching and rule.on_flavors})
+    if len(dispatching) > 1:
+        text = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "
+        yield "MultipleMultiKueueAdmissionChecks", text + ",".join(dispatching)
+    if partial:
+        text = f"Cannot specify MultiKueue AdmissionCheck per flavor, found: {','.join(partial)}"
+        yield "MultiKueueAdmissionCheckAppliedPerFlavor", text
+    if dispatching and provisioning:
+        text = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: "
+        yield "MultiKueueWithProvisioningRequest", f"{text}{','.join(dispatching)}, {','.join(provisioning)}"
+
+
+def local_readiness(of: localqueue.LocalQueue, *, is_active: bool | None) -> Readiness:
+    """Whether a local queue takes workloads; ``is_active`` says so of its cluster queue, None if there is none."""
+    if of.spec.stop_policy in (clusterqueue.HOLD, clusterqueue.HOLD_AND_DRAIN):
+        return Readiness(is_active=False, reason="Stopped", message="LocalQueue is stopped")
+    if is_active is None:
+        return Readiness(is_active=False, reason="ClusterQueueDoesNotExist", message=_CANNOT)
+    if not is_active:
+        return Readiness(is_active=False, reason="ClusterQueueIsInactive", message=_CANNOT)
+    return Readiness(is_active=True, reason="Ready", message="Can submit new workloads to localQueue")
+
+
+_CANNOT: Final = "Can't submit new workloads to clusterQueue"
+
+
+class ResourceUsage(NamedTuple):
+    """What is used of a resource, and how much of that is not the queue's own."""
+
+    name: str
+    total: quantity.Quantity
+    borrowed: quantity.Quantity
+
+
+class FlavorUsage(NamedTuple):
+    """What is used of a flavor."""
+
+    name: str
+    resources: tuple[ResourceUsage, ...]
+
+
+class QueueUsage(msgspec.Struct, frozen=True):
+    """What workloads hold in a queue: reserved, and of that admitted."""
+
+    reserved: tuple[FlavorUsage, ...]
+    admitted: tuple[FlavorUsage, ...]
+    reserving_workloads: int
+    admitted_workloads: int
+
+
+def usage(
+    spec: clusterqueue.ClusterQueueSpec,
+    node: Node,
+    holders: Iterable[WorkloadInfo],
+    *,
+    binary: Container[str] = (),
+) -> QueueUsage:
+    """What some workloads hold in a cluster queue, flavor by flavor in its order, resources by name."""
+    reserved: dict[FlavorResource, int] = {}
+    admitted: dict[FlavorResource, int] = {}
+    reserving_count = admitted_count = 0
+    for info in holders:
+        reserving_count += 1
+        _add(reserved, info.usage)
+        if workloadstate.is_admitted(info.workload):
+            admitted_count += 1
+            _add(admitted, info.usage)
+    return QueueUsage(
+        _flavors(spec, node, reserved, binary),
+        _flavors(spec, node, admitted, binary),
+        reserving_count,
+        admitted_count,
+    )
+
+
+def _add(total: dict[FlavorResource, int], more: requests.Usage) -> None:
+    for key, amount in more.items():
+        total[key] = amounts.plus(total.get(key, 0), amount)
+
+
+def _flavors(
+    spec: clusterqueue.ClusterQueueSpec, node: Node, used: requests.Usage, binary: Container[str]
+) -> tuple[FlavorUsage, ...]:
+    return tuple(
+        FlavorUsage(
+            flavor.name,
+            tuple(
+                _resource(FlavorResource(flavor.name, name), node, used, binary)
+                for name in sorted(group.covered_resources)
+            ),
+        )
+        for group in spec.resource_groups
+        for flavor in group.flavors
+    )
+
+
+def _resource(key: FlavorResource, node: Node, used: requests.Usage, binary: Container[str]) -> ResourceUsage:
+    total = used.get(key, 0)
+    # A queue without a cohort has nobody to borrow from, whatever it uses.
+    borrowed = max(0, amounts.minus(total, node.quota(key).nominal)) if node.parent is not None else 0
+    return ResourceUsage(
+        key.resource,
+        amounts.as_quantity(key.resource, total, binary=binary),
+        amounts.as_quantity(key.resource, borrowed, binary=binary),
+    )

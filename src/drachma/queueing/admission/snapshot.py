@@ -1,0 +1,207 @@
+"""The snapshot that a decision is made on: queues, cohorts, flavors, and the workloads that hold quota.
+
+Deciding tries out what would happen without some workloads, or with another; what is tried is undone before anybody
+else looks. A snapshot belongs to one decision at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from drachma.queueing.admission import usageledger
+from drachma.queueing.admission.quotatree import Node, Quota, QuotaTree
+from drachma.queueing.admission.usageledger import UsageLedger
+from drachma.queueing.kinds import clusterqueue, resourceflavor
+from drachma.queueing.workloads.requests import FlavorResource, Usage
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
+
+_NO_PREEMPTION: Final = clusterqueue.Preemption(
+    reclaim_within_cohort=clusterqueue.NEVER, within_cluster_queue=clusterqueue.NEVER
+)
+_DEFAULT_FUNGIBILITY: Final = clusterqueue.FlavorFungibility(
+    when_can_borrow=clusterqueue.MAY_STOP_SEARCH, when_can_preempt=clusterqueue.TRY_NEXT_FLAVOR
+)
+
+
+class Group(NamedTuple):
+    """Resources that are taken from one flavor together."""
+
+    resources: frozenset[str]
+    flavors: tuple[str, ...]
+
+
+class QueueState:
+    """A cluster queue at a moment."""
+
+    __slots__ = (
+        "_groups_by_resource", "fungibility", "generation", "groups", "name", "node", "preemption", "spec", "workloads",
+    )  # fmt: skip
+
+    def __init__(self, of: clusterqueue.ClusterQueue, node: Node, *, generation: int = 0) -> None:
+        self.name = of.metadata.name
+        self.spec = of.spec
+        self.node = node
+        self.generation = generation
+        """Grows whenever quota may have become free, so that a search for flavors starts over."""
+        self.groups = tuple(
+            Group(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
+            for group in of.spec.resource_groups
+        )
+        self._groups_by_resource = {name: group for group in reversed(self.groups) for name in group.resources}
+        self.preemption = of.spec.preemption or _NO_PREEMPTION
+        self.fungibility = of.spec.flavor_fungibility or _DEFAULT_FUNGIBILITY
+        self.workloads: dict[str, WorkloadInfo] = {}
+
+    def group_of(self, resource: str) -> Group | None:
+        """The group that covers a resource."""
+        return self._groups_by_resource.get(resource)
+
+    @property
+    def path(self) -> str:
+        """Its place in the tree: ``/root/cohort/queue``."""
+        above = [node.name for node in self.node.ancestors]
+        return "/" + "/".join((*reversed(above), self.name))
+
+
+class Snapshot:
+    """Everything that admission looks at."""
+
+    def __init__(
+        self,
+        queues: Iterable[clusterqueue.ClusterQueue],
+        cohorts: Iterable[clusterqueue.Cohort] = (),
+        flavors: Mapping[str, resourceflavor.ResourceFlavor] | None = None,
+        *,
+        inactive: Iterable[str] = (),
+        generations: Mapping[str, int] | None = None,
+        ledger: UsageLedger | None = None,
+    ) -> None:
+        """``inactive`` queues, and those in a circle of cohorts, admit nothing; their quota still counts.
+
+        With a ``ledger``, past usage of local queues matters in queues that ask for it.
+        """
+        queues = tuple(queues)
+        self.tree = QuotaTree(queues, cohorts)
+        self.flavors = flavors or {}
+        self.ledger = ledger
+        generations = generations or {}
+        self.queues: dict[str, QueueState] = {}
+        """Queues that admit workloads, by name."""
+        self._retired: dict[str, QueueState] = {}
+        self.holders: dict[str, WorkloadInfo] = {}
+        """Workloads that have quota, by key."""
+        self.inactive = set(inactive)
+        for queue in queues:
+            name = queue.metadata.name
+            node = self.tree.queues.get(name)
+            if node is None:
+                self.inactive.add(name)
+            else:
+                self.queues[name] = QueueState(queue, node, generation=generations.get(name, 0))
+
+    def hold(self, holders: Iterable[WorkloadInfo]) -> None:
+        """Count workloads that have quota; those of queues that do not exist count nowhere."""
+        for info in holders:
+            if self.state(info.cluster_queue) is not None:
+                self.add(info)
+
+    def state(self, name: str) -> QueueState | None:
+        """A queue that usage is counted in, whether or not it admits anything."""
+        return self.queues.get(name) or self._retired.get(name)
+
+    @property
+    def states(self) -> Iterator[QueueState]:
+        """All queues that usage is counted in."""
+        yield from self.queues.values()
+        yield from self._retired.values()
+
+    def retire_inactive(self) -> None:
+        """Leave inactive queues out of what is looked at; what they use goes on counting in their cohorts."""
+        for name in self.inactive & self.queues.keys():
+            self._retired[name] = self.queues.pop(name)
+            self.tree.retire(name)
+
+    def past_usage(self, info: WorkloadInfo) -> float | None:
+        """What the local queue of a holder has used; None where that does not matter."""
+        if self.ledger is None or not usageledger.is_by_usage(self.queues[info.cluster_queue].spec):
+            return None
+        return self.ledger.usage(usageledger.local_queue(info.workload))
+
+    def add(self, info: WorkloadInfo) -> None:
+        """Count a workload in its queue."""
+        queue = self._counted(info)
+        queue.workloads[info.key] = info
+        self.holders[info.key] = info
+        queue.node.add(info.usage)
+
+    def remove(self, info: WorkloadInfo) -> QueueState:
+        """Take a workload out of its queue, and return that."""
+        queue = self._counted(info)
+        del queue.workloads[info.key]
+        del self.holders[info.key]
+        queue.node.remove(info.usage)
+        return queue
+
+    def _counted(self, info: WorkloadInfo) -> QueueState:
+        state = self.state(info.cluster_queue)
+        assert state is not None, f"{info.key}: there is no cluster queue {info.cluster_queue}"
+        return state
+
+    @contextmanager
+    def without(self, workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
+        """As if these workloads were not there."""
+        gone = tuple(workloads)
+        for info in gone:
+            self.remove(info)
+        try:
+            yield
+        finally:
+            for info in gone:
+                self.add(info)
+
+    @contextmanager
+    def without_usage(self, workloads: Iterable[WorkloadInfo]) -> Iterator[None]:
+        """As if these workloads used nothing."""
+        gone = tuple(workloads)
+        for info in gone:
+            self.queues[info.cluster_queue].node.remove(info.usage)
+        try:
+            yield
+        finally:
+            for info in gone:
+                self.queues[info.cluster_queue].node.add(info.usage)
+
+
+@contextmanager
+def with_usage(node: Node, usage: Usage) -> Iterator[None]:
+    """As if a queue used so much more."""
+    node.add(usage)
+    try:
+        yield
+    finally:
+        node.remove(usage)
+
+
+@contextmanager
+def with_less_usage(node: Node, usage: Usage) -> Iterator[None]:
+    """As if a queue used so much less."""
+    node.remove(usage)
+    try:
+        yield
+    finally:
+        node.add(usage)
+
+
+@contextmanager
+def with_quota(node: Node, key: FlavorResource, quota: Quota) -> Iterator[None]:
+    """As if a queue or cohort had another quota. Costs a walk through its tree."""
+    before = node.quotas
+    node.quotas = {**before, key: quota}
+    node.root.settle()
+    try:
+        yield
+    finally:
+        node.quotas = before
+        node.root.settle()

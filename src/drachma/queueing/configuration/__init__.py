@@ -1,0 +1,1 @@
+"""Kueue's configuration and what stands beside it: forms, rules, gates."""

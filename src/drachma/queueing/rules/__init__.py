@@ -1,0 +1,1 @@
+"""What Kueue's webhooks complete and refuse."""

@@ -1,0 +1,151 @@
+"""A workload as admission sees it: what it asks for, where, how urgently, and how far its last attempt got."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+from msgspec import structs
+
+from drachma.api import codec, meta, pod
+from drachma.queueing import conditions
+from drachma.queueing.configuration.gates import Gate
+from drachma.queueing.kinds import workload
+from drachma.queueing.workloads import requests, workloadstate
+from drachma.queueing.workloads.requests import FlavorResource, PodSetRequests
+from drachma.queueing.workloads.settings import DEFAULT_SETTINGS, Settings
+
+NO_SHAPE: Final = b""
+"""The shape of a workload where shapes are not compared."""
+
+Order = tuple[int, float, str, str]
+
+_BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """How far the search for flavors got in a cycle."""
+
+    tried: tuple[Mapping[str, int], ...]
+    """Of each pod set, by resource: the position of the last flavor that was tried, -1 if all were."""
+    generation: int = 0
+    cycle: int = 0
+    shape: bytes = NO_SHAPE
+
+    @property
+    def has_more(self) -> bool:
+        """Whether some flavors have not been tried."""
+        return any(position != -1 for of in self.tried for position in of.values())
+
+    def following(self, pod_set: int, resource: str) -> int:
+        """The position of the flavor that comes next."""
+        if pod_set >= len(self.tried):
+            return 0
+        return self.tried[pod_set].get(resource, -1) + 1
+
+
+class WorkloadInfo:
+    """A workload and what follows from it, worked out once."""
+
+    __slots__ = (
+        "_flavors", "_reserved_at", "_shape", "attempt", "cluster_queue", "is_evicted", "key", "order", "pod_sets",
+        "priority", "queue_time", "usage", "workload",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        of: workload.Workload,
+        pod_sets: tuple[PodSetRequests, ...],
+        cluster_queue: str,
+        *,
+        settings: Settings = DEFAULT_SETTINGS,
+        attempt: Attempt | None = None,
+    ) -> None:
+        self.workload = of
+        self.pod_sets = pod_sets
+        self.cluster_queue = cluster_queue
+        self.attempt = attempt
+        self.key = workloadstate.key(of)
+        self.priority = workloadstate.priority(of, settings.gates)
+        self.queue_time = workloadstate.queue_time(of, timestamp=settings.timestamp, gates=settings.gates) or _BEGINNING
+        self.order: Order = (-self.priority, self.queue_time.timestamp(), of.metadata.uid, self.key)
+        """Workloads come in this order: urgent, then early, then by uid."""
+        self.is_evicted = workloadstate.is_evicted(of)
+        self.usage: requests.Usage = requests.usage(pod_sets)
+        self._flavors: frozenset[FlavorResource] | None = None
+        self._reserved_at: datetime | None = None
+        self._shape = None if settings.gates.on(Gate.SCHEDULING_EQUIVALENCE_HASHING) else NO_SHAPE
+
+    def __repr__(self) -> str:
+        return f"WorkloadInfo({self.key!r})"
+
+    def restated(
+        self, of: workload.Workload, *, settings: Settings = DEFAULT_SETTINGS, attempt: Attempt | None = None
+    ) -> WorkloadInfo:
+        """The same workload with another status, which changes nothing about what it asks for or was given."""
+        made = WorkloadInfo(of, self.pod_sets, self.cluster_queue, settings=settings, attempt=attempt)
+        made._flavors, made._shape = self._flavors, self._shape
+        return made
+
+    @property
+    def shape(self) -> bytes:
+        """What decides how it is judged: those with the same shape are judged alike."""
+        if self._shape is None:
+            self._shape = _shape(self)
+        return self._shape
+
+    @property
+    def has_reservation(self) -> bool:
+        return workloadstate.has_reservation(self.workload)
+
+    def reserved_at(self, now: datetime) -> datetime:
+        """When its quota was reserved; now, if that is not written yet."""
+        if self._reserved_at is None:
+            condition = conditions.find(self.workload.status.conditions, conditions.QUOTA_RESERVED)
+            if condition is None or condition.status != "True" or condition.last_transition_time is None:
+                return now
+            self._reserved_at = condition.last_transition_time
+        return self._reserved_at
+
+    def uses(self, keys: frozenset[FlavorResource]) -> bool:
+        """Whether it was given any of these."""
+        if self._flavors is None:
+            self._flavors = frozenset(
+                FlavorResource(flavor, resource) for each in self.pod_sets for resource, flavor in each.flavors.items()
+            )
+        return not keys.isdisjoint(self._flavors)
+
+
+def _shape(of: WorkloadInfo) -> bytes:
+    counted = {each.name: each for each in of.pod_sets}
+    parts = []
+    for each in of.workload.spec.pod_sets:
+        spec = each.template.spec
+        totals = counted.get(each.name)
+        relevant = pod.PodSpec(
+            init_containers=tuple(map(_container_shape, spec.init_containers)),
+            containers=tuple(map(_container_shape, spec.containers)),
+            node_selector=spec.node_selector,
+            affinity=spec.affinity,
+            tolerations=spec.tolerations,
+            runtime_class_name=spec.runtime_class_name,
+            priority=spec.priority,
+            overhead=spec.overhead,
+            resource_claims=spec.resource_claims,
+            resources=spec.resources,
+        )
+        shape = structs.replace(each, template=structs.replace(each.template, metadata=_NO_METADATA, spec=relevant))
+        parts.append(codec.encode_part(shape))
+        if totals is not None:
+            parts.append(msgspec.json.encode([totals.count, sorted(totals.requests.items())]))
+    parts.append(b"%d" % of.priority)
+    return b"\n".join(parts)
+
+
+_NO_METADATA: Final = meta.ObjectMeta()
+
+
+def _container_shape(of: pod.Container) -> pod.Container:
+    return pod.Container(resources=pod.ResourceRequirements(requests=of.resources.requests), ports=of.ports)

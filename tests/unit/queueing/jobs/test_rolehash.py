@@ -1,0 +1,55 @@
+"""Roles of pods: alike in what matters for admission, whatever else they say."""
+
+from typing import Any
+
+import pytest
+
+from drachma.queueing.jobs import rolehash
+
+_CONTAINER = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+
+
+def _spec(**fields: Any) -> dict[str, Any]:
+    return {"containers": [_CONTAINER], **fields}
+
+
+def test_the_hash_is_upstreams() -> None:
+    assert rolehash.of_spec(_spec()) == "dc85db45"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(_spec(restartPolicy="Never", schedulingGates=[{"name": "g"}]), id="fields that do not matter"),
+        pytest.param({"containers": [{**_CONTAINER, "image": "other", "name": "other"}]}, id="name and image"),
+        pytest.param({"containers": [{"resources": {"requests": {"cpu": "1000m"}}}]}, id="the same amount"),
+    ],
+)
+def test_the_same_role(spec: dict[str, Any]) -> None:
+    assert rolehash.of_spec(spec) == rolehash.of_spec(_spec())
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(_spec(nodeSelector={"a": "b"}), id="node selector"),
+        pytest.param(_spec(tolerations=[{"key": "a"}]), id="tolerations"),
+        pytest.param(_spec(priority=1), id="priority"),
+        pytest.param(_spec(resourceClaims=[{"name": "a"}]), id="claims"),
+        pytest.param(_spec(resources={"requests": {"cpu": "1"}}), id="resources of the pod"),
+        pytest.param({"containers": [{**_CONTAINER, "ports": [{"containerPort": 80}]}]}, id="ports"),
+    ],
+)
+def test_another_role(spec: dict[str, Any]) -> None:
+    assert rolehash.of_spec(spec) != rolehash.of_spec(_spec())
+
+
+def test_fields_are_taken_in_the_order_of_their_structs() -> None:
+    one = {"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"}
+    other = dict(reversed(one.items()))
+
+    assert rolehash.of_spec(_spec(tolerations=[one])) == rolehash.of_spec(_spec(tolerations=[other]))
+
+
+def test_a_pod_may_say_its_role() -> None:
+    assert rolehash.of_pod({"metadata": {"annotations": {rolehash.ANNOTATION: "worker"}}, "spec": _spec()}) == "worker"
