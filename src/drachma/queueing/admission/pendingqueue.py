@@ -1,24 +1,24 @@
 """The workloads that wait for one cluster queue: those whose turn will come, and those parked until something changes.
 
 Those whose turn will come are in a heap: a workload that waits for its victims first (the sticky one, unless order is
-strict), then by priority, the time of queueing, and uid. Parked are those that were tried and did not fit, and those
-whose backoff has not passed. Whoever was popped is in flight until it is put back or forgotten.
+strict), then by priority, the time of queueing, and uid. Parked are those that were tried and did not fit, with them all
+others of their shape, which stay in the heap for that (:mod:`shapeheap`), and those whose backoff has not passed.
+Whoever was popped is in flight until it is put back or forgotten.
 """
 
 from __future__ import annotations
 
 import enum
-import heapq
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from drachma.queueing import conditions
-from drachma.queueing.configuration.gates import Gate
+from drachma.queueing.admission.shapeheap import ShapeHeap
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.workloads import workloadstate
 from drachma.queueing.workloads.settings import DEFAULT_SETTINGS, Settings
-from drachma.queueing.workloads.workloadinfo import NO_SHAPE, Order, WorkloadInfo
+from drachma.queueing.workloads.workloadinfo import NO_SHAPE, WorkloadInfo
 
 
 class RequeueReason(enum.StrEnum):
@@ -70,11 +70,10 @@ class PendingQueue:
         self.name = of.metadata.name
         self.is_strict = of.spec.queueing_strategy == clusterqueue.STRICT_FIFO
         self._settings = settings
-        self._active: dict[str, WorkloadInfo] = {}
-        self._heap: list[tuple[Order, str, int]] = []
-        self._entries: dict[str, int] = {}
-        self._count = 0
+        self._heaps: dict[object, ShapeHeap] = {}
+        """Who is neither parked alone nor in flight, by group; shapes that are hopeless are closed in all of them."""
         self._parked: dict[str, WorkloadInfo] = {}
+        """Who is parked alone, and not with all of its shape."""
         self._in_flight: str | None = None
         self._preemptor: _Preemptor | None = None
         self._pops = 0
@@ -84,26 +83,36 @@ class PendingQueue:
     @property
     def active(self) -> tuple[str, ...]:
         """Keys of the workloads whose turn will come, in that order."""
-        return tuple(info.key for info in sorted(self._active.values(), key=self._order))
+        ready = [info for heap in self._heaps.values() for info in heap if heap.is_open(info.key)]
+        return tuple(info.key for info in sorted(ready, key=self._order))
 
     @property
     def parked(self) -> tuple[str, ...]:
         """Keys of the workloads that wait for a change, sorted."""
-        return tuple(sorted(self._parked))
+        return tuple(sorted((*self._parked, *(info.key for info in self._parked_alike()))))
 
     def __len__(self) -> int:
-        return len(self._active) + len(self._parked)
+        return sum(map(len, self._heaps.values())) + len(self._parked)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._active or key in self._parked or key == self._in_flight
+        return key in self._parked or key == self._in_flight or any(key in heap for heap in self._heaps.values())
 
     def waiting(self) -> Iterator[WorkloadInfo]:
         """All that wait, in the order of the queue."""
-        yield from sorted((*self._active.values(), *self._parked.values()), key=self._order)
+        queued = (info for heap in self._heaps.values() for info in heap)
+        yield from sorted((*queued, *self._parked.values()), key=self._order)
 
     def get(self, key: str) -> WorkloadInfo | None:
         """A workload that waits."""
-        return self._active.get(key) or self._parked.get(key)
+        heap = self._find(key)
+        return heap[key] if heap is not None else self._parked.get(key)
+
+    def _find(self, key: str) -> ShapeHeap | None:
+        return next((heap for heap in self._heaps.values() if key in heap), None)
+
+    def _parked_alike(self) -> Iterator[WorkloadInfo]:
+        """Who is parked with all of its shape."""
+        return (info for heap in self._heaps.values() for info in heap if not heap.is_open(info.key))
 
     def is_preemptor(self, info: WorkloadInfo) -> bool:
         """Whether others are being preempted for a workload, as it is now."""
@@ -117,46 +126,47 @@ class PendingQueue:
 
     def parked_reason(self, key: str) -> str | None:
         """Why a workload was parked without being tried; None if it was not."""
-        info = self._parked.get(key)
+        heap = self._find(key)
+        if heap is not None and heap.is_open(key):
+            return None
+        info = heap[key] if heap is not None else self._parked.get(key)
         return None if info is None else self._hopeless.get(info.shape)
 
     def pop(self) -> WorkloadInfo | None:
         """The workload whose turn it is; it is in flight then."""
         self._pops += 1
-        key = self._head()
-        self._in_flight = key
-        if key is None:
-            return None
-        return self._remove(key)
+        info = self._head()
+        self._in_flight = info.key if info is not None else None
+        return self._remove(info.key) if info is not None else None
 
-    def _head(self) -> str | None:
-        preemptor = self._preemptor
-        if preemptor is not None and preemptor.is_sticky and preemptor.key in self._active:
-            return preemptor.key
-        if not self._active:
-            self._heap.clear()
-        while self._heap:
-            _, key, entry = self._heap[0]
-            if self._entries.get(key) == entry:
-                return key
-            heapq.heappop(self._heap)
-        return None
+    def _head(self) -> WorkloadInfo | None:
+        heads = [info for heap in self._heaps.values() if (info := heap.head()) is not None]
+        if self._preemptor is not None:
+            heap = self._find(self._preemptor.key)
+            if heap is not None and heap.is_open(self._preemptor.key):
+                heads.append(heap[self._preemptor.key])
+        return min(heads, key=self._order, default=None)
 
     def put(self, info: WorkloadInfo, now: datetime) -> None:
         """Add a workload, or take note that it changed. One that is in flight is placed when it comes back."""
         key = info.key
         if key == self._in_flight:
             return
-        before = self._parked.get(key)
-        if before is not None:
-            if not _may_help(before, info):
+        heap = self._find(key)
+        if heap is None or not heap.is_open(key):
+            before = heap[key] if heap is not None else self._parked.get(key)
+            if before is not None and not _may_help(before, info):
+                if heap is not None:
+                    heap.restate(info)
+                else:
+                    self._parked[key] = info
+                return
+            if not is_backoff_over(info.workload, now):
+                self._drop(key)
                 self._parked[key] = info
                 return
-            del self._parked[key]
-        if key not in self._active:
-            is_hopeless = not self.is_strict and info.shape != NO_SHAPE and info.shape in self._hopeless
-            if is_hopeless or not is_backoff_over(info.workload, now):
-                self._parked[key] = info
+            if self._is_compared(info) and info.shape in self._hopeless:
+                self._place(info, info.shape)
                 return
         self._push(info)
 
@@ -173,24 +183,31 @@ class PendingQueue:
         is_immediate = reason is not RequeueReason.NAMESPACE_MISMATCH if self.is_strict else reason in _IMMEDIATE
         was_retried = self._retried_at >= self._pops
         has_flavors = info.attempt is not None and info.attempt.has_more
+        heap = self._find(key)
         if is_backoff_over(info.workload, now) and (is_immediate or was_retried or has_flavors):
-            before = self._parked.pop(key, None)
-            if key in self._active:
+            if heap is not None and heap.is_open(key):
                 return False
-            self._push(before or info)
+            self._push(self.get(key) or info)
             return True
-        if key in self._parked or key in self._active:
+        if heap is not None or key in self._parked:
             return False
         self._parked[key] = info
-        is_compared = self._settings.gates.on(Gate.SCHEDULING_EQUIVALENCE_HASHING) and info.shape != NO_SHAPE
-        if is_compared and reason in _HOPELESS and not self.is_strict:
+        if self._is_compared(info) and reason in _HOPELESS:
             self._park_alike(info.shape, quota_reason or "PendingEvaluation")
         return True
 
+    def _is_compared(self, info: WorkloadInfo) -> bool:
+        """Whether others of its shape are judged as it is."""
+        return not self.is_strict and info.shape != NO_SHAPE
+
     def _park_alike(self, shape: bytes, reason: str) -> None:
         self._hopeless[shape] = reason
-        for info in [each for each in self._active.values() if each.shape == shape]:
-            self._parked[info.key] = self._remove(info.key)
+        for heap in self._heaps.values():
+            heap.close(shape)
+            # Who came back while its shape was hopeless has been tried by itself.
+            for info in heap.of_shape(NO_SHAPE):
+                if info.shape == shape:
+                    heap.put(info, shape)
 
     def retry(self, now: datetime, *, takes: Callable[[str], bool] = lambda _: True) -> int:
         """Something changed: parked workloads get another chance, if their backoff has passed and the queue takes them.
@@ -199,18 +216,22 @@ class PendingQueue:
         """
         self._retried_at = self._pops
         self._hopeless.clear()
-        parked = self._parked.values()
-        namespaces = {info.workload.metadata.namespace for info in parked}
-        welcome = {name for name in namespaces if takes(name)}
+        namespaces = {info.workload.metadata.namespace for info in self._parked.values()}
+        namespaces.update(*(heap.namespaces for heap in self._heaps.values()))
+        unwelcome = {name for name in namespaces if not takes(name)}
         again = [
             info
-            for info in parked
-            if info.workload.metadata.namespace in welcome and is_backoff_over(info.workload, now)
+            for info in self._parked.values()
+            if info.workload.metadata.namespace not in unwelcome and is_backoff_over(info.workload, now)
         ]
+        if unwelcome:
+            for info in tuple(self._parked_alike()):
+                if info.workload.metadata.namespace in unwelcome:
+                    self._parked[info.key] = self._remove(info.key)
+        count = len(again) + sum(heap.open_all() for heap in self._heaps.values())
         for info in again:
-            del self._parked[info.key]
             self._push(info)
-        return len(again)
+        return count
 
     def take(self, other: PendingQueue) -> None:
         """Takes over all that wait in another queue; each gets a chance."""
@@ -219,23 +240,45 @@ class PendingQueue:
 
     def delete(self, key: str) -> None:
         """Forget a workload."""
-        self._parked.pop(key, None)
-        if key in self._active:
-            self._remove(key)
+        self._drop(key)
         if self._in_flight == key:
             self._in_flight = None
         if self._preemptor is not None and self._preemptor.key == key:
             self._preemptor = None
 
     def _push(self, info: WorkloadInfo) -> None:
-        self._count += 1
-        self._active[info.key] = info
-        self._entries[info.key] = self._count
-        heapq.heappush(self._heap, (info.order, info.key, self._count))
+        """Its turn will come, even where others of its shape are parked."""
+        is_apart = not self._is_compared(info) or info.shape in self._hopeless
+        self._place(info, NO_SHAPE if is_apart else info.shape)
+
+    def _place(self, info: WorkloadInfo, shape: bytes) -> None:
+        """It waits in the heap of its group, and nowhere else."""
+        self._drop(info.key)
+        group = self._group(info)
+        heap = self._heaps.get(group)
+        if heap is None:
+            heap = self._heaps[group] = ShapeHeap()
+            for each in self._hopeless:
+                heap.close(each)
+        heap.put(info, shape)
+
+    def _group(self, info: WorkloadInfo) -> object:
+        """Workloads of one group have one order for good."""
+        return None
+
+    def _drop(self, key: str) -> None:
+        self._parked.pop(key, None)
+        if self._find(key) is not None:
+            self._remove(key)
 
     def _remove(self, key: str) -> WorkloadInfo:
-        del self._entries[key]
-        return self._active.pop(key)
+        for group, heap in self._heaps.items():
+            if key in heap:
+                info = heap.remove(key)
+                if not heap:
+                    del self._heaps[group]
+                return info
+        raise KeyError(key)
 
     def _order(self, info: WorkloadInfo) -> tuple[object, ...]:
         return (not self.is_sticky(info.key), info.order)
