@@ -72,41 +72,14 @@ class Queues(controlplane.ControlPlane):
         await self.client.patch(resources.CLUSTER_QUEUES, queue, patch=patches.merge({"spec": strategy}))
         await self.settle()
 
-    async def create_job(
-        self,
-        name: str,
-        *,
-        queue: str = "team",
-        pods: int = 1,
-        cpu: str = "1",
-        template: str = "",
-        claim: str = "",
-        labels: Mapping[str, str] | None = None,
-        seconds: int = 0,
-    ) -> None:
-        """A Job, and all that follows from it; its pods run for so many seconds, or for ever."""
-        await self.put_job(
-            name, queue=queue, pods=pods, cpu=cpu, template=template, claim=claim, labels=labels, seconds=seconds
-        )
+    async def create_job(self, name: str, **about: Any) -> None:
+        """A Job, as :func:`job_document` has it, and all that follows from it."""
+        await self.put_job(name, **about)
         await self.settle()
 
-    async def put_job(
-        self,
-        name: str,
-        *,
-        queue: str = "team",
-        pods: int = 1,
-        cpu: str = "1",
-        template: str = "",
-        claim: str = "",
-        labels: Mapping[str, str] | None = None,
-        seconds: int = 0,
-    ) -> None:
+    async def put_job(self, name: str, **about: Any) -> None:
         """The same, and on at once."""
-        document = job_document(
-            name, queue=queue, pods=pods, cpu=cpu, template=template, claim=claim, labels=labels, seconds=seconds
-        )
-        await self.client.create_document(job.Job, document)
+        await self.client.create_document(job.Job, job_document(name, **about))
 
     async def let_pass(self, turns: int) -> None:
         """Lets others have so many turns, in the middle of whatever they do."""
@@ -170,7 +143,7 @@ def job_document(
     labels: Mapping[str, str] | None = None,
     seconds: int = 0,
 ) -> dict[str, Any]:
-    """A Job of a queue in ``default``."""
+    """A Job of a queue in ``default``; its pods run for so many seconds, or for one."""
     container: dict[str, Any] = {"name": "c", "image": "train", "resources": {"requests": {"cpu": cpu}}}
     spec: dict[str, Any] = {"containers": [container], "restartPolicy": "Never"}
     if template or claim:

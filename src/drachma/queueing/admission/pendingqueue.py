@@ -1,8 +1,8 @@
 """The workloads that wait for one cluster queue: those whose turn will come, and those parked until something changes.
 
 Those whose turn will come are in a heap: a workload that waits for its victims first (the sticky one, unless order is
-strict), then by priority, the time of queueing, and uid. Parked are those that were tried and did not fit, with them all
-others of their shape, which stay in the heap for that (:mod:`shapeheap`), and those whose backoff has not passed.
+strict), then by priority, the time of queueing, and uid. Parked are those that were tried and did not fit, with all
+others of their shape, which stay in the heap for that (:mod:`shapeheap`); and those whose backoff has not passed.
 Whoever was popped is in flight until it is put back or forgotten.
 """
 
