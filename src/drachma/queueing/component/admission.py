@@ -271,8 +271,10 @@ class Admission:
             is_success = any(each.status is Status.ADMITTED for each in report.entries)
             self._measures.attempt(self._clock.monotonic() - began, is_success=is_success)
             self._carry_out(report)
-            # Whoever was woken meanwhile is looked at first.
+            # Whoever was woken meanwhile is looked at first. Many end while decisions are written, and a cycle after
+            # that finds room for all of them; one at a time, each would cost a look at every queue.
             await asyncio.sleep(0)
+            await self._writes.catch_up()
             if is_success:
                 tried = frozenset()
                 continue

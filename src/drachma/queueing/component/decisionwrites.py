@@ -63,6 +63,7 @@ class DecisionWrites:
         self._written: Final = written
         self._refused: Final = refused
         self._room: Final = asyncio.Semaphore(_AT_ONCE)
+        self._progress: Final = asyncio.Event()
         self._writes: Final[dict[str, _Write]] = {}
         self._refusals: Final[dict[str, int]] = {}
         """How often in a row decisions about a workload could not be written, though it is what it was."""
@@ -74,6 +75,12 @@ class DecisionWrites:
     def under_way(self) -> Iterator[workload.Workload]:
         """Workloads as they are decided to be."""
         return (write.after for write in self._writes.values())
+
+    async def catch_up(self) -> None:
+        """Waits until no more decisions wait to be written than can be at once."""
+        while len(self._writes) >= _AT_ONCE:
+            self._progress.clear()
+            await self._progress.wait()
 
     def forget(self, key: str) -> None:
         """A workload is gone."""
@@ -100,16 +107,20 @@ class DecisionWrites:
                 await self._write_latest(write)
         except (errors.ObjectConflictError, errors.ObjectNotFoundError) as error:
             _log.debug("workload %s: what was decided is not written: %s", key, error)
-            del self._writes[key]
+            self._end(key)
             self._refused(key, 0.0)
         except errors.DrachmaError as error:
             _log.warning("workload %s: what was decided is not written: %s", key, error)
-            del self._writes[key]
+            self._end(key)
             self._refused(key, self._pause(key))
         else:
-            del self._writes[key]
+            self._end(key)
             self._refusals.pop(key, None)
             self._written(key)
+
+    def _end(self, key: str) -> None:
+        del self._writes[key]
+        self._progress.set()
 
     def _pause(self, key: str) -> float:
         refusals = self._refusals[key] = self._refusals.get(key, 0) + 1
