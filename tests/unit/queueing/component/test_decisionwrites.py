@@ -1,0 +1,78 @@
+"""Decisions on their way to the API server."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, cast
+
+import pytest
+
+from drachma.api import meta
+from drachma.client import Client
+from drachma.queueing.component import workloadwrites
+from drachma.queueing.component.caches import Source
+from drachma.queueing.component.decisionwrites import DecisionWrites
+from drachma.queueing.kinds import workload
+from drachma.runtime.cache import Cache
+
+_AT_ONCE = 64
+
+
+class _Workloads:
+    """What is known of workloads."""
+
+    def __init__(self, count: int) -> None:
+        self.cache: Cache[workload.Workload] = Cache()
+        for number in range(count):
+            self.cache.put(workload.Workload(metadata=meta.ObjectMeta(name=f"w{number}", namespace="ns")))
+
+
+class _Server:
+    """Writes what it is let."""
+
+    def __init__(self) -> None:
+        self.turns = asyncio.Semaphore(0)
+        self.written: list[str] = []
+
+    async def write(self, _client: Any, _before: workload.Workload, after: workload.Workload) -> workload.Workload:
+        await self.turns.acquire()
+        self.written.append(after.metadata.name)
+        return after
+
+
+async def _settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_who_decides_waits_while_more_is_decided_than_can_be_written_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server, workloads = _Server(), _Workloads(_AT_ONCE + 1)
+    monkeypatch.setattr(workloadwrites, "write_status", server.write)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(work: Coroutine[Any, Any, None], *, name: str) -> None:
+        tasks.add(asyncio.create_task(work, name=name))
+
+    writes = DecisionWrites(
+        cast(Client, None),
+        cast(Source[workload.Workload], workloads),
+        spawn=spawn,
+        written=lambda _: None,
+        refused=lambda _key, _pause: None,
+    )
+    await asyncio.wait_for(writes.catch_up(), 1)
+    for each in workloads.cache:
+        writes.put(f"ns/{each.metadata.name}", each)
+    waiting = asyncio.create_task(writes.catch_up())
+
+    server.turns.release()
+    await _settle()
+    assert (len(server.written), waiting.done()) == (1, False)
+    server.turns.release()
+    await _settle()
+    assert (len(server.written), waiting.done()) == (2, True)
+    assert len(list(writes.under_way())) == _AT_ONCE - 1
+
+    for task in tasks:
+        task.cancel()
