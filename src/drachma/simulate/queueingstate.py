@@ -86,11 +86,14 @@ class QueueingState:
         ]
 
     def _owned(self, place: str, name: str) -> list[workload.Workload]:
-        return [
+        """The workloads of an owner, but for those of an elastic job that a larger one is to replace, or has."""
+        owned = [
             each
             for each in self.workloads.values()
             if each.metadata.namespace == place and any(owner.name == name for owner in each.metadata.owner_references)
         ]
+        replaced = {each.metadata.annotations.get(workload.REPLACES) for each in owned}
+        return [each for each in owned if key_of(each) not in replaced]
 
     def _make_admitter(self) -> Admitter:
         caches, configured = self._caches, self._configured

@@ -116,6 +116,14 @@ def test_a_workload_is_found_by_its_job(folder: pathlib.Path) -> None:
     assert str(refused.exception) == "train has several workloads: default/running, default/waiting"
 
 
+def test_of_an_elastic_job_the_larger_workload_is_meant_that_waits_to_replace_the_other(folder: pathlib.Path) -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u"}
+    running, waiting = ({**each, "metadata": {**each["metadata"], "ownerReferences": [owner]}} for each in OBJECTS[-2:])
+    waiting["metadata"]["annotations"] = {"kueue.x-k8s.io/workload-slice-replacement-for": "default/running"}
+    (folder / "objects.yaml").write_text(yaml.safe_dump_all([*OBJECTS[:-2], running, waiting, CONFIG_MAP]))
+    assert explain("train", "-f", str(folder))[1].startswith("workload default/waiting: ")
+
+
 def test_who_has_quota_is_well(folder: pathlib.Path) -> None:
     code, text = explain("running", "-f", str(folder))
     assert (code, text.splitlines()[0]) == (
