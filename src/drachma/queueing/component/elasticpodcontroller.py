@@ -27,7 +27,7 @@ class _Owner(NamedTuple):
 
 
 class ElasticPodController:
-    """Wakes up for pods with the gate, and for workloads of elastic jobs."""
+    """Wakes up for pods and workloads of elastic jobs."""
 
     name: Final = "elastic pod"
 
@@ -40,7 +40,7 @@ class ElasticPodController:
         )
         caches.pods.cache.add_index(_SLICES, lambda each: (_slices(each),) if elasticpods.slice_name(each) else ())
         caches.pods.add_handler(
-            Handler(added=self._on_pod, updated=lambda _, new: self._on_pod(new), deleted=self._on_gone)
+            Handler(added=self._on_pod, updated=lambda _, new: self._on_pod(new), deleted=self._on_pod)
         )
         caches.workloads.add_handler(Handler(added=self._on_workload, updated=lambda _, new: self._on_workload(new)))
 
@@ -48,11 +48,7 @@ class ElasticPodController:
         await controller.work(self._queue, self._reconcile, workers=_WORKERS)
 
     def _on_pod(self, of: pod.Pod) -> None:
-        if elasticpods.is_gated(of):
-            self._on_gone(of)
-
-    def _on_gone(self, of: pod.Pod) -> None:
-        """A pod that is gone leaves room to another."""
+        # One that ends or goes leaves room to another.
         if workload.SLICE_NAME in of.metadata.annotations:
             self._wake(of)
 
