@@ -140,12 +140,13 @@ async def control_plane(
     schedulers: int = 1,
     seed: int = 1,
     wrap: Callable[[Client], Client] = lambda client: client,
+    clock: manualclock.ManualClock | None = None,
     additions: app.Additions | None = None,
     gates: features.Gates = features.ALL,
     **settings: Any,
 ) -> AsyncIterator[ControlPlane]:
     """A control plane with all controllers and so many schedulers; ``wrap`` stands between components and server."""
-    clock = manualclock.ManualClock()
+    clock = clock or manualclock.ManualClock()
     store = memory.MemoryStore()
     async with embedded.server(
         store, time=clock, chance=random.Random(seed), gates=gates, additions=additions

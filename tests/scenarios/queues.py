@@ -3,19 +3,20 @@
 import asyncio
 import contextlib
 import functools
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from msgspec import structs
 
 from drachma.api import job, meta, pod
-from drachma.client import patches
+from drachma.client import Client, patches
 from drachma.node import hardware
 from drachma.process import nodeagents, queueing
 from drachma.queueing import conditions
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources
 from drachma.queueing.configuration import queueingpolicy
 from drachma.queueing.kinds import workload
+from drachma.testing import manualclock
 from tests.scenarios import controlplane
 
 GPU_CLASS = "gpu.simulation.drachma.dev"
@@ -173,10 +174,12 @@ async def queues(
     policy: Mapping[str, str] | None = None,
     nodes: int = 1,
     has_webhooks: bool = True,
+    wrap: Callable[[Client], Client] = lambda client: client,
+    clock: manualclock.ManualClock | None = None,
 ) -> AsyncIterator[Queues]:
     """A whole control plane with simulated machines and queueing, under a configuration, and a policy beside it.
 
-    Without webhooks it is as on clusters that have Kueue's definitions alone.
+    Without webhooks it is as on clusters that have Kueue's definitions alone. ``wrap`` makes the components' client.
     """
     configured = ActiveConfiguration()
     if configuration is not None:
@@ -185,7 +188,7 @@ async def queues(
     additions = queueing.additions(configured, view)
     if not has_webhooks:
         additions = structs.replace(additions, functions=())
-    async with controlplane.control_plane(additions=additions) as plane:
+    async with controlplane.control_plane(additions=additions, wrap=wrap, clock=clock) as plane:
         plane.__class__ = Queues
         assert isinstance(plane, Queues)
         plane.configured = configured

@@ -20,7 +20,7 @@ import msgspec
 from drachma import errors
 from drachma.api import meta
 from drachma.client import backoff, protocol, target
-from drachma.runtime import cache, clock
+from drachma.runtime import cache, clock, resourceversion
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 AnswerT = TypeVar("AnswerT")
@@ -93,6 +93,15 @@ class Informer(Generic[ObjectT]):
         for each in self.cache:
             handler.added(each)
 
+    def observe(self, written: ObjectT) -> None:
+        """Take in an object that this process has just written, before the watch reports it.
+
+        Decisions on the cache then rest on the process's own writes. The object must belong to the selection. It is
+        ignored if the watch has come past it: then the cache has this version, a newer one, or the object is gone.
+        """
+        if resourceversion.number(written.metadata.resource_version) > resourceversion.number(self._resource_version):
+            self._put(written)
+
     async def run(self) -> None:
         """Keeps the cache up to date until cancelled."""
         while True:
@@ -116,8 +125,11 @@ class Informer(Generic[ObjectT]):
         listed, resource_version = await _asked(self._everything())
         if self.cache:
             keys = set(map(cache.key_of, listed))
+            age = resourceversion.number(resource_version)
             for each in self.cache:
-                if cache.key_of(each) not in keys:
+                # An object that was written after the list was made is observed, not gone.
+                is_listed = cache.key_of(each) in keys
+                if not is_listed and resourceversion.number(each.metadata.resource_version) <= age:
                     self._drop(each)
         for each in listed:
             self._put(each)
@@ -168,6 +180,8 @@ class Informer(Generic[ObjectT]):
         self._resource_version = event.object.metadata.resource_version
 
     def _put(self, new: ObjectT) -> None:
+        if self._is_outdated(new):
+            return
         old = self.cache.put(new)
         if old is None:
             for handler in self._handlers:
@@ -183,9 +197,19 @@ class Informer(Generic[ObjectT]):
                 handler.updated(old, new)
 
     def _drop(self, gone: ObjectT) -> None:
-        if self.cache.drop(gone) is not None:
+        if not self._is_outdated(gone) and self.cache.drop(gone) is not None:
             for handler in self._handlers:
                 handler.deleted(gone)
+
+    def _is_outdated(self, reported: ObjectT) -> bool:
+        """Return True if the cache has a newer version of an object, because it was observed before."""
+        metadata = reported.metadata
+        known = self.cache.get(metadata.name, namespace=metadata.namespace)
+        if known is None or known.metadata.resource_version == metadata.resource_version:
+            return False
+        return resourceversion.number(known.metadata.resource_version) > resourceversion.number(
+            metadata.resource_version
+        )
 
 
 class _UnansweredError(Exception):

@@ -53,6 +53,12 @@ class Informers:
             self._start(informer)
         return informer
 
+    def observe(self, kind: target.Of[ObjectT], written: ObjectT) -> None:
+        """Give an object that this process has just written to the informer of all objects of its kind, if any."""
+        informer = self._informers.get((target.of(kind), protocol.EVERYTHING))
+        if informer is not None:
+            informer.observe(written)
+
     async def wait_synced(self) -> None:
         """Returns once every informer asked for so far has its first list."""
         for informer in tuple(self._informers.values()):

@@ -8,8 +8,9 @@ from typing import Any
 
 from drachma import errors
 from drachma.api import devicetaintrule, gates, node, pod, resourceclaim, resourceslice
-from drachma.client import patches
-from tests.scenarios import controlplane
+from drachma.client import Client, patches
+from drachma.testing import manualclock
+from tests.scenarios import controlplane, lateclient
 from tests.scenarios.churn import invariants, world
 from tests.scenarios.churn.violation import ViolationError
 
@@ -319,9 +320,24 @@ class Churn:
         return self.chance.choice(list(among)) if among else None
 
 
-async def run(seed: int, operations: int, *, kind: type[Churn] = Churn, records: pathlib.Path | None = None) -> Churn:
-    """A whole run, with everything checked; a violation tells the seed and what happened last."""
-    async with controlplane.control_plane(schedulers=0, seed=seed, gates=kind.gates) as plane:
+async def run(
+    seed: int,
+    operations: int,
+    *,
+    kind: type[Churn] = Churn,
+    records: pathlib.Path | None = None,
+    late_seconds: float = 0.0,
+) -> Churn:
+    """A whole run, with everything checked; a violation tells the seed and what happened last.
+
+    With ``late_seconds``, watches of all components report events up to that much late.
+    """
+    clock = manualclock.ManualClock()
+
+    def wrap(client: Client) -> Client:
+        return lateclient.late(client, seed=seed, clock=clock, seconds=late_seconds) if late_seconds else client
+
+    async with controlplane.control_plane(schedulers=0, seed=seed, gates=kind.gates, clock=clock, wrap=wrap) as plane:
         churn = kind(plane, seed, records=records)
         await churn.prepare()
         try:

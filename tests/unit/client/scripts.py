@@ -1,7 +1,7 @@
 """A client whose answers to list and watch are written down beforehand, for tests of informers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -50,6 +50,8 @@ class ScriptedClient:
     def __init__(self, *, lists: Sequence[Listing[Any] | Exception], watches: Sequence[Sequence[Batch] | Exception]):
         self.calls: list[str] = []
         self.finished = asyncio.Event()
+        self.after_first_batch: Callable[[], None] = lambda: None
+        """Called once, when the first batch of a watch was handled."""
         self._lists = list(lists)
         self._watches = list(watches)
 
@@ -75,17 +77,22 @@ class ScriptedClient:
         answer = self._watches.pop(0) if self._watches else None
         if isinstance(answer, Exception):
             raise answer
-        yield ScriptedWatch(answer, self.finished)
+        yield ScriptedWatch(answer, self)
 
 
 class ScriptedWatch:
-    def __init__(self, batches: Sequence[Batch] | None, finished: asyncio.Event) -> None:
+    def __init__(self, batches: Sequence[Batch] | None, script: ScriptedClient) -> None:
         self._batches = list(batches) if batches is not None else None
-        self._finished = finished
+        self._script = script
+        self._is_first = True
 
     async def batch(self) -> Sequence[Event[Any]]:
+        if not self._is_first:
+            self._script.after_first_batch()
+            self._script.after_first_batch = lambda: None
+        self._is_first = False
         if self._batches is None:
-            self._finished.set()
+            self._script.finished.set()
             await asyncio.Event().wait()
             raise AssertionError("nobody sets this event")
         if not self._batches:

@@ -10,6 +10,7 @@ import pytest
 from drachma import errors
 from drachma.api import pod, podgroup
 from drachma.client import backoff, protocol, refusal
+from drachma.client.protocol import Change, Event
 from drachma.runtime import Informers
 from drachma.runtime.informer import Handler
 from tests.unit.client.clocks import FakeClock
@@ -220,3 +221,61 @@ async def test_a_kind_that_a_cluster_may_do_without_counts_as_empty() -> None:
         assert informer.failure is not None
         await script.finished.wait()
         assert informer.failure is None
+
+
+OBSERVATIONS = [
+    pytest.param(
+        [listing(10, version("a", 3))],
+        [[[bookmark(10)], [modified("a", 11), modified("a", 12), modified("a", 13)]]],
+        version("a", 12),
+        ["added a@3", "updated a@3 to a@12", "updated a@12 to a@13"],
+        id="older-reports-are-ignored",
+    ),
+    pytest.param(
+        [listing(10), listing(11)],
+        [[[bookmark(10)], GONE], [[added("b", 12)]]],
+        version("b", 12),
+        ["added b@12"],
+        id="a-list-from-before-the-write-removes-nothing",
+    ),
+    pytest.param(
+        [listing(10), listing(13)],
+        [[[bookmark(10)], GONE], []],
+        version("b", 12),
+        ["added b@12", "deleted b@12"],
+        id="a-list-from-after-the-write-decides",
+    ),
+    pytest.param(
+        [listing(10, version("a", 3))],
+        [[[deleted("a", 12)]]],
+        version("a", 11),
+        ["added a@3", "deleted a@12"],
+        id="nothing-comes-back-that-the-watch-saw-go",
+    ),
+    pytest.param(
+        [listing(10, version("a", 3, uid="first"))],
+        [[[bookmark(10)], [Event(Change.DELETED, version("a", 11, uid="first"))]]],
+        version("a", 12, uid="second"),
+        ["added a@3", "deleted a@3", "added a@12"],
+        id="the-end-of-a-predecessor-is-not-the-end",
+    ),
+]
+
+
+@pytest.mark.parametrize(("lists", "watches", "written", "want"), OBSERVATIONS)
+async def test_observed_writes(
+    lists: Sequence[protocol.Listing[Any]], watches: Sequence[Sequence[Batch]], written: pod.Pod, want: Sequence[str]
+) -> None:
+    script, journal = ScriptedClient(lists=lists, watches=watches), Journal()
+    async with Informers(script.client, time=FakeClock(), chance=random.Random(1), pauses=STEADY) as informers:
+        informer = informers.of(pod.Pod)
+        informer.add_handler(journal.handler)
+        script.after_first_batch = lambda: informers.observe(pod.Pod, written)
+        await script.finished.wait()
+    assert journal.lines == want
+
+
+async def test_observing_a_kind_without_informer_does_nothing() -> None:
+    informers = Informers(ScriptedClient(lists=[], watches=[]).client)
+    informers.observe(pod.Pod, version("a", 3))
+    assert not informers.of(pod.Pod).cache

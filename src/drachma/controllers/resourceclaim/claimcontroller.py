@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 from drachma.api import pod, resourceclaim, resourceclaimtemplate
 from drachma.claims import ownership, podclaims, podstate, reservation
-from drachma.controllers.resourceclaim import claimmetrics, generation, recentclaims, upkeep
+from drachma.controllers.resourceclaim import claimmetrics, generation, upkeep
 from drachma.runtime import Surroundings, controller, informer, workqueue
 
 WORKERS: Final = 10
@@ -56,12 +56,12 @@ class ResourceClaimController:
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
         claims, pods = informers.of(Claim), informers.of(pod.Pod)
-        self._claims: Final = recentclaims.RecentClaims(claims)
+        self._claims: Final = claims.cache
         self._pods: Final = pods
         self._upkeep: Final = upkeep.Upkeep(surroundings)
         self._generator: Final = generation.Generator(
             surroundings,
-            self._claims,
+            claims,
             recorder=surroundings.recorder(self.name),
             metrics=claimmetrics.ClaimMetrics(claims, into=surroundings.registry),
         )

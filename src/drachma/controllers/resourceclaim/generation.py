@@ -19,11 +19,13 @@ from drachma.api import pod, resourceclaim, resourceclaimtemplate
 from drachma.api.v1alpha2 import resourceclaimtemplate as alpha_template
 from drachma.claims import ownership, podclaims, podstate, reservation, templates, wellknown
 from drachma.client import Client, patches, transactions
-from drachma.controllers.resourceclaim import claimmetrics, recentclaims
-from drachma.runtime import Surroundings, events
+from drachma.controllers.resourceclaim import claimmetrics
+from drachma.runtime import Informer, Surroundings, events
 from drachma.values import generatedname
 
 FAILED: Final = "FailedResourceClaimCreation"
+
+OWNER_INDEX: Final = "resource claim controller: owning pod"
 
 
 class Generator:
@@ -32,7 +34,7 @@ class Generator:
     def __init__(
         self,
         surroundings: Surroundings,
-        claims: recentclaims.RecentClaims,
+        claims: Informer[resourceclaim.ResourceClaim],
         *,
         recorder: events.Recorder,
         metrics: claimmetrics.ClaimMetrics,
@@ -48,6 +50,7 @@ class Generator:
             if self._gates.on(features.Gate.FIRST_ALPHA)
             else None
         )
+        claims.cache.add_index(OWNER_INDEX, _owners)
         self._claims: Final = claims
         self._recorder: Final = recorder
         self._metrics: Final = metrics
@@ -89,7 +92,7 @@ class Generator:
             return None
         for claim in made:
             self._metrics.count_create(claim, succeeded=True)
-            self._claims.remember(claim)
+            self._claims.observe(claim)
         return owner
 
     async def _make(self, owner: pod.Pod) -> pod.Pod:
@@ -131,7 +134,7 @@ class Generator:
 
     async def _is_there(self, owner: pod.Pod, known: podclaims.Named) -> bool:
         namespace = owner.metadata.namespace
-        claim = self._claims.get(known.name, namespace=namespace)
+        claim = self._claims.cache.get(known.name, namespace=namespace)
         if claim is None:
             try:
                 claim = await self._client.get(resourceclaim.ResourceClaim, known.name, namespace=namespace)
@@ -141,7 +144,7 @@ class Generator:
 
     def _find(self, owner: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
         """A claim that was made for this entry before the pod's status could be written."""
-        for claim in self._claims.of_pod(owner):
+        for claim in self._claims.cache.by(OWNER_INDEX, owner.metadata.uid):
             if claim.metadata.annotations.get(wellknown.POD_CLAIM_ANNOTATION) == entry.name:
                 return claim
         return None
@@ -166,7 +169,7 @@ class Generator:
             # The name is not known yet, and upstream's text has a gap there too.
             raise errors.ReconcileError(f"create ResourceClaim : {error}") from error
         self._metrics.count_create(draft, succeeded=True)
-        self._claims.remember(made)
+        self._claims.observe(made)
         return made
 
     def _check_features(self, template: resourceclaimtemplate.ResourceClaimTemplate) -> None:
@@ -197,7 +200,7 @@ class Generator:
     async def _reserve(self, owner: pod.Pod) -> None:
         """Reserves allocated claims for a pod that was given a node without (KEP-4381, "Scheduled pods with ...")."""
         for _, reference in podclaims.named(owner):
-            claim = self._claims.get(reference.name, namespace=owner.metadata.namespace)
+            claim = self._claims.cache.get(reference.name, namespace=owner.metadata.namespace)
             if claim is None:
                 return
             if reference.is_generated and (problem := ownership.problem(claim, owner)):
@@ -229,3 +232,9 @@ def _under_a_name(draft: resourceclaim.ResourceClaim, *, chance: random.Random) 
     """A claim with the name that the server would draw, which the same commit has to mention."""
     metadata = structs.replace(draft.metadata, name=generatedname.draw(draft.metadata.generate_name, chance=chance))
     return structs.replace(draft, metadata=metadata)
+
+
+def _owners(claim: resourceclaim.ResourceClaim) -> tuple[str, ...]:
+    """Return the index values of a claim: the uid of the pod that it was made for."""
+    owner = ownership.owning_pod(claim)
+    return () if owner is None else (owner.uid,)

@@ -8,6 +8,7 @@ process comes to where the old one was.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
@@ -80,7 +81,12 @@ class Admission:
         self.queue_changed: Callable[[str], None] = lambda _: None
         self._wake: Final = asyncio.Event()
         self._writes: Final = DecisionWrites(
-            surroundings.client, caches.workloads, spawn=self._spawn, written=self._on_written, refused=self._on_refused
+            surroundings.client,
+            caches.workloads,
+            observe=functools.partial(surroundings.informers.observe, resources.WORKLOADS),
+            spawn=self._spawn,
+            written=self._on_written,
+            refused=self._on_refused,
         )
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._are_queues_stale = True

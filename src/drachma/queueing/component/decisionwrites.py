@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, Protocol
 
 from drachma import errors
@@ -53,12 +53,15 @@ class DecisionWrites:
         client: Client,
         workloads: Source[workload.Workload],
         *,
+        observe: Callable[[workload.Workload], None],
         spawn: Spawn,
         written: Written,
         refused: Refused,
     ) -> None:
+        """``observe`` brings stored workloads into ``workloads`` before ``written`` is called."""
         self._client: Final = client
         self._workloads: Final = workloads
+        self._observe: Final = observe
         self._spawn: Final = spawn
         self._written: Final = written
         self._refused: Final = refused
@@ -137,9 +140,11 @@ class DecisionWrites:
             try:
                 write.before = await workloadwrites.write_account(self._client, write.before, wanted)
                 write.before = await workloadwrites.write_status(self._client, write.before, wanted)
+                self._observe(write.before)
             except errors.ObjectConflictError:
                 place = write.before.metadata
                 fresh = await self._client.get(resources.WORKLOADS, place.name, namespace=place.namespace)
+                self._observe(fresh)
                 again = workloadwrites.rebased(write.before, write.after, onto=fresh)
                 if again is None:
                     raise

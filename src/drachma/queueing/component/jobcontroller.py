@@ -58,7 +58,7 @@ class JobController:
         self._configured: Final = configured
         self._caches: Final = caches
         self._context: Final = JobContext(surroundings.client, caches)
-        self._writes: Final = JobWrites(surroundings.client, recorder, time=surroundings.clock)
+        self._writes: Final = JobWrites(surroundings, recorder)
         self._queue: Final[workqueue.Queue[Key]] = workqueue.Queue(
             f"kueue_{kind.model.kind.kind.lower()}", time=surroundings.clock, measured=surroundings.queues
         )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
 from drachma.api import event
-from drachma.client import patches, protocol, target
+from drachma.client import patches, target
 from drachma.queueing.component import resources, wholeseconds, workloadwrites
 from drachma.queueing.jobs.jobworkload import WorkloadRecord
 from drachma.queueing.workloads.workloadevents import Event
-from drachma.runtime import clock, events
+from drachma.runtime import Surroundings, events
 
 Document = Mapping[str, Any]
 
@@ -20,14 +21,17 @@ Document = Mapping[str, Any]
 class JobWrites:
     """Writes with the versions that were looked at; a conflict is for the next look to settle."""
 
-    def __init__(self, client: protocol.Client, recorder: events.Recorder, *, time: clock.Clock) -> None:
-        self._client: Final = client
+    def __init__(self, surroundings: Surroundings, recorder: events.Recorder) -> None:
+        self._client: Final = surroundings.client
+        self._informers: Final = surroundings.informers
         self._recorder: Final = recorder
-        self._clock: Final = time
+        self._clock: Final = surroundings.clock
 
     async def document(self, kind: target.Of[Any], before: Document, after: Document) -> Document:
         """Makes one document of another; as it is stored then."""
-        return await workloadwrites.write_object(self._client, kind, before, after=after)
+        return await workloadwrites.write_object(
+            self._client, kind, before, after=after, observe=functools.partial(self._informers.observe, kind)
+        )
 
     async def delete(self, kind: target.Of[Any], of: Document) -> None:
         """Has an object go, with all that it owns."""
@@ -47,7 +51,8 @@ class JobWrites:
         for key, record in after.items():
             old = known.get(key)
             if old is None:
-                await self._client.create_document(resources.WORKLOADS, record.document)
+                stored = await self._client.create_document(resources.WORKLOADS, record.document)
+                self._informers.observe(resources.WORKLOADS, WorkloadRecord.of(stored).view)
             elif record is not old:
                 await self._workload(old, record)
         for key, old in known.items():

@@ -45,7 +45,7 @@ class PodController:
         self._clock: Final = surroundings.clock
         self._configured: Final = configured
         self._context: Final = JobContext(surroundings.client, caches)
-        self._writes: Final = JobWrites(surroundings.client, recorder, time=surroundings.clock)
+        self._writes: Final = JobWrites(surroundings, recorder)
         self._queue: Final[workqueue.Queue[_Subject]] = workqueue.Queue(
             "kueue_pod", time=surroundings.clock, measured=surroundings.queues
         )

@@ -52,6 +52,7 @@ class WorkloadController:
         recorder: events.Recorder,
     ) -> None:
         self._client: Final = surroundings.client
+        self._informers: Final = surroundings.informers
         self._clock: Final = surroundings.clock
         self._caches: Final = caches
         self._configured: Final = configured
@@ -195,17 +196,18 @@ class WorkloadController:
                 namespace=before.metadata.namespace,
                 patch=patches.merge(main, patches.unchanged(before)),
             )
+            self._informers.observe(resources.WORKLOADS, stored)
         after = workloadwrites.with_times(after, wholeseconds.now(self._clock))
         if not workloadwrites.status_change(before, after):
             return bool(main)
-        await workloadwrites.write_status(self._client, stored, after)
+        self._informers.observe(resources.WORKLOADS, await workloadwrites.write_status(self._client, stored, after))
         return True
 
     async def _delete(self, of: workload.Workload) -> None:
         """A workload goes, its finalizer first."""
         if of.metadata.finalizers:
             rest = [each for each in of.metadata.finalizers if each != workloadreconcile.IN_USE]
-            await self._client.patch(
+            of = await self._client.patch(
                 resources.WORKLOADS,
                 of.metadata.name,
                 namespace=of.metadata.namespace,

@@ -6,12 +6,13 @@ refused, and the decision is taken anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from msgspec import structs
 
+from drachma.api import meta
 from drachma.client import patches, protocol
 from drachma.queueing import conditions
 from drachma.queueing.component import documentchange, resources
@@ -130,16 +131,28 @@ def _only(status: workload.WorkloadStatus, names: Iterable[str]) -> dict[str, An
 
 
 async def write_object(
-    client: protocol.Client, kind: Any, before: Mapping[str, Any], *, after: Mapping[str, Any]
+    client: protocol.Client,
+    kind: Any,
+    before: Mapping[str, Any],
+    *,
+    after: Mapping[str, Any],
+    observe: Callable[[Any], None],
 ) -> Mapping[str, Any]:
-    """Makes one document of another, of any kind with a status: what is beside the status first, then the status."""
+    """Patch a document of any kind with a status: metadata and spec first, then the status.
+
+    ``observe`` gets each stored version.
+    """
     main = documentchange.difference(_without_status(before), _without_status(after))
     version = before["metadata"].get("resourceVersion", "")
     if main:
-        version = await _patch(client, kind, before, content=main, version=version)
+        patched = await _patch(client, kind, before, content=main, version=version)
+        observe(patched)
+        version = patched.metadata.resource_version
     status = documentchange.difference(before.get("status") or {}, after.get("status") or {})
     if status:
-        version = await _patch(client, kind, before, content={"status": status}, version=version, part="status")
+        patched = await _patch(client, kind, before, content={"status": status}, version=version, part="status")
+        observe(patched)
+        version = patched.metadata.resource_version
     return {**after, "metadata": {**after["metadata"], "resourceVersion": version}}
 
 
@@ -151,18 +164,18 @@ async def _patch(
     content: Mapping[str, Any],
     version: str,
     part: str = "",
-) -> str:
-    """Patches an object or a part of it; the version that it has then."""
+) -> meta.Object:
+    """Patch an object or its subresource ``part``, and return the stored object."""
     metadata = of["metadata"]
     meant = patches.Preconditions(uid=metadata["uid"], resource_version=version)
-    patched = await client.patch(
+    patched: meta.Object = await client.patch(
         kind,
         metadata["name"],
         namespace=metadata.get("namespace", ""),
         subresource=part,
         patch=patches.merge(content, meant),
     )
-    return str(patched.metadata.resource_version)
+    return patched
 
 
 def _without_status(document: Mapping[str, Any]) -> dict[str, Any]:

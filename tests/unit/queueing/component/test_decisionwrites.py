@@ -23,7 +23,10 @@ class _Workloads:
     def __init__(self, count: int) -> None:
         self.cache: Cache[workload.Workload] = Cache()
         for number in range(count):
-            self.cache.put(workload.Workload(metadata=meta.ObjectMeta(name=f"w{number}", namespace="ns")))
+            self.observe(workload.Workload(metadata=meta.ObjectMeta(name=f"w{number}", namespace="ns")))
+
+    def observe(self, written: workload.Workload) -> None:
+        self.cache.put(written)
 
 
 class _Server:
@@ -57,6 +60,7 @@ async def test_who_decides_waits_while_more_is_decided_than_can_be_written_at_on
     writes = DecisionWrites(
         cast(Client, None),
         cast(Source[workload.Workload], workloads),
+        observe=workloads.observe,
         spawn=spawn,
         written=lambda _: None,
         refused=lambda _key, _pause: None,
