@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drachma.api import event, namespace, resourceclaimtemplate
+from drachma.api import devicetaintrule, event, namespace, resourceclaimtemplate
 from drachma.client import patches
 from tests.scenarios import queues
 
@@ -154,6 +154,30 @@ async def test_what_no_node_can_place_waits_and_others_go_before_it() -> None:
         assert await cluster.is_suspended("one")
         await cluster.advance(120)
         assert await _usage(cluster, "one") == {"gpus": "5"}
+
+
+_TAINTED = """
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: maintenance}
+spec:
+  deviceSelector: {driver: gpu.simulation.drachma.dev}
+  taint: {key: example.com/maintenance, effect: NoSchedule}
+"""
+
+
+async def test_devices_that_a_rule_taints_are_no_place_for_a_workload() -> None:
+    async with queues.queues(configuration=_MAPPED, policy={"feasibility": "Required"}) as cluster:
+        await cluster.create_queue(cpu=100, gpus=8)
+        await cluster.apply(_TAINTED)
+        await cluster.create_job("job", template="one-gpu", seconds=60)
+        assert await cluster.is_suspended("job")
+        status, reason, _ = await cluster.workload_condition("job", "QuotaReserved")
+        assert (status, reason) == ("False", "PlacementFailed")
+
+        await cluster.delete(devicetaintrule.DeviceTaintRule, "maintenance")
+        assert not await cluster.is_suspended("job")
+        assert await cluster.phases() == {"Running": 1}
 
 
 _SHARED = f"""

@@ -10,8 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from drachma.api import deviceclass, meta, namespace, pod, resourceclaim, resourceclaimtemplate, resourceslice
-from drachma.api import node as nodes
+from drachma.api import pod
 from drachma.claims import podstate
 from drachma.queueing.admission import feasibility
 from drachma.queueing.kinds import workload
@@ -20,17 +19,8 @@ from drachma.queueing.workloads.podsetinfo import POD_SET_LABEL, WORKLOAD_ANNOTA
 from drachma.runtime import Surroundings
 from drachma.runtime.informer import Handler, Informer
 from drachma.scheduler.settings import Settings
-from drachma.simulate import ClusterState, Placement, Simulation
+from drachma.simulate import ClusterState, Placement, Simulation, clusterstate
 
-_KINDS: Final[tuple[type[meta.Object], ...]] = (
-    namespace.Namespace,
-    nodes.Node,
-    deviceclass.DeviceClass,
-    resourceslice.ResourceSlice,
-    resourceclaimtemplate.ResourceClaimTemplate,
-    resourceclaim.ResourceClaim,
-    pod.Pod,
-)
 _MOST_PODS: Final = 500
 """Of one workload: how many pods are placed in thought; where these fit, the others are taken to."""
 _MOST_BEFORE: Final = 2000
@@ -59,7 +49,7 @@ class SimulatedPlacement:
             self._base = None
             listener()
 
-        for kind in _KINDS:
+        for kind in clusterstate.followed(self._surroundings.gates):
             informer = self._surroundings.informers.of(kind)
             informer.add_handler(Handler(added=changed, updated=changed, deleted=changed))
             self._informers.append(informer)

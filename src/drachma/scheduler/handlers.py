@@ -1,38 +1,15 @@
-"""Handlers: what changes in the API mean for snapshot and queue. Registered with the informers."""
+"""Handlers of the scheduler's informers: they bring changes in the API into the snapshot and wake pods in the queue."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
-from drachma.api import (
-    csidriver,
-    csinode,
-    deviceclass,
-    devicetaintrule,
-    meta,
-    namespace,
-    persistentvolume,
-    persistentvolumeclaim,
-    pod,
-    poddisruptionbudget,
-    podgroup,
-    replicaset,
-    resourceclaim,
-    resourceslice,
-    service,
-    statefulset,
-    storageclass,
-    volumeattachment,
-)
-from drachma.api import node as nodes
+from drachma.api import meta, pod, resourceclaim
 from drachma.claims import podstate, reservation
 from drachma.runtime import cache, informer, informers
-from drachma.scheduler import changes, peers, queue, settings
-from drachma.scheduler.framework.hints import Action, Change, Resource
-from drachma.scheduler.snapshot import Snapshot, podinfo
-
-ObjectT = TypeVar("ObjectT", bound=meta.Object)
+from drachma.scheduler import peers, queue, settings
+from drachma.scheduler.snapshot import Snapshot, changes, kinds, podinfo
+from drachma.scheduler.snapshot.changes import Action, Change, Resource
 
 
 class Handlers:
@@ -53,187 +30,36 @@ class Handlers:
         self._claims: informer.Informer[resourceclaim.ResourceClaim] | None = None
 
     def register(self, shared: informers.Informers) -> None:
-        """Hear of everything that matters; nodes and devices before claims, and those before pods."""
-        shared.of(namespace.Namespace).add_handler(
-            informer.Handler(
-                added=self._namespace_put, updated=self._namespace_updated, deleted=self._namespace_deleted
-            )
-        )
-        self._register_workloads(shared)
-        self._register_volumes(shared)
-        if self._settings.has_gangs:
-            shared.of(podgroup.PodGroup).add_handler(
-                informer.Handler(added=self._group_added, updated=self._group_updated, deleted=self._group_deleted)
-            )
-        shared.of(poddisruptionbudget.PodDisruptionBudget).add_handler(
-            informer.Handler(
-                added=self._snapshot.budgets.put,
-                updated=lambda _, new: self._snapshot.budgets.put(new),
-                deleted=self._snapshot.budgets.remove,
-            )
-        )
-        shared.of(nodes.Node).add_handler(
-            informer.Handler(added=self._node_added, updated=self._node_updated, deleted=self._node_deleted)
-        )
-        shared.of(deviceclass.DeviceClass).add_handler(
-            informer.Handler(added=self._class_added, updated=self._class_updated, deleted=self._class_deleted)
-        )
-        shared.of(devicetaintrule.DeviceTaintRule).add_handler(
-            informer.Handler(
-                added=self._snapshot.devices.put_rule, updated=self._rule_updated, deleted=self._rule_deleted
-            )
-        )
-        shared.of(resourceslice.ResourceSlice).add_handler(
-            informer.Handler(added=self._slice_added, updated=self._slice_updated, deleted=self._slice_deleted)
-        )
-        self._claims = shared.of(resourceclaim.ResourceClaim)
-        self._claims.add_handler(
-            informer.Handler(added=self._claim_added, updated=self._claim_updated, deleted=self._claim_deleted)
-        )
-        shared.of(pod.Pod).add_handler(
-            informer.Handler(added=self._pod_added, updated=self._pod_updated, deleted=self._pod_deleted)
-        )
+        """Follow all kinds of the snapshot, in the order of its table: claims and pods come last."""
+        for row in kinds.followed(self._settings.gates):
+            if row.kind is resourceclaim.ResourceClaim:
+                self._claims = shared.of(resourceclaim.ResourceClaim)
+                self._claims.add_handler(
+                    informer.Handler(added=self._claim_added, updated=self._claim_updated, deleted=self._claim_deleted)
+                )
+            elif row.kind is pod.Pod:
+                shared.of(pod.Pod).add_handler(
+                    informer.Handler(added=self._pod_added, updated=self._pod_updated, deleted=self._pod_deleted)
+                )
+            else:
+                self._follow(shared.of(row.kind), row)
         if self._peers is not None:
             self._peers.register(self._assign)
 
-    def _register_workloads(self, shared: informers.Informers) -> None:
-        workloads = self._snapshot.workloads
-        shared.of(service.Service).add_handler(
-            informer.Handler(
-                added=workloads.put_service,
-                updated=lambda _, new: workloads.put_service(new),
-                deleted=workloads.remove_service,
-            )
-        )
-        shared.of(replicaset.ReplicaSet).add_handler(
-            informer.Handler(
-                added=workloads.put_owner,
-                updated=lambda _, new: workloads.put_owner(new),
-                deleted=workloads.remove_owner,
-            )
-        )
-        shared.of(statefulset.StatefulSet).add_handler(
-            informer.Handler(
-                added=workloads.put_owner,
-                updated=lambda _, new: workloads.put_owner(new),
-                deleted=workloads.remove_owner,
-            )
-        )
+    def _follow(self, source: informer.Informer[meta.Object], row: kinds.SnapshotKind) -> None:
+        """Keep the objects of one kind in the snapshot, and wake pods that their changes can help."""
 
-    def _register_volumes(self, shared: informers.Informers) -> None:
-        volumes = self._snapshot.volumes
-        self._register_storage(
-            shared.of(storageclass.StorageClass),
-            Resource.STORAGE_CLASS,
-            put=volumes.put_class,
-            drop=volumes.remove_class,
-        )
-        self._register_storage(
-            shared.of(persistentvolume.PersistentVolume),
-            Resource.PERSISTENT_VOLUME,
-            put=volumes.put_volume,
-            drop=volumes.remove_volume,
-        )
-        self._register_storage(
-            shared.of(persistentvolumeclaim.PersistentVolumeClaim),
-            Resource.PERSISTENT_VOLUME_CLAIM,
-            put=volumes.put_claim,
-            drop=volumes.remove_claim,
-        )
-        self._register_storage(
-            shared.of(csidriver.CSIDriver), Resource.CSI_DRIVER, put=volumes.put_driver, drop=volumes.remove_driver
-        )
-        self._register_storage(
-            shared.of(csinode.CSINode),
-            Resource.CSI_NODE,
-            put=volumes.put_driver_node,
-            drop=volumes.remove_driver_node,
-        )
-        self._register_storage(
-            shared.of(volumeattachment.VolumeAttachment),
-            Resource.VOLUME_ATTACHMENT,
-            put=volumes.put_attachment,
-            drop=volumes.remove_attachment,
-        )
+        def put(old: meta.Object | None, new: meta.Object) -> None:
+            row.put(self._snapshot, new)
+            for change in row.changes(old, new):
+                self._queue.wake(change)
 
-    def _register_storage(
-        self,
-        source: informer.Informer[ObjectT],
-        resource: Resource,
-        *,
-        put: Callable[[ObjectT], None],
-        drop: Callable[[ObjectT], None],
-    ) -> None:
-        def added(new: ObjectT) -> None:
-            put(new)
-            self._queue.wake(Change(resource, Action.ADD, None, new))
+        def remove(gone: meta.Object) -> None:
+            row.remove(self._snapshot, gone)
+            for change in row.changes(gone, None):
+                self._queue.wake(change)
 
-        def updated(old: ObjectT, new: ObjectT) -> None:
-            put(new)
-            self._queue.wake(Change(resource, Action.UPDATE, old, new))
-
-        def deleted(gone: ObjectT) -> None:
-            drop(gone)
-            self._queue.wake(Change(resource, Action.DELETE, gone, None))
-
-        source.add_handler(informer.Handler(added=added, updated=updated, deleted=deleted))
-
-    # Namespaces
-
-    def _namespace_put(self, new: namespace.Namespace) -> None:
-        self._snapshot.namespaces[new.metadata.name] = new.metadata.labels
-
-    def _namespace_updated(self, _old: namespace.Namespace, new: namespace.Namespace) -> None:
-        self._namespace_put(new)
-
-    def _namespace_deleted(self, gone: namespace.Namespace) -> None:
-        self._snapshot.namespaces.pop(gone.metadata.name, None)
-
-    # Nodes
-
-    def _node_added(self, new: nodes.Node) -> None:
-        self._snapshot.add_node(new)
-        self._queue.wake(Change(Resource.NODE, Action.ADD, None, new))
-
-    def _node_updated(self, old: nodes.Node, new: nodes.Node) -> None:
-        self._snapshot.add_node(new)
-        for change in changes.of_node(old, new):
-            self._queue.wake(change)
-
-    def _node_deleted(self, gone: nodes.Node) -> None:
-        self._snapshot.remove_node(gone.metadata.name)
-
-    # Devices
-
-    def _class_added(self, new: deviceclass.DeviceClass) -> None:
-        self._snapshot.devices.put_class(new)
-        self._queue.wake(Change(Resource.DEVICE_CLASS, Action.ADD, None, new))
-
-    def _class_updated(self, old: deviceclass.DeviceClass, new: deviceclass.DeviceClass) -> None:
-        self._snapshot.devices.put_class(new)
-        self._queue.wake(Change(Resource.DEVICE_CLASS, Action.UPDATE, old, new))
-
-    def _class_deleted(self, gone: deviceclass.DeviceClass) -> None:
-        self._snapshot.devices.remove_class(gone.metadata.name)
-
-    def _slice_added(self, new: resourceslice.ResourceSlice) -> None:
-        self._snapshot.devices.put_slice(new)
-        self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.ADD, None, new))
-
-    def _slice_updated(self, old: resourceslice.ResourceSlice, new: resourceslice.ResourceSlice) -> None:
-        self._snapshot.devices.put_slice(new)
-        self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE, old, new))
-
-    def _slice_deleted(self, gone: resourceslice.ResourceSlice) -> None:
-        self._snapshot.devices.remove_slice(str(gone.metadata.name))
-
-    def _rule_updated(self, _old: devicetaintrule.DeviceTaintRule, new: devicetaintrule.DeviceTaintRule) -> None:
-        self._snapshot.devices.put_rule(new)
-        self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE))
-
-    def _rule_deleted(self, gone: devicetaintrule.DeviceTaintRule) -> None:
-        self._snapshot.devices.remove_rule(gone.metadata.name)
-        self._queue.wake(Change(Resource.RESOURCE_SLICE, Action.UPDATE))
+        source.add_handler(informer.Handler(added=lambda new: put(None, new), updated=put, deleted=remove))
 
     # Claims
 
@@ -260,18 +86,6 @@ class Handlers:
             self._queue.wake(Change(Resource.RESOURCE_CLAIM, Action.DELETE, before, None))
 
     # Gangs
-
-    def _group_added(self, new: podgroup.PodGroup) -> None:
-        self._snapshot.gangs.put_group(new)
-        self._queue.wake(Change(Resource.POD_GROUP, Action.ADD, None, new))
-
-    def _group_updated(self, old: podgroup.PodGroup, new: podgroup.PodGroup) -> None:
-        self._snapshot.gangs.put_group(new)
-        if old.spec != new.spec:
-            self._queue.wake(Change(Resource.POD_GROUP, Action.UPDATE, old, new))
-
-    def _group_deleted(self, gone: podgroup.PodGroup) -> None:
-        self._snapshot.gangs.remove_group(gone)
 
     def _count_member(self, old: pod.Pod | None, new: pod.Pod | None) -> None:
         """Take note of a pod in its gang; those of other schedulers do not count before they have a node."""

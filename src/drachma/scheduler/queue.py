@@ -23,9 +23,8 @@ import msgspec
 from drachma.api import pod
 from drachma.claims import podclaims
 from drachma.runtime import cache
-from drachma.scheduler import changes
 from drachma.scheduler.framework import hints, verdict
-from drachma.scheduler.snapshot import podinfo
+from drachma.scheduler.snapshot import changes, podinfo
 
 IndexT = TypeVar("IndexT")
 

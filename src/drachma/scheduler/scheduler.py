@@ -43,10 +43,10 @@ from drachma.scheduler import (
 )
 from drachma.scheduler.decision import Aborted, Placed, Unfit
 from drachma.scheduler.framework import profile, remedy
-from drachma.scheduler.framework.hints import Action, Change, Resource
 from drachma.scheduler.plugins import gangscheduling
 from drachma.scheduler.plugins.dynamicresources import claimwriter
 from drachma.scheduler.snapshot import Snapshot, gangs, podinfo
+from drachma.scheduler.snapshot.changes import Action, Change, Resource
 
 _log = logging.getLogger(__name__)
 

@@ -7,54 +7,18 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from drachma.api import (
-    csidriver,
-    csinode,
-    deviceclass,
-    devicetaintrule,
-    meta,
-    namespace,
-    node,
-    persistentvolume,
-    persistentvolumeclaim,
-    pod,
-    poddisruptionbudget,
-    podgroup,
-    replicaset,
-    resourceclaim,
-    resourceclaimtemplate,
-    resourceslice,
-    service,
-    statefulset,
-    storageclass,
-    volumeattachment,
-)
+from drachma.api import gates, meta, resourceclaimtemplate
 from drachma.claims import identity
+from drachma.scheduler.snapshot import kinds
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 KINDS: Final[tuple[type[meta.Object], ...]] = (
-    namespace.Namespace,
-    service.Service,
-    replicaset.ReplicaSet,
-    statefulset.StatefulSet,
-    podgroup.PodGroup,
-    poddisruptionbudget.PodDisruptionBudget,
-    storageclass.StorageClass,
-    persistentvolume.PersistentVolume,
-    persistentvolumeclaim.PersistentVolumeClaim,
-    csidriver.CSIDriver,
-    csinode.CSINode,
-    volumeattachment.VolumeAttachment,
-    node.Node,
-    deviceclass.DeviceClass,
-    devicetaintrule.DeviceTaintRule,
-    resourceslice.ResourceSlice,
     resourceclaimtemplate.ResourceClaimTemplate,
-    resourceclaim.ResourceClaim,
-    pod.Pod,
+    *(row.kind for row in kinds.TABLE),
 )
-"""What is looked at, in the order in which a simulation takes it in."""
+"""Kinds that decide where pods go, in the order in which a simulation takes them in: those of snapshots, and templates,
+from which a simulation makes claims itself."""
 
 
 class ClusterState(msgspec.Struct, frozen=True):
@@ -82,3 +46,8 @@ def _identified(given: meta.Object) -> meta.Object:
         return given
     uid = f"{type(given).__name__}/{identity.label(metadata)}"
     return msgspec.structs.replace(given, metadata=msgspec.structs.replace(metadata, uid=uid))
+
+
+def followed(enabled: gates.Gates) -> tuple[type[meta.Object], ...]:
+    """Return the kinds that a server with these features has."""
+    return (resourceclaimtemplate.ResourceClaimTemplate, *(row.kind for row in kinds.followed(enabled)))

@@ -17,29 +17,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from drachma.api import (
-    csidriver,
-    csinode,
-    deviceclass,
-    devicetaintrule,
-    gates,
-    meta,
-    namespace,
-    node,
-    persistentvolume,
-    persistentvolumeclaim,
-    pod,
-    poddisruptionbudget,
-    podgroup,
-    replicaset,
-    resourceclaim,
-    resourceclaimtemplate,
-    resourceslice,
-    service,
-    statefulset,
-    storageclass,
-    volumeattachment,
-)
+from drachma.api import gates, meta, pod, resourceclaim, resourceclaimtemplate
 from drachma.claims import identity, ownership, podclaims, podstate, templates
 from drachma.runtime import cache, clock
 from drachma.scheduler import cycle, gangpreemption, gangsearch, messages, profiles, settings
@@ -166,49 +144,12 @@ class Simulation:
 
     def _add(self, given: meta.Object) -> None:
         match given:
-            case node.Node():
-                self.snapshot.add_node(given)
-            case deviceclass.DeviceClass():
-                self.snapshot.devices.put_class(given)
-            case devicetaintrule.DeviceTaintRule():
-                if self.gates.on(gates.Gate.DEVICE_TAINT_RULES):
-                    self.snapshot.devices.put_rule(given)
-            case resourceslice.ResourceSlice():
-                self.snapshot.devices.put_slice(given)
             case resourceclaimtemplate.ResourceClaimTemplate():
                 self._templates[cache.key_of(given)] = given
-            case resourceclaim.ResourceClaim():
-                self.snapshot.claims.observe(given)
             case pod.Pod():
                 self._add_pod(given)
             case _:
-                self._add_surroundings(given)
-
-    def _add_surroundings(self, given: meta.Object) -> None:
-        """Take in what pods are near, apart from, spread by, or bound to."""
-        match given:
-            case namespace.Namespace():
-                self.snapshot.namespaces[given.metadata.name] = given.metadata.labels
-            case service.Service():
-                self.snapshot.workloads.put_service(given)
-            case replicaset.ReplicaSet() | statefulset.StatefulSet():
-                self.snapshot.workloads.put_owner(given)
-            case podgroup.PodGroup():
-                self.snapshot.gangs.put_group(given)
-            case poddisruptionbudget.PodDisruptionBudget():
-                self.snapshot.budgets.put(given)
-            case storageclass.StorageClass():
-                self.snapshot.volumes.put_class(given)
-            case persistentvolume.PersistentVolume():
-                self.snapshot.volumes.put_volume(given)
-            case persistentvolumeclaim.PersistentVolumeClaim():
-                self.snapshot.volumes.put_claim(given)
-            case csidriver.CSIDriver():
-                self.snapshot.volumes.put_driver(given)
-            case csinode.CSINode():
-                self.snapshot.volumes.put_driver_node(given)
-            case volumeattachment.VolumeAttachment():
-                self.snapshot.volumes.put_attachment(given)
+                self.snapshot.put(given)
 
     def _add_pod(self, given: pod.Pod) -> None:
         if given.spec.node_name or self._is_ours(given):
@@ -227,52 +168,16 @@ class Simulation:
 
     def remove(self, gone: meta.Object) -> None:
         """Take away an object that is there as it is given. What refers to it stays as it is."""
-        name = str(gone.metadata.name)
         match gone:
-            case node.Node():
-                self.snapshot.remove_node(name)
-            case deviceclass.DeviceClass():
-                self.snapshot.devices.remove_class(name)
-            case devicetaintrule.DeviceTaintRule():
-                self.snapshot.devices.remove_rule(name)
-            case resourceslice.ResourceSlice():
-                self.snapshot.devices.remove_slice(name)
             case resourceclaimtemplate.ResourceClaimTemplate():
                 self._templates.pop(cache.key_of(gone), None)
-            case resourceclaim.ResourceClaim():
-                self.snapshot.claims.remove(gone)
             case pod.Pod():
-                self.snapshot.remove_pod(gone.metadata.uid)
+                self.snapshot.remove(gone)
                 self.snapshot.nominations.remove(gone.metadata.uid)
                 self.snapshot.gangs.remove_pod(gone)
                 self._pending.pop(cache.key_of(gone), None)
             case _:
-                self._remove_surroundings(gone)
-
-    def _remove_surroundings(self, gone: meta.Object) -> None:
-        match gone:
-            case namespace.Namespace():
-                self.snapshot.namespaces.pop(gone.metadata.name, None)
-            case service.Service():
-                self.snapshot.workloads.remove_service(gone)
-            case replicaset.ReplicaSet() | statefulset.StatefulSet():
-                self.snapshot.workloads.remove_owner(gone)
-            case podgroup.PodGroup():
-                self.snapshot.gangs.remove_group(gone)
-            case poddisruptionbudget.PodDisruptionBudget():
-                self.snapshot.budgets.remove(gone)
-            case storageclass.StorageClass():
-                self.snapshot.volumes.remove_class(gone)
-            case persistentvolume.PersistentVolume():
-                self.snapshot.volumes.remove_volume(gone)
-            case persistentvolumeclaim.PersistentVolumeClaim():
-                self.snapshot.volumes.remove_claim(gone)
-            case csidriver.CSIDriver():
-                self.snapshot.volumes.remove_driver(gone)
-            case csinode.CSINode():
-                self.snapshot.volumes.remove_driver_node(gone)
-            case volumeattachment.VolumeAttachment():
-                self.snapshot.volumes.remove_attachment(gone)
+                self.snapshot.remove(gone)
 
     def remove_node(self, name: str, slices: Iterable[str] = ()) -> None:
         """Take a node away, and slices with it. Its pods and their claims stay as they are."""

@@ -11,9 +11,9 @@ from typing import Final
 from drachma.api import meta, pod
 from drachma.runtime import informer
 from drachma.scheduler import queue
-from drachma.scheduler.framework.hints import Action, Change, Resource
 from drachma.scheduler.peering import announcements
 from drachma.scheduler.snapshot import Snapshot, assignment
+from drachma.scheduler.snapshot.changes import Action, Change, Resource
 
 
 class Anticipation:

@@ -16,26 +16,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from drachma.accounting import ledger
-from drachma.api import (
-    csidriver,
-    csinode,
-    deviceclass,
-    devicetaintrule,
-    meta,
-    namespace,
-    node,
-    persistentvolume,
-    persistentvolumeclaim,
-    pod,
-    poddisruptionbudget,
-    replicaset,
-    resourceclaim,
-    resourceslice,
-    service,
-    statefulset,
-    storageclass,
-    volumeattachment,
-)
+from drachma.api import meta, pod, resourceclaim
 from drachma.runtime import cache, clock, informer, informers
 from drachma.scheduler import gangsearch
 from drachma.scheduler.decision import Aborted, Decision, Placed, Unfit
@@ -48,27 +29,7 @@ from drachma.scheduler.recording.recordstate import (
     PromisedEntry,
 )
 from drachma.scheduler.settings import Settings
-from drachma.scheduler.snapshot import Snapshot, assignment, podinfo
-
-KINDS: Final[tuple[type[meta.Object], ...]] = (
-    namespace.Namespace,
-    service.Service,
-    replicaset.ReplicaSet,
-    statefulset.StatefulSet,
-    poddisruptionbudget.PodDisruptionBudget,
-    storageclass.StorageClass,
-    persistentvolume.PersistentVolume,
-    persistentvolumeclaim.PersistentVolumeClaim,
-    csidriver.CSIDriver,
-    csinode.CSINode,
-    volumeattachment.VolumeAttachment,
-    node.Node,
-    deviceclass.DeviceClass,
-    devicetaintrule.DeviceTaintRule,
-    resourceslice.ResourceSlice,
-    pod.Pod,
-)
-"""What is heard from informers. Claims are heard from the snapshot, which knows those first that were just written."""
+from drachma.scheduler.snapshot import Snapshot, assignment, kinds, podinfo
 
 _MOST_BATCHES: Final = 1000
 """That may wait to be written."""
@@ -92,9 +53,12 @@ class Recorder:
         self._snapshot = snapshot
         snapshot.listener = self
         snapshot.claims.listener = self._claim_changed
-        for kind in KINDS:
-            source: informer.Informer[Any] = shared.of(kind)
-            if kind is pod.Pod:
+        for row in kinds.followed(self._settings.gates):
+            if row.kind is resourceclaim.ResourceClaim:
+                # The snapshot reports claims: it knows those first that were just written.
+                continue
+            source: informer.Informer[Any] = shared.of(row.kind)
+            if row.kind is pod.Pod:
                 source.add_handler(
                     informer.Handler(
                         added=self._put_pod, updated=lambda _, new: self._put_pod(new), deleted=self._remove_pod

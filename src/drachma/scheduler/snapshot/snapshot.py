@@ -14,10 +14,19 @@ from typing import NamedTuple, Protocol
 from msgspec import structs
 
 from drachma.accounting import accountant, ledger
-from drachma.api import gates, pod
+from drachma.api import gates, meta, pod
 from drachma.api import node as nodes
 from drachma.claims import podclaims, reservation
-from drachma.scheduler.snapshot import assignment, disruptionbudgets, gangs, nominations, volumes, workloads
+from drachma.scheduler.snapshot import (
+    assignment,
+    claimtracker,
+    disruptionbudgets,
+    gangs,
+    kinds,
+    nominations,
+    volumes,
+    workloads,
+)
 from drachma.scheduler.snapshot import devices as snapshotdevices
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import forkmap
@@ -85,17 +94,17 @@ class Snapshot:
 
     def _hold(self, parts: _Parts) -> None:
         self._parts = parts
-        self.nodes = parts.nodes
-        self.devices = parts.devices
-        self.claims = parts.devices.claims
+        self.nodes: snapshotnodes.Nodes = parts.nodes
+        self.devices: snapshotdevices.Devices = parts.devices
+        self.claims: claimtracker.ClaimTracker = parts.devices.claims
         """The claims, with those that are being allocated."""
-        self.nominations = parts.nominations
-        self.namespaces = parts.namespaces
+        self.nominations: nominations.Nominations = parts.nominations
+        self.namespaces: forkmap.ForkMap[str, Mapping[str, str]] = parts.namespaces
         """The labels of namespaces, by name."""
-        self.workloads = parts.workloads
-        self.gangs = parts.gangs
-        self.budgets = parts.budgets
-        self.volumes = parts.volumes
+        self.workloads: workloads.Workloads = parts.workloads
+        self.gangs: gangs.Gangs = parts.gangs
+        self.budgets: disruptionbudgets.DisruptionBudgets = parts.budgets
+        self.volumes: volumes.Volumes = parts.volumes
         self.accountant = accountant.Accountant(parts.devices, self._gates)
 
     def fork(self) -> Snapshot:
@@ -112,6 +121,18 @@ class Snapshot:
         if not self._earlier:
             raise ValueError("a snapshot with which nothing was started cannot be reverted")
         self._hold(self._earlier.pop())
+
+    # Objects
+
+    def put(self, new: meta.Object) -> None:
+        """Take in an object, new or changed, of a kind in the table of kinds."""
+        row = kinds.row(type(new))
+        if row.gate is None or self._gates.on(row.gate):
+            row.put(self, new)
+
+    def remove(self, gone: meta.Object) -> None:
+        """Take out an object. Objects that refer to it stay as they are."""
+        kinds.row(type(gone)).remove(self, gone)
 
     # Nodes
 

@@ -28,12 +28,17 @@ class Asked(informers.Informers):
         return super().of(kind, *selection)
 
 
-def test_all_that_the_scheduler_hears_of_is_recorded() -> None:
-    """Whoever adds a kind to the handlers has to add it to the recorder."""
-    asked = Asked()
+def test_the_recorder_follows_all_kinds_that_the_scheduler_follows(tmp_path: pathlib.Path) -> None:
+    enabled = gates.ALL.switched({gates.Gate.GENERIC_WORKLOAD: True})
+    of_scheduler, of_recorder, settings = Asked(), Asked(), Settings(gates=enabled)
     waiting = queue.Queue({}, lambda _: None, monotonic=lambda: 0.0)
-    handlers.Handlers(Snapshot(gates.ALL), waiting, chosen=Settings()).register(asked)
-    assert asked.kinds == {each.__name__ for each in recorder.KINDS} | {"ResourceClaim"}
+    snapshot = Snapshot(enabled)
+    handlers.Handlers(snapshot, waiting, chosen=settings).register(of_scheduler)
+    Recorder(RecordFile(tmp_path / "record"), chosen=settings, time=manualclock.ManualClock()).attach(
+        of_recorder, snapshot
+    )
+    assert {"PodGroup", "DeviceTaintRule"} <= of_recorder.kinds
+    assert of_recorder.kinds | {"ResourceClaim"} == of_scheduler.kinds
 
 
 def test_decisions_that_are_not_written_in_time_are_counted(

@@ -1,0 +1,170 @@
+"""Changes in the cluster that can help pods that wait, in the terms of queueing hints."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from drachma.accounting import requests
+from drachma.api import devicetaintrule, pod, podgroup
+from drachma.api import node as nodes
+
+
+class Resource(enum.StrEnum):
+    """What changed; a target pod is the pod that waits."""
+
+    ASSIGNED_POD = "AssignedPod"
+    TARGET_POD = "Pod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    """Another pod that waits."""
+    POD_GROUP = "PodGroup"
+    NODE = "Node"
+    RESOURCE_CLAIM = "ResourceClaim"
+    DEVICE_CLASS = "DeviceClass"
+    RESOURCE_SLICE = "ResourceSlice"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
+
+
+class Action(enum.Flag):
+    """How it changed."""
+
+    ADD = enum.auto()
+    DELETE = enum.auto()
+    UPDATE = enum.auto()
+    UPDATE_NODE_ALLOCATABLE = enum.auto()
+    UPDATE_NODE_LABEL = enum.auto()
+    UPDATE_NODE_TAINT = enum.auto()
+    UPDATE_POD_GATES = enum.auto()
+    UPDATE_POD_GENERATED_CLAIM = enum.auto()
+    UPDATE_POD_LABEL = enum.auto()
+    UPDATE_POD_SCALE_DOWN = enum.auto()
+    UPDATE_POD_TOLERATION = enum.auto()
+
+
+_LABELS = {
+    Action.ADD: "Add",
+    Action.DELETE: "Delete",
+    Action.UPDATE: "Update",
+    Action.UPDATE_NODE_ALLOCATABLE: "UpdateNodeAllocatable",
+    Action.UPDATE_NODE_LABEL: "UpdateNodeLabel",
+    Action.UPDATE_NODE_TAINT: "UpdateNodeTaint",
+    Action.UPDATE_POD_GATES: "UpdatePodSchedulingGatesEliminated",
+    Action.UPDATE_POD_GENERATED_CLAIM: "UpdatePodGeneratedResourceClaim",
+    Action.UPDATE_POD_LABEL: "UpdatePodLabel",
+    Action.UPDATE_POD_SCALE_DOWN: "UpdatePodScaleDown",
+    Action.UPDATE_POD_TOLERATION: "UpdatePodToleration",
+}
+
+
+class Change(NamedTuple):
+    """One change; ``old`` is None for what is new, ``new`` for what is gone."""
+
+    resource: Resource
+    action: Action
+    old: Any = None
+    new: Any = None
+
+    @property
+    def label(self) -> str:
+        """How metrics and logs call it."""
+        return f"{self.resource}{_LABELS[self.action]}"
+
+
+Changes: TypeAlias = Callable[[Any, Any], Iterator[Change]]
+"""Function that yields the changes between two versions of an object; the first is None if it is new, the second if it
+is gone."""
+
+
+def no_changes(_old: object, _new: object) -> Iterator[Change]:
+    """Yield nothing: no pod waits for objects of this kind."""
+    yield from ()
+
+
+def every_change(resource: Resource) -> Changes:
+    """Return a function that yields each addition, update and deletion of a resource."""
+
+    def changes(old: Any, new: Any) -> Iterator[Change]:
+        action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
+        yield Change(resource, action, old, new)
+
+    return changes
+
+
+def additions_and_updates(resource: Resource) -> Changes:
+    """Return a function that yields additions and updates of a resource whose deletion helps no pod."""
+
+    def changes(old: Any, new: Any) -> Iterator[Change]:
+        if new is not None:
+            yield Change(resource, Action.ADD if old is None else Action.UPDATE, old, new)
+
+    return changes
+
+
+def of_rule(
+    old: devicetaintrule.DeviceTaintRule | None, new: devicetaintrule.DeviceTaintRule | None
+) -> Iterator[Change]:
+    """Yield the change of devices that a changed or deleted taint rule means; a new rule only takes devices away."""
+    if old is not None:
+        yield Change(Resource.RESOURCE_SLICE, Action.UPDATE)
+
+
+def of_group(old: podgroup.PodGroup | None, new: podgroup.PodGroup | None) -> Iterator[Change]:
+    """Yield the change of a pod group whose spec is new."""
+    if new is not None and old is None:
+        yield Change(Resource.POD_GROUP, Action.ADD, None, new)
+    elif new is not None and old is not None and old.spec != new.spec:
+        yield Change(Resource.POD_GROUP, Action.UPDATE, old, new)
+
+
+def of_node(old: nodes.Node | None, new: nodes.Node | None) -> Iterator[Change]:
+    """Yield the changes of a node that can help a pod."""
+    if new is None:
+        return
+    if old is None:
+        yield Change(Resource.NODE, Action.ADD, None, new)
+        return
+    if old.status.allocatable != new.status.allocatable:
+        yield Change(Resource.NODE, Action.UPDATE_NODE_ALLOCATABLE, old, new)
+    if old.metadata.labels != new.metadata.labels:
+        yield Change(Resource.NODE, Action.UPDATE_NODE_LABEL, old, new)
+    if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
+        yield Change(Resource.NODE, Action.UPDATE_NODE_TAINT, old, new)
+
+
+def of_waiting_pod(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
+    """The changes of a pod that can help itself."""
+    if len(old.spec.tolerations) != len(new.spec.tolerations):
+        # Tolerations can only be added.
+        yield Change(Resource.TARGET_POD, Action.UPDATE_POD_TOLERATION, old, new)
+    if old.spec.scheduling_gates and not new.spec.scheduling_gates:
+        yield Change(Resource.TARGET_POD, Action.UPDATE_POD_GATES, old, new)
+    if (
+        old.status.resource_claim_statuses != new.status.resource_claim_statuses
+        or old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
+    ):
+        yield Change(Resource.TARGET_POD, Action.UPDATE_POD_GENERATED_CLAIM, old, new)
+    if old.metadata.labels != new.metadata.labels:
+        yield Change(Resource.TARGET_POD, Action.UPDATE_POD_LABEL, old, new)
+    if _is_smaller(old, new):
+        yield Change(Resource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN, old, new)
+
+
+def of_assigned_pod(old: pod.Pod, new: pod.Pod) -> Iterator[Change]:
+    """The changes of a pod on a node that can help others."""
+    if old.metadata.labels != new.metadata.labels:
+        yield Change(Resource.ASSIGNED_POD, Action.UPDATE_POD_LABEL, old, new)
+    if _is_smaller(old, new):
+        yield Change(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN, old, new)
+
+
+def _is_smaller(old: pod.Pod, new: pod.Pod) -> bool:
+    if old.spec == new.spec:
+        return False
+    before, after = requests.total(old), requests.total(new)
+    return any(amount > after.get(name, 0) for name, amount in before.items())
