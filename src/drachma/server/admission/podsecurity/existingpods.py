@@ -1,0 +1,101 @@
+"""Warnings about the pods of a namespace that violate its new policy.
+
+A namespace may have more pods than can be evaluated while other clients wait. So the plugin asks for the warnings as
+it asks webhooks, and they are computed in slices between which the event loop is free.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from drachma.server.admission.podsecurity import podviews
+from drachma.server.admission.podsecurity.evaluation import evaluate
+from drachma.server.admission.podsecurity.policies import LevelVersion
+from drachma.values import quotation
+
+MOST_PODS: Final = 3000
+"""Pods that are evaluated at most."""
+
+SECONDS: Final = 1.0
+"""Time limit for evaluating them."""
+
+_SLICE_SECONDS: Final = 0.005
+
+Pod: TypeAlias = Mapping[str, Any]
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Namespace whose pods are evaluated, and the standard that it is going to enforce."""
+
+    namespace: str
+    standard: LevelVersion
+    exempt_runtime_classes: frozenset[str]
+
+
+class _Group(NamedTuple):
+    """Pods with the same violations: the first of their names, and their number."""
+
+    name: str
+    count: int
+
+    def __str__(self) -> str:
+        if self.count == 1:
+            return self.name
+        noun = podviews.choose_number(self.count - 1, "pod", "pods")
+        return f"{self.name} (and {self.count - 1} other {noun})"
+
+
+async def find_warnings(question: Question, pods: Iterable[Pod], now: Callable[[], float]) -> tuple[str, ...]:
+    """Return the warnings about pods of the namespace; none if all comply. ``now`` is a monotonic clock in seconds."""
+    candidates = _prioritize(question, pods)
+    groups: dict[str, _Group] = {}
+    checked_count = 0
+    deadline = now() + SECONDS
+    slice_end = now() + _SLICE_SECONDS
+    for pod in candidates[:MOST_PODS]:
+        evaluation = evaluate(podviews.view(pod["metadata"], pod["spec"]), question.standard)
+        checked_count += 1
+        if evaluation.violations:
+            name, group = pod["metadata"]["name"], groups.get(evaluation.reasons)
+            groups[evaluation.reasons] = (
+                _Group(name, 1) if group is None else _Group(min(group.name, name), group.count + 1)
+            )
+        time = now()
+        if time >= deadline:
+            break
+        if time >= slice_end:
+            await asyncio.sleep(0)
+            slice_end = now() + _SLICE_SECONDS
+    warnings = []
+    if checked_count < len(candidates):
+        warnings.append(
+            f"new PodSecurity enforce level only checked against the first {checked_count} of {len(candidates)} "
+            "existing pods"
+        )
+    if groups:
+        warnings.append(
+            f"existing pods in namespace {quotation.quote(question.namespace)} violate the new PodSecurity enforce "
+            f'level "{question.standard}"'
+        )
+    return (*warnings, *sorted(f"{group}: {reasons}" for reasons, group in groups.items()))
+
+
+def _prioritize(question: Question, pods: Iterable[Pod]) -> Sequence[Pod]:
+    """Return the pods that are not exempt: one of each controller, then the others of controllers."""
+    first: list[Pod] = []
+    others: list[Pod] = []
+    controllers: set[str] = set()
+    for pod in pods:
+        if pod["spec"].get("runtimeClassName") in question.exempt_runtime_classes:
+            continue
+        owners = pod["metadata"].get("ownerReferences") or ()
+        controller = next((owner.get("uid", "") for owner in owners if owner.get("controller")), None)
+        if controller is not None and controller in controllers:
+            others.append(pod)
+            continue
+        if controller is not None:
+            controllers.add(controller)
+        first.append(pod)
+    return [*first, *others]
