@@ -164,6 +164,11 @@ DisableAdmissionPlugins: TypeAlias = Annotated[
 ]
 
 
+AdmissionControlConfigFile: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="AdmissionConfiguration with the defaults and exemptions of PodSecurity.")
+]
+
+
 def plugins(text: str) -> tuple[str, ...]:
     """Names of plugins that can be left out; InvalidValueError for others."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())

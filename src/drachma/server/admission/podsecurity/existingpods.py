@@ -38,13 +38,13 @@ class _Group(NamedTuple):
     """Pods with the same violations: the first of their names, and their number."""
 
     name: str
-    count: int
+    size: int
 
     def __str__(self) -> str:
-        if self.count == 1:
+        if self.size == 1:
             return self.name
-        noun = podviews.choose_number(self.count - 1, "pod", "pods")
-        return f"{self.name} (and {self.count - 1} other {noun})"
+        noun = podviews.choose_number(self.size - 1, "pod", "pods")
+        return f"{self.name} (and {self.size - 1} other {noun})"
 
 
 async def find_warnings(question: Question, pods: Iterable[Pod], now: Callable[[], float]) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ async def find_warnings(question: Question, pods: Iterable[Pod], now: Callable[[
         if evaluation.violations:
             name, group = pod["metadata"]["name"], groups.get(evaluation.reasons)
             groups[evaluation.reasons] = (
-                _Group(name, 1) if group is None else _Group(min(group.name, name), group.count + 1)
+                _Group(name, 1) if group is None else _Group(min(group.name, name), group.size + 1)
             )
         time = now()
         if time >= deadline:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 Document: TypeAlias = Mapping[str, Any]
 
 _CONTAINER_FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
-_NOTHING: Final[Document] = {}
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Violation(NamedTuple):

@@ -15,11 +15,12 @@ STRICT = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 STRICT_POD = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
+_OUTSIDE = ("ports", "lifecycle", "livenessProbe", "startupProbe")
+
+
 def container(name: str = "c", **fields: Any) -> dict[str, Any]:
-    """Container with the security context of its fields, which may also have probes, ports and the like."""
-    others = {
-        field: fields.pop(field) for field in ("ports", "lifecycle", "livenessProbe", "startupProbe") if field in fields
-    }
+    """Container with these fields in its security context, but for probes, ports and the like."""
+    others: dict[str, Any] = {field: fields.pop(field) for field in _OUTSIDE if field in fields}
     return {"name": name, "image": "x", "securityContext": fields, **others}
 
 

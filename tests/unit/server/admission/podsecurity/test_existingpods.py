@@ -56,8 +56,8 @@ def test_pods_with_the_same_violations_share_a_warning(names: list[str], want: s
 
 
 def test_warnings_are_sorted() -> None:
-    privileged = {"containers": [{"name": "c", "securityContext": {"privileged": True}}]}
-    assert warnings(pod("b", hostPID=True), pod("c"), pod("a", **privileged)) == [
+    containers = [{"name": "c", "securityContext": {"privileged": True}}]
+    assert warnings(pod("b", hostPID=True), pod("c"), pod("a", containers=containers)) == [
         HEAD,
         "a: privileged",
         "b: host namespaces",

@@ -7,8 +7,12 @@ import pytest
 
 from drachma.server import status
 from drachma.server.access import authorization
+from drachma.server.admission.podsecurity import configuration
+from drachma.server.admission.podsecurity.policies import LATEST, Level, LevelVersion, Policy
 from drachma.server.calls.call import Call, Origin
 from drachma.server.pipeline import phases
+from drachma.server.user import User
+from drachma.store import memory
 from tests.unit.server import client
 from tests.unit.server.client import Answer, Client
 
@@ -99,7 +103,7 @@ class TestPods:
 
     async def test_bad_labels_of_old_enforce_the_restricted_level(self) -> None:
         """A namespace may have had its labels before the plugin was enabled."""
-        store = client.memory.MemoryStore()
+        store = memory.MemoryStore()
         before = await client.start(store=store, disabled_plugins=(*phases.PLUGINS, phases.POD_SECURITY))
         await namespace(before, enforce="super")
         server = await client.start(store=store)
@@ -215,7 +219,7 @@ class TestNamespaces:
         ]
 
     async def test_bad_labels_of_old_may_stay_as_they_are(self) -> None:
-        store = client.memory.MemoryStore()
+        store = memory.MemoryStore()
         before = await client.start(store=store, disabled_plugins=(*phases.PLUGINS, phases.POD_SECURITY))
         await namespace(before, enforce="super")
         server = await client.start(store=store)
@@ -308,3 +312,65 @@ class TestAuditLog:
         body = {"metadata": {"name": "t"}, "template": {"spec": {**STRICT, "hostPID": True}}}
         await server.call("POST", f"{NAMESPACES}/n/podtemplates", body)
         assert notes.annotations == {"audit-violations": f'would violate PodSecurity "restricted:v1.7": {violation}'}
+
+
+class TestExemptions:
+    async def start(self, notes: Notes | None = None) -> Client:
+        exempt = configuration.Exemptions(
+            usernames=frozenset({"robot"}),
+            namespaces=frozenset({"exempt"}),
+            runtime_classes=frozenset({"sandbox"}),
+        )
+        baseline = LevelVersion(Level.BASELINE, LATEST)
+        server = await client.start(
+            pod_security=configuration.Configuration(defaults=Policy(enforce=baseline), exemptions=exempt),
+            users={"robot-token": User(name="robot", groups=("system:masters",))},
+            audit=None if notes is None else lambda _: notes,
+        )
+        await namespace(server)
+        await server.call(
+            "POST", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "sandbox"}, "handler": "sandbox"}
+        )
+        return server
+
+    async def test_defaults_count_without_labels(self) -> None:
+        server = await self.start()
+        assert (await create(server, PRIVILEGED)).code == 403
+
+    async def test_a_namespace(self) -> None:
+        notes = Notes()
+        server = await self.start(notes)
+        answer = await namespace(server, "exempt", enforce="restricted", warn_version="v1.30")
+        assert warnings(answer) == [
+            (
+                'namespace "exempt" is exempt from Pod Security, and the policy '
+                "(enforce=restricted:latest, warn=restricted:v1.30) will be ignored"
+            )
+        ]
+        assert (await create(server, PRIVILEGED, place="exempt")).code == 201
+        assert notes.annotations == {"exempt": "namespace"}
+        assert warnings(await label(server, "exempt", enforce_version="v1.20")) == [
+            (
+                'namespace "exempt" is exempt from Pod Security, and the policy '
+                "(enforce=restricted:v1.20, warn=restricted:v1.30) will be ignored"
+            )
+        ]
+
+    async def test_a_namespace_without_labels_is_not_warned_of(self) -> None:
+        assert warnings(await namespace(await self.start(), "exempt")) == []
+
+    async def test_a_user(self) -> None:
+        notes = Notes()
+        server = await self.start(notes)
+        body = {"metadata": {"name": "p"}, "spec": PRIVILEGED}
+        headers = {"authorization": "Bearer robot-token"}
+        answer = await server.call("POST", f"{NAMESPACES}/n/pods", body, headers=headers)
+        assert answer.code == 201, answer.body
+        assert notes.annotations == {"exempt": "user"}
+
+    async def test_a_runtime_class(self) -> None:
+        notes = Notes()
+        server = await self.start(notes)
+        answer = await create(server, {**PRIVILEGED, "runtimeClassName": "sandbox"})
+        assert answer.code == 201, answer.body
+        assert notes.annotations == {"exempt": "runtimeClass"}
