@@ -126,7 +126,7 @@ def standard(
 def _asking(store: Reader, chance: random.Random, client: webhookclient.WebhookClient) -> commit.Ask:
     async def ask(question: Hashable) -> object:
         if isinstance(question, existingpods.Question):
-            pods = (pod.value for pod in store.list(_PODS, question.namespace).records)
+            pods = store.list(_PODS, question.namespace).records
             return await existingpods.find_warnings(question, pods, asyncio.get_running_loop().time)
         uid = objectmeta.generate_uid(chance)
         if isinstance(question, conversion.Question):

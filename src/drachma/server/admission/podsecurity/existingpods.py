@@ -6,7 +6,7 @@ it asks webhooks, and they are computed in slices between which the event loop i
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,7 +23,12 @@ SECONDS: Final = 1.0
 
 _SLICE_SECONDS: Final = 0.005
 
-Pod: TypeAlias = Mapping[str, Any]
+
+class StoredPod(Protocol):
+    """Pod in the store, which decodes it each time: documents of all pods together may not fit in memory."""
+
+    @property
+    def value(self) -> Mapping[str, Any]: ...
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,14 +52,31 @@ class _Group(NamedTuple):
         return f"{self.name} (and {self.size - 1} other {noun})"
 
 
-async def find_warnings(question: Question, pods: Iterable[Pod], now: Callable[[], float]) -> tuple[str, ...]:
+class _Pace:
+    """Time that is left, and pauses for other tasks."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now: Final = now
+        self._deadline: Final = now() + SECONDS
+        self._slice_end = now() + _SLICE_SECONDS
+
+    async def pause(self) -> bool:
+        """Let other tasks run if it is their turn. Return False once the time is up."""
+        time = self._now()
+        if time >= self._slice_end:
+            await asyncio.sleep(0)
+            self._slice_end = self._now() + _SLICE_SECONDS
+        return time < self._deadline
+
+
+async def find_warnings(question: Question, pods: Iterable[StoredPod], now: Callable[[], float]) -> tuple[str, ...]:
     """Return the warnings about pods of the namespace; none if all comply. ``now`` is a monotonic clock in seconds."""
-    candidates = _prioritize(question, pods)
+    pace = _Pace(now)
+    candidates = await _prioritize(question, pods, pace)
     groups: dict[str, _Group] = {}
     checked_count = 0
-    deadline = now() + SECONDS
-    slice_end = now() + _SLICE_SECONDS
-    for pod in candidates[:MOST_PODS]:
+    for stored in candidates[:MOST_PODS]:
+        pod = stored.value
         evaluation = evaluate(podviews.view(pod["metadata"], pod["spec"]), question.standard)
         checked_count += 1
         if evaluation.violations:
@@ -62,12 +84,8 @@ async def find_warnings(question: Question, pods: Iterable[Pod], now: Callable[[
             groups[evaluation.reasons] = (
                 _Group(name, 1) if group is None else _Group(min(group.name, name), group.size + 1)
             )
-        time = now()
-        if time >= deadline:
+        if not await pace.pause():
             break
-        if time >= slice_end:
-            await asyncio.sleep(0)
-            slice_end = now() + _SLICE_SECONDS
     warnings = []
     if checked_count < len(candidates):
         warnings.append(
@@ -82,20 +100,22 @@ async def find_warnings(question: Question, pods: Iterable[Pod], now: Callable[[
     return (*warnings, *sorted(f"{group}: {reasons}" for reasons, group in groups.items()))
 
 
-def _prioritize(question: Question, pods: Iterable[Pod]) -> Sequence[Pod]:
+async def _prioritize(question: Question, pods: Iterable[StoredPod], pace: _Pace) -> Sequence[StoredPod]:
     """Return the pods that are not exempt: one of each controller, then the others of controllers."""
-    first: list[Pod] = []
-    others: list[Pod] = []
+    first: list[StoredPod] = []
+    others: list[StoredPod] = []
     controllers: set[str] = set()
-    for pod in pods:
+    for stored in pods:
+        await pace.pause()
+        pod = stored.value
         if pod["spec"].get("runtimeClassName") in question.exempt_runtime_classes:
             continue
         owners = pod["metadata"].get("ownerReferences") or ()
         controller = next((owner.get("uid", "") for owner in owners if owner.get("controller")), None)
         if controller is not None and controller in controllers:
-            others.append(pod)
+            others.append(stored)
             continue
         if controller is not None:
             controllers.add(controller)
-        first.append(pod)
+        first.append(stored)
     return [*first, *others]

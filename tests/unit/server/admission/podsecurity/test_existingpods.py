@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,12 +15,14 @@ QUESTION = existingpods.Question(
 HEAD = 'existing pods in namespace "n" violate the new PodSecurity enforce level "baseline:latest"'
 
 
-def pod(name: str, *, controller: str = "", **spec: Any) -> dict[str, Any]:
+class Stored(NamedTuple):
+    value: dict[str, Any]
+
+
+def pod(name: str, *, controller: str = "", **spec: Any) -> Stored:
     owners = [{"uid": "other"}, {"uid": controller, "controller": True}] if controller else []
-    return {
-        "metadata": {"name": name, "ownerReferences": owners},
-        "spec": {"containers": [{"name": "c"}], **spec},
-    }
+    metadata = {"name": name, "ownerReferences": owners}
+    return Stored({"metadata": metadata, "spec": {"containers": [{"name": "c"}], **spec}})
 
 
 class Clock:
@@ -35,7 +37,7 @@ class Clock:
         return self._time
 
 
-def warnings(*pods: dict[str, Any], step: float = 0.0) -> list[str]:
+def warnings(*pods: Stored, step: float = 0.0) -> list[str]:
     return list(asyncio.run(existingpods.find_warnings(QUESTION, pods, Clock(step))))
 
 
@@ -86,7 +88,7 @@ def test_one_pod_of_each_controller_is_checked_before_the_others(monkeypatch: py
 
 def test_the_time_is_limited() -> None:
     some = [pod("a", hostPID=True), pod("b", hostPID=True), pod("c", hostPID=True)]
-    # The third look at the clock is after the first pod.
+    # The clock is past the limit when the first pod has been evaluated.
     assert warnings(*some, step=0.6)[:2] == [
         "new PodSecurity enforce level only checked against the first 1 of 3 existing pods",
         HEAD,
@@ -96,7 +98,7 @@ def test_the_time_is_limited() -> None:
 async def test_other_tasks_run_meanwhile() -> None:
     seen: list[str] = []
 
-    def pods() -> Iterator[dict[str, Any]]:
+    def pods() -> Iterator[Stored]:
         for number in range(10):
             yield pod(f"p{number}")
 
