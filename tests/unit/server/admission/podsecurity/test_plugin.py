@@ -374,3 +374,19 @@ class TestExemptions:
         answer = await create(server, {**PRIVILEGED, "runtimeClassName": "sandbox"})
         assert answer.code == 201, answer.body
         assert notes.annotations == {"exempt": "runtimeClass"}
+
+
+async def test_annotations_for_apparmor_count_as_fields(server: Client) -> None:
+    """The server copies the annotation to the field before it is checked, and says that it is deprecated."""
+    await namespace(server, enforce="baseline")
+    key = "container.apparmor.security.beta.kubernetes.io/c"
+    metadata = {"name": "p", "annotations": {key: "unconfined"}}
+    body = {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    answer = await server.call("POST", f"{NAMESPACES}/n/pods", body)
+    assert answer.body["message"] == (
+        'pods "p" is forbidden: violates PodSecurity "baseline:latest": forbidden AppArmor profiles (container "c" and '
+        f'annotation must not set AppArmor profile type to "Unconfined", "{key}="unconfined"")'
+    )
+    assert warnings(answer) == [
+        f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
+    ]
