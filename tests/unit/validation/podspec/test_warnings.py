@@ -87,8 +87,8 @@ def test_warnings(spec: dict[str, Any], want: list[str]) -> None:
             SPEC.child("template", "metadata", "annotations"),
             [
                 (
-                    "spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since "
-                    'v1.30; use the "appArmorProfile" field instead'
+                    "spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: "
+                    'deprecated since v1.30; use the "appArmorProfile" field instead'
                 )
             ],
             id="template",
