@@ -6,9 +6,13 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 RUNTIME := $(VENV)/.runtime-installed
 DEV := $(VENV)/.dev-installed
+SUPPLY := .cache/supply/.installed
+INSTALL := pip install --quiet --disable-pip-version-check --require-hashes --requirement
+LOCK := .cache/supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check peers soak bench docs format clean
+.PHONY: help run test check peers soak bench docs format lock audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,14 +21,19 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "drachma needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(RUNTIME): $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+# Every package is one that a lock file has the hash of, the build backend included.
+$(RUNTIME): $(BIN)/python pyproject.toml requirements/runtime.txt
+	$(BIN)/python -m $(INSTALL) requirements/runtime.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# Dependency groups need a newer pip than some Pythons bring along.
-$(DEV): $(RUNTIME)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev
+$(DEV): $(RUNTIME) requirements/dev.txt
+	$(BIN)/python -m $(INSTALL) requirements/dev.txt
+	@touch $@
+
+$(SUPPLY): requirements/supply.txt
+	$(PYTHON) -m venv $(dir $@)
+	$(dir $@)bin/python -m $(INSTALL) requirements/supply.txt
 	@touch $@
 
 run: $(RUNTIME) ## the demo: pods run on a simulated machine, their logs show their devices, and one that cannot fit is explained
@@ -49,8 +58,7 @@ soak: $(DEV) ## churn a control plane under schedulers that are killed, 10,000 o
 	$(BIN)/pytest -n auto -q tests/property --hypothesis-profile=exploring
 
 docs: $(RUNTIME) ## make a site of the documents, with the reference from docstrings, in build/site
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m $(INSTALL) requirements/docs.txt
 	$(BIN)/python -m mkdocs build --quiet
 
 bench: $(DEV) ## print the benchmark tables
@@ -59,6 +67,15 @@ bench: $(DEV) ## print the benchmark tables
 format: $(DEV) ## rewrite the sources in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+lock: $(SUPPLY) ## lock dependencies anew where pyproject.toml changed; with UPGRADE=--upgrade all of them
+	$(LOCK) pyproject.toml --group build --group dev --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --group build --constraints requirements/dev.txt --output-file requirements/runtime.txt
+	$(LOCK) pyproject.toml --group build --group docs --constraints requirements/dev.txt --output-file requirements/docs.txt
+	$(LOCK) --group supply --output-file requirements/supply.txt
+
+audit: $(SUPPLY) ## look the locked dependencies up in the database of known vulnerabilities; needs the network
+	$(PYTHON) scripts/audit.py .cache/supply/bin/pip-audit requirements/*.txt
 
 clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -160,7 +160,12 @@ ContainerRuntime: TypeAlias = Annotated[
     RuntimeName, typer.Option("--runtime", help="What runs the containers of these machines.")
 ]
 DisableAdmissionPlugins: TypeAlias = Annotated[
-    str, typer.Option(help=f"Plugins of admission to leave out, comma between: {', '.join(phases.PLUGINS)}.")
+    str, typer.Option(help=f"Plugins of admission to leave out, comma between: {', '.join(phases.DISABLEABLE)}.")
+]
+
+
+AdmissionControlConfigFile: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="AdmissionConfiguration with the defaults and exemptions of PodSecurity.")
 ]
 
 
@@ -168,9 +173,9 @@ def plugins(text: str) -> tuple[str, ...]:
     """Names of plugins that can be left out; InvalidValueError for others."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
-        if name not in phases.PLUGINS:
+        if name not in phases.DISABLEABLE:
             raise errors.InvalidValueError(
-                f"admission plugin {name!r}: can be left out are {', '.join(phases.PLUGINS)}"
+                f"admission plugin {name!r}: can be left out are {', '.join(phases.DISABLEABLE)}"
             )
     return names
 

@@ -12,6 +12,7 @@ from drachma.api import gates as features
 from drachma.server import bootstrap
 from drachma.server.access import authentication
 from drachma.server.access.access import Access, plain
+from drachma.server.admission.podsecurity import configuration as security_configuration
 from drachma.server.pipeline import phases
 from drachma.server.wire import app, nodeproxy
 from drachma.store import protocol
@@ -26,6 +27,7 @@ async def build(
     access: Access | None = None,
     admin_tokens: Iterable[str] = (),
     disabled_plugins: Collection[str] = phases.PLUGINS,
+    pod_security: security_configuration.Configuration = security_configuration.STANDARD,
     audit: tuple[phases.Auditor, ...] = (),
     additions: app.Additions | None = None,
     nodes: nodeproxy.NodeProxy | None = None,
@@ -38,6 +40,7 @@ async def build(
         chance=chance,
         gates=gates,
         disabled_plugins=disabled_plugins,
+        pod_security=pod_security,
         audit=audit,
         additions=additions,
         nodes=nodes,

@@ -20,7 +20,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.process import accessfiles, apiserver, auditfiles, eventloop, nodebootstrap
+from drachma.process import accessfiles, admissionfiles, apiserver, auditfiles, eventloop, nodebootstrap
 from drachma.runtime import KeyPair, clock
 from drachma.server import flowdefaults, rolereconciliation
 from drachma.server.access import certificates, kubeconfig
@@ -49,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     event_ttl: float = 3600.0
     """For how many seconds events are kept that nobody writes any more."""
     disabled_plugins: tuple[str, ...] = ()
+    admission_configuration: pathlib.Path | None = None
     audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
     additions: asgi.Additions = asgi.Additions()
     """What is served beside what every API server has."""
@@ -105,6 +106,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 chance=random.Random(secrets.randbits(256)),
                 gates=options.gates,
                 disabled_plugins=options.disabled_plugins,
+                pod_security=admissionfiles.load(options.admission_configuration),
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
                 audit=auditfiles.load(options.audit, utc=utc),
                 additions=options.additions,

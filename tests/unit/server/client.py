@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from drachma.api import gates as feature
 from drachma.server import bootstrap
 from drachma.server.access import access, authentication, authorization
+from drachma.server.admission.podsecurity import configuration
 from drachma.server.pipeline import phases
 from drachma.server.user import User
 from drachma.server.wire import app
@@ -212,6 +213,7 @@ async def start(
     limits: app.Limits | None = None,
     authoriser: authorization.Authoriser | None = None,
     disabled_plugins: Collection[str] = phases.PLUGINS,
+    pod_security: configuration.Configuration = configuration.STANDARD,
     users: Mapping[str, User] | None = None,
     audit: Callable[[Clock], phases.Auditor] | None = None,
     additions: app.Additions | None = None,
@@ -230,6 +232,7 @@ async def start(
         gates=gates,
         limits=limits,
         disabled_plugins=disabled_plugins,
+        pod_security=pod_security,
         audit=() if audit is None else (audit(clock),),
         additions=additions,
     )

@@ -58,6 +58,8 @@ from drachma.server.admission import (
     validatingadmissionpolicy,
     validatingadmissionwebhook,
 )
+from drachma.server.admission.podsecurity import configuration as security_configuration
+from drachma.server.admission.podsecurity import plugin as podsecurity
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call, Origin
 from drachma.server.pipeline import fieldowners, identity, kindrules, preconditions, upsert
@@ -71,6 +73,11 @@ STORAGE_IN_USE: Final = "StorageObjectInUseProtection"
 
 PLUGINS: Final = (ACCOUNTS, NODE_TAINTS, STORAGE_IN_USE)
 """The plugins that can be left out, as they need controllers: who makes accounts, takes taints off, lets volumes go."""
+
+POD_SECURITY: Final = "PodSecurity"
+
+DISABLEABLE: Final = (*PLUGINS, POD_SECURITY)
+"""Plugins that can be disabled."""
 
 Finish: TypeAlias = Callable[[Answer | status.StatusError], None]
 """Is told how a call ended."""
@@ -249,6 +256,7 @@ def standard(
     gates: feature.Gates,
     chance: random.Random,
     disabled_plugins: Collection[str] = PLUGINS,
+    pod_security: security_configuration.Configuration = security_configuration.STANDARD,
     audit: tuple[Auditor, ...] = (),
     functions: Sequence[hooks.Hook] = (),
 ) -> Phases:
@@ -267,6 +275,7 @@ def standard(
     mutating_webhooks = mutatingadmissionwebhook.MutatingAdmissionWebhook(store, authoriser)
     webhooks = validatingadmissionwebhook.ValidatingAdmissionWebhook(store, authoriser)
     policies = validatingadmissionpolicy.ValidatingAdmissionPolicy(store, authoriser)
+    security = podsecurity.PodSecurity(pod_security)
 
     def look_again(proposal: Proposal) -> None:
         """What is done to pods that were changed on their way, as to new ones."""
@@ -370,6 +379,21 @@ def standard(
                     Step("LimitRanger", limits.validate, on=_ASKING, of=podspecs.PODS, needs_cluster=True),
                     Step("LimitRanger", limits.validate, on=_WHOLE, of=limitranger.VOLUME_CLAIMS, needs_cluster=True),
                     Step(ACCOUNTS, accounts.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True),
+                    Step(POD_SECURITY, security.validate_pod, of=podspecs.PODS, needs_cluster=True),
+                    Step(
+                        POD_SECURITY,
+                        security.validate_workload,
+                        on=_WHOLE,
+                        of=podsecurity.WORKLOADS,
+                        needs_cluster=True,
+                    ),
+                    Step(
+                        POD_SECURITY,
+                        security.validate_namespace,
+                        on=_WHOLE,
+                        of=podsecurity.NAMESPACES,
+                        needs_cluster=True,
+                    ),
                     Step("Priority", priorities.validate_class, on=_WHOLE, of=priority.CLASSES, needs_cluster=True),
                     RemovalStep("Priority", priorities.validate_removal, of=priority.CLASSES),
                     Step("CertificateApproval", approvals.validate, on=_STATUS, of=certificaterequests.REQUESTS),

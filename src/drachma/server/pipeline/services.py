@@ -1,10 +1,11 @@
 """What the operations work with: objects to read, a committer to write, and the phases in between."""
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -13,6 +14,7 @@ from drachma.server.access import accounttokens, authentication
 from drachma.server.access.access import Access
 from drachma.server.access.authorization import Authoriser
 from drachma.server.admission import webhookreview
+from drachma.server.admission.podsecurity import existingpods
 from drachma.server.calls.call import Call, Target
 from drachma.server.kinds.apiextensions import conversion
 from drachma.server.pipeline import commit, phases
@@ -39,6 +41,8 @@ Observers: TypeAlias = Mapping[str, Observer]
 """Who knows what is not stored, by resource and subresource."""
 
 NO_OBSERVERS: Observers = MappingProxyType({})
+
+_PODS: Final = "pods"
 
 
 async def ask_nobody(places: Mapping[str, Elsewhere]) -> Mapping[str, Mapping[str, Any]]:
@@ -106,7 +110,7 @@ def standard(
     webhooks = webhookclient.WebhookClient()
     return Services(
         store=store,
-        committer=commit.Committer(store, _asking(chance, webhooks)),
+        committer=commit.Committer(store, _asking(store, chance, webhooks)),
         webhooks=webhooks,
         phases=make_phases(store, authoriser=access.authoriser),
         authenticator=access.authenticator,
@@ -119,8 +123,11 @@ def standard(
     )
 
 
-def _asking(chance: random.Random, client: webhookclient.WebhookClient) -> commit.Ask:
+def _asking(store: Reader, chance: random.Random, client: webhookclient.WebhookClient) -> commit.Ask:
     async def ask(question: Hashable) -> object:
+        if isinstance(question, existingpods.Question):
+            pods = store.list(_PODS, question.namespace).records
+            return await existingpods.find_warnings(question, pods, asyncio.get_running_loop().time)
         uid = objectmeta.generate_uid(chance)
         if isinstance(question, conversion.Question):
             return await conversion.ask(question, uid, client)

@@ -108,8 +108,8 @@ class Types:
             name=match["name"],
             type=kind,
             required=required,
-            # What is required has no omitempty in Go, so that a scalar is written although it is zero.
-            filled=bool(match["filled"]) or (required and isinstance(kind, model.Scalar)),
+            # Required fields have no omitempty in Go: a scalar is written although it is zero, a pointer is not.
+            filled=bool(match["filled"]) or (required and isinstance(kind, model.Scalar) and not match["optional"]),
             nulled=bool(match["filled"]) and (_is_null(kind) or bool(match["optional"])),
             optional=bool(match["optional"]),
             default=_default(kind, match["default"], required=required),

@@ -23,6 +23,7 @@ from drachma.server import deadlines, definitions, lanes, mediatypes, status
 from drachma.server.access import attributes, authorization, distantauthoriser, impersonation
 from drachma.server.access.access import Access
 from drachma.server.admission import hooks
+from drachma.server.admission.podsecurity import configuration as security_configuration
 from drachma.server.authorisers import claimstatus
 from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Origin, Target
@@ -84,6 +85,7 @@ class Application:
         gates: feature.Gates = feature.ALL,
         limits: Limits | None = None,
         disabled_plugins: Collection[str] = phases.PLUGINS,
+        pod_security: security_configuration.Configuration = security_configuration.STANDARD,
         audit: tuple[phases.Auditor, ...] = (),
         additions: Additions | None = None,
         nodes: nodeproxy.NodeProxy | None = None,
@@ -113,6 +115,7 @@ class Application:
             gates=gates,
             chance=chance,
             disabled_plugins=disabled_plugins,
+            pod_security=pod_security,
             audit=audit,
             functions=added.functions,
         )

@@ -1,7 +1,7 @@
 """Answers: how they are written, in the form that was negotiated, and sent."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,7 +20,10 @@ _TEXT_HEADERS: Final = (
 )
 _YAML_WIDTH: Final = 80
 _WARNING_LIMIT: Final = 4096
-"""Bytes of all Warning headers together; more would break clients with small header buffers."""
+"""Characters of all warnings together; more would break clients with small header buffers."""
+
+_SHORT_WARNING: Final = 256
+"""Characters of each warning where all of them are longer than that."""
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -85,18 +88,26 @@ def refusal(error: status.StatusError, output: negotiation.Output = negotiation.
 
 
 def warning_headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    """Warning headers, each warning once."""
-    headers: list[tuple[bytes, bytes]] = []
-    size = 0
-    for warning in dict.fromkeys(warnings):
-        clean = "".join(character if character.isprintable() else " " for character in warning)
-        quoted = clean.replace("\\", "\\\\").replace('"', '\\"')
-        value = f'299 - "{quoted}"'.encode()
-        size += len(value)
-        if size > _WARNING_LIMIT:
-            break
-        headers.append((_WARNING, value))
-    return headers
+    """Return Warning headers, each warning once. All are cut short if they are too long together."""
+    texts = [text for text in dict.fromkeys(warnings) if text]
+    if sum(map(len, texts)) > _WARNING_LIMIT:
+        texts = list(_cut_short(texts))
+    return [(_WARNING, _warning_value(text)) for text in texts]
+
+
+def _cut_short(texts: Iterable[str]) -> Iterator[str]:
+    length = 0
+    for text in texts:
+        if length >= _WARNING_LIMIT:
+            return
+        yield text[:_SHORT_WARNING]
+        length += min(len(text), _SHORT_WARNING)
+
+
+def _warning_value(text: str) -> bytes:
+    clean = "".join(character if character.isprintable() else " " for character in text)
+    quoted = clean.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{quoted}"'.encode()
 
 
 async def send(answer: Response, send: Send, *, warnings: Iterable[str] = (), closes: bool = False) -> None:

@@ -10,11 +10,10 @@ from typing import Any, Final
 from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, SPEC
-from drachma.validation.podspec import choices, containers
+from drachma.validation.podspec import apparmor, choices, containers
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _COST: Final = re.compile(r"0|-?[1-9][0-9]*")
 _INT32: Final = range(-(2**31), 2**31)
 _ANNOTATIONS: Final = METADATA.child("annotations")
@@ -30,6 +29,7 @@ def check_annotations(annotations: Mapping[str, str], spec: Mapping[str, Any]) -
     cost = annotations.get(_DELETION_COST)
     if cost is not None and not (_COST.fullmatch(cost) and int(cost) in _INT32):
         yield fielderror.invalid(_ANNOTATIONS.key(_DELETION_COST), cost, "must be a 32bit integer")
+    yield from apparmor.check_annotations(annotations, spec)
 
 
 def check_changed_annotations(annotations: Mapping[str, str], old: Mapping[str, str]) -> Errors:
@@ -38,7 +38,7 @@ def check_changed_annotations(annotations: Mapping[str, str], old: Mapping[str, 
         if annotations.get(key) == old.get(key):
             continue
         act = "remove or update" if key in old else "add"
-        if key.startswith(_APP_ARMOR):
+        if key.startswith(apparmor.PREFIX):
             yield fielderror.forbidden(_ANNOTATIONS.key(key), f"may not {act} AppArmor annotations")
         if key == MIRROR_ANNOTATION:
             yield fielderror.forbidden(_ANNOTATIONS.key(key), f"may not {act} mirror pod annotation")

@@ -7,13 +7,12 @@ from typing import Any, Final
 from drachma.validation import fielderror, rendering
 from drachma.validation.fielderror import Errors
 from drachma.validation.path import Path
-from drachma.validation.podspec import choices
+from drachma.validation.podspec import apparmor, choices
 
 _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL: Final = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL_LENGTH: Final = 253
 _is_sysctl: Final = re.compile(_SYSCTL).fullmatch
-_PROFILE_LENGTH: Final = 4095
 _ENUMERATIONS: Final = {
     "fsGroupChangePolicy": ("Always", "OnRootMismatch"),
     "supplementalGroupsPolicy": ("Merge", "Strict"),
@@ -56,12 +55,12 @@ def check_container(context: Mapping[str, Any], at: Path, *, uses_host_users: bo
             if capability == "CAP_SYS_ADMIN":
                 detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
                 yield fielderror.invalid(at, _shown(context), detail)
-    yield from _app_armor(context.get("appArmorProfile"), at.child("appArmorProfile"))
+    yield from apparmor.check(context.get("appArmorProfile"), at.child("appArmorProfile"))
 
 
 def _profiles(context: Mapping[str, Any], at: Path) -> Errors:
     yield from _seccomp(context.get("seccompProfile"), at.child("seccompProfile"))
-    yield from _app_armor(context.get("appArmorProfile"), at.child("appArmorProfile"))
+    yield from apparmor.check(context.get("appArmorProfile"), at.child("appArmorProfile"))
 
 
 def _enumeration(context: Mapping[str, Any], at: Path, *, field: str) -> Errors:
@@ -101,26 +100,6 @@ def _seccomp(profile: Mapping[str, Any] | None, at: Path) -> Errors:
         shown = rendering.wire({"Type": kind, "LocalhostProfile": local})
         detail = "can only be set when seccomp type is Localhost"
         yield fielderror.invalid(at.child("localhostProfile"), shown, detail)
-
-
-def _app_armor(profile: Mapping[str, Any] | None, at: Path) -> Errors:
-    if profile is None:
-        return
-    kind, local, path = profile.get("type", ""), profile.get("localhostProfile"), at.child("localhostProfile")
-    if not kind:
-        yield fielderror.required(at.child("type"), "type is required when appArmorProfile is set")
-    elif kind not in _PROFILES:
-        yield fielderror.not_supported(at.child("type"), rendering.named(kind), _PROFILES)
-    elif kind != "Localhost":
-        if local is not None:
-            yield fielderror.invalid(path, local, "can only be set when AppArmor type is Localhost")
-    elif not local:
-        yield fielderror.required(path, "must be set when AppArmor type is Localhost")
-    else:
-        if local.strip() != local:
-            yield fielderror.invalid(path, local, "must not be padded with whitespace")
-        if len(local) > _PROFILE_LENGTH:
-            yield fielderror.too_long(path, _PROFILE_LENGTH)
 
 
 _CONTAINER_FIELDS: Final = (

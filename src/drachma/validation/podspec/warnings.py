@@ -1,10 +1,10 @@
 """What is allowed in a pod and most likely a mistake; clients are told of it in warnings when they create one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from drachma.validation.path import Path
-from drachma.validation.podspec import affinity
+from drachma.validation.path import SPEC, Path
+from drachma.validation.podspec import affinity, apparmor
 from drachma.values import quantity, quotation
 
 _RETIRED: Final = {
@@ -27,6 +27,8 @@ _PORT: Final[tuple[tuple[str, str, str | int], ...]] = (
     ("Name", "name", ""), ("HostPort", "hostPort", 0), ("ContainerPort", "containerPort", 0),
     ("Protocol", "protocol", ""), ("HostIP", "hostIP", ""),
 )  # fmt: skip
+_SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP: Final = "container.seccomp.security.alpha.kubernetes.io/"
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 
 
@@ -49,6 +51,8 @@ def find(spec: Mapping[str, Any], at: Path, *, annotations: Mapping[str, str], n
         if not secret.get("name"):
             yield f'{at.child("imagePullSecrets").item(position).child("name")}: invalid empty name ""'
     containers = list(_containers(spec, at))
+    if annotations:
+        yield from _profiles(spec, [container for container, _ in containers], annotations, at=at, notes=notes)
     for container, path in containers:
         if container.get("resources"):
             yield from _fractions(container["resources"], path.child("resources"))
@@ -61,6 +65,24 @@ def find(spec: Mapping[str, Any], at: Path, *, annotations: Mapping[str, str], n
         yield f"{at.child('terminationGracePeriodSeconds')}: {detail}"
     if spec.get("affinity"):
         yield from _terms(spec["affinity"], at.child("affinity"))
+
+
+def _profiles(
+    spec: Mapping[str, Any],
+    containers: Sequence[Mapping[str, Any]],
+    annotations: Mapping[str, str],
+    *,
+    at: Path,
+    notes: Path,
+) -> Iterator[str]:
+    """Yield annotations that name profiles in the place of fields. Pods get fields for those of AppArmor."""
+    is_template = at != SPEC
+    for owner, key in ((spec, _SECCOMP_POD), *((each, f"{_SECCOMP}{each.get('name', '')}") for each in containers)):
+        if key in annotations and (owner.get("securityContext") or {}).get("seccompProfile") is None:
+            yield f'{notes.key(key)}: non-functional in v1.27+; use the "seccompProfile" field instead'
+        if is_template and owner is not spec:
+            for name in apparmor.warn_of_annotations(annotations, owner, spec=spec):
+                yield f"{notes.key(name)}: {apparmor.DEPRECATION}"
 
 
 def _containers(spec: Mapping[str, Any], at: Path) -> Iterator[tuple[Mapping[str, Any], Path]]:

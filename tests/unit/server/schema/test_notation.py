@@ -39,6 +39,13 @@ def test_fields_and_marks() -> None:
     assert fields["fixed"].type.atomic
 
 
+def test_required_pointers_are_not_filled() -> None:
+    types = notation.Types("io.k8s.api.core.v1", "Thing: value=str* pointer=str?*")
+    fields = types.object("Thing").fields
+    assert (fields["value"].required, fields["value"].filled) == (True, True)
+    assert (fields["pointer"].required, fields["pointer"].filled) == (True, False)
+
+
 def test_numbers() -> None:
     message = THINGS.object("Thing").message
     assert [(number, each.name, each.is_pointer) for number, each in message.items()] == [

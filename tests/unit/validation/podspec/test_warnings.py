@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.validation.path import METADATA, SPEC
+from drachma.validation.path import METADATA, SPEC, Path
 from drachma.validation.podspec import warnings
 
 
@@ -76,3 +76,35 @@ PORT = {"containerPort": 80, "protocol": "TCP"}
 )
 def test_warnings(spec: dict[str, Any], want: list[str]) -> None:
     assert list(warnings.find(spec, SPEC, annotations={}, notes=METADATA.child("annotations"))) == want
+
+
+@pytest.mark.parametrize(
+    ("at", "notes", "want"),
+    [
+        pytest.param(SPEC, METADATA.child("annotations"), [], id="pod"),
+        pytest.param(
+            SPEC.child("template", "spec"),
+            SPEC.child("template", "metadata", "annotations"),
+            [
+                (
+                    "spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: "
+                    'deprecated since v1.30; use the "appArmorProfile" field instead'
+                )
+            ],
+            id="template",
+        ),
+    ],
+)
+def test_annotations_in_the_place_of_fields(at: Path, notes: Path, want: list[str]) -> None:
+    """Pods get a field for the annotation of AppArmor, and are warned of it then."""
+    annotations = {
+        "seccomp.security.alpha.kubernetes.io/pod": "x",
+        "container.seccomp.security.alpha.kubernetes.io/c": "x",
+        "container.apparmor.security.beta.kubernetes.io/c": "unconfined",
+    }
+    replaced = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+    seccomp = [f"{notes.key(key)}: {replaced}" for key in list(annotations)[:2]]
+    assert list(warnings.find(_with(), at, annotations=annotations, notes=notes)) == [*seccomp, *want]
+    profiles = {"securityContext": {"seccompProfile": {"type": "Localhost"}, "appArmorProfile": {"type": "Unconfined"}}}
+    silent = {**_with(**profiles), **profiles}
+    assert list(warnings.find(silent, at, annotations=annotations, notes=notes)) == []

@@ -17,7 +17,7 @@ from drachma.validation import pod as claim_rules
 from drachma.validation import podfields
 from drachma.validation.fielderror import Errors, Found
 from drachma.validation.path import METADATA, SPEC
-from drachma.validation.podspec import changes, resizing, warnings
+from drachma.validation.podspec import apparmor, changes, resizing, warnings
 from drachma.validation.podspec import pod as pod_rules
 from drachma.validation.podspec import spec as spec_rules
 from drachma.validation.podspec import status as status_rules
@@ -87,6 +87,11 @@ class PodStrategy(TemplatedStrategy):
                     port["hostPort"] = port.get("hostPort") or port.get("containerPort", 0)
 
     def prepare_create(self, content: Document, metadata: objectmeta.Metadata, write: Write) -> None:
+        annotations = metadata.get("annotations")
+        if annotations:
+            content["spec"], deprecated = apparmor.copy_annotations(annotations, content["spec"])
+            for key in deprecated:
+                write.warn(f"{METADATA.child('annotations').key(key)}: {apparmor.DEPRECATION}")
         spec = self._interner.part(content["spec"]).changed(self._new_spec)
         if "affinity" in spec.value or "topologySpreadConstraints" in spec.value:
             spec = self._interner.part(labelkeys.merged(spec.value, metadata.get("labels") or {}))
@@ -184,6 +189,9 @@ class PodStrategy(TemplatedStrategy):
 
     def check_new(self, content: Document, subject: Subject) -> Errors:
         yield from pod_rules.check_new(content["spec"])
+        annotations = subject.metadata.get("annotations")
+        if annotations:
+            yield from apparmor.check_match(annotations, content["spec"])
 
     def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
         if content["spec"] is not old["spec"]:

@@ -42,8 +42,10 @@ class PodTemplateStrategy(DocumentStrategy):
         yield from workload.check_template(content["template"], Path("template"))
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
-        at = Path("template").child("spec")
-        yield from warnings.find(content["template"]["spec"], at, annotations={}, notes=at)
+        template, at = content["template"], Path("template")
+        annotations = (template.get("metadata") or {}).get("annotations") or {}
+        notes = at.child("metadata", "annotations")
+        yield from warnings.find(template["spec"], at.child("spec"), annotations=annotations, notes=notes)
 
 
 def _cells(template: Document, now: datetime) -> layout.Cells:

@@ -48,6 +48,15 @@ async def test_policy_gets_defaults(server: client.Client) -> None:
     assert answer.body["status"] == {}
 
 
+async def test_a_webhook_has_to_state_side_effects(server: client.Client) -> None:
+    (webhook,) = _WEBHOOKS["webhooks"]
+    silent = {field: value for field, value in webhook.items() if field != "sideEffects"}
+    answer = await server.call("POST", _path("mutatingwebhookconfigurations"), {**_WEBHOOKS, "webhooks": [silent]})
+    assert [cause["message"] for cause in answer.body["details"]["causes"]] == [
+        "Required value: must specify one of None, NoneOnDryRun"
+    ]
+
+
 async def test_webhooks_get_defaults(server: client.Client) -> None:
     answer = await server.call("POST", _path("mutatingwebhookconfigurations"), _WEBHOOKS)
     assert answer.code == 201
