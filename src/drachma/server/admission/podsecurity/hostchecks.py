@@ -79,7 +79,7 @@ def check_proc_mount(pod: PodView) -> Violation | None:
 
 def check_host_path(pod: PodView) -> Violation | None:
     """Refuse directories of the host as volumes."""
-    names = [volume["name"] for volume in pod.spec.get("volumes") or () if volume.get("hostPath") is not None]
+    names = [volume.get("name", "") for volume in pod.spec.get("volumes") or () if volume.get("hostPath") is not None]
     if not names:
         return None
     return Violation("hostPath volumes", f"{choose_number(len(names), 'volume', 'volumes')} {quote_all(names)}")
@@ -90,7 +90,7 @@ def check_volume_types(pod: PodView) -> Violation | None:
     volumes = [volume for volume in pod.spec.get("volumes") or () if not _has_any(volume, _UNRESTRICTED_VOLUMES)]
     if not volumes:
         return None
-    names = [volume["name"] for volume in volumes]
+    names = [volume.get("name", "") for volume in volumes]
     types = sorted({_volume_type(volume) for volume in volumes})
     noun = choose_number(len(names), "volume", "volumes")
     verb = choose_number(len(names), "uses", "use")

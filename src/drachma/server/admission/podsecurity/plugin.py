@@ -39,6 +39,7 @@ _UNCHECKED_SUBRESOURCES: Final = frozenset(
 )
 _ENFORCE_ANNOTATION: Final = f"{policies.PREFIX}enforce-policy"
 _AUDIT_ANNOTATION: Final = f"{policies.PREFIX}audit-violations"
+_PRIVILEGED: Final = str(policies.PRIVILEGED)
 _EXEMPT_ANNOTATION: Final = f"{policies.PREFIX}exempt"
 _ERROR_ANNOTATION: Final = f"{policies.PREFIX}error"
 _MODES: Final = (
@@ -71,7 +72,7 @@ class PodSecurity:
             raise status.internal(detail)
         labelled = policies.read_labels(labels, self._defaults)
         if not labelled.errors and labelled.policy.is_privileged:
-            write.annotations[_ENFORCE_ANNOTATION] = str(policies.PRIVILEGED)
+            write.annotations[_ENFORCE_ANNOTATION] = _PRIVILEGED
             return
         pod = proposal.document()
         if proposal.stored is not None and not _changes_images(pod["spec"], proposal.stored.value["spec"]):

@@ -18,6 +18,8 @@ AUDIT_VERSION: Final = f"{PREFIX}audit-version"
 WARN: Final = f"{PREFIX}warn"
 WARN_VERSION: Final = f"{PREFIX}warn-version"
 
+_LABELS: Final = frozenset({ENFORCE, ENFORCE_VERSION, AUDIT, AUDIT_VERSION, WARN, WARN_VERSION})
+
 LATEST: Final = 2**63
 """Minor version that stands for the latest one: newer than every version that a label can name."""
 
@@ -108,6 +110,8 @@ def read_labels(labels: Mapping[str, str], defaults: Policy) -> LabelledPolicy:
     A bad level enforces the restricted level, and audits and warns of nothing. A bad version is the latest. An enforced
     level also warns if it is stricter than the default and no label says otherwise.
     """
+    if _LABELS.isdisjoint(labels):
+        return LabelledPolicy(defaults)
     errors: list[fielderror.FieldError] = []
 
     def read(

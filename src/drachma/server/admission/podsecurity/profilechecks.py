@@ -121,7 +121,7 @@ def allow_sysctls(names: Collection[str]) -> Check:
 
     def check(pod: PodView) -> Violation | None:
         sysctls = pod.security.get("sysctls") or ()
-        forbidden = [sysctl["name"] for sysctl in sysctls if sysctl["name"] not in names]
+        forbidden = [sysctl.get("name", "") for sysctl in sysctls if sysctl.get("name", "") not in names]
         return Violation("forbidden sysctls", ", ".join(forbidden)) if forbidden else None
 
     return check
