@@ -21,6 +21,8 @@ def apiserver(
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
     audit_policy_file: options.AuditPolicyFile = None,
     audit_log_path: options.AuditLogPath = None,
+    kubelet_certificate_authority: options.KubeletCertificateAuthority = None,
+    allow_loopback_nodes: options.AllowLoopbackNodes = False,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -45,5 +47,7 @@ def apiserver(
             event_ttl=event_ttl,
             audit_policy_file=audit_policy_file,
             audit_log_path=audit_log_path,
+            kubelet_certificate_authority=kubelet_certificate_authority,
+            allow_loopback_nodes=allow_loopback_nodes,
         )
     )

@@ -33,6 +33,8 @@ def build(
     event_ttl: str,
     audit_policy_file: pathlib.Path | None,
     audit_log_path: str | None,
+    kubelet_certificate_authority: pathlib.Path | None,
+    allow_loopback_nodes: bool,
     additions: asgi.Additions = _NOTHING,
 ) -> hosting.Options:
     """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense."""
@@ -55,6 +57,8 @@ def build(
         event_ttl=options.seconds(event_ttl, name="--event-ttl"),
         disabled_plugins=options.plugins(disable_admission_plugins),
         audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
+        kubelet_certificate_authority=kubelet_certificate_authority,
+        allows_loopback_nodes=allow_loopback_nodes,
         additions=additions,
         announce=typer.echo,
     )

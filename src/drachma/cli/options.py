@@ -104,6 +104,18 @@ AuthorizationMode: TypeAlias = Annotated[
     str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow, Node, RBAC.")
 ]
 
+KubeletCertificateAuthority: TypeAlias = Annotated[
+    pathlib.Path | None,
+    typer.Option(help="Authority of the certificates that kubelets serve with; without it they are not verified."),
+]
+AllowLoopbackNodes: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--allow-loopback-nodes",
+        help="Connect to agents of other processes at loopback addresses of this machine, for logs and commands.",
+    ),
+]
+
 DEFAULT_EVENT_TTL: Final = "1h"
 
 EventTtl: TypeAlias = Annotated[str, typer.Option(help="How long events are kept, such as 1h or 90s.")]

@@ -39,6 +39,8 @@ def up(
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
     audit_policy_file: options.AuditPolicyFile = None,
     audit_log_path: options.AuditLogPath = None,
+    kubelet_certificate_authority: options.KubeletCertificateAuthority = None,
+    allow_loopback_nodes: options.AllowLoopbackNodes = False,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
     pretend_nodes: options.PretendNodes = False,
@@ -99,6 +101,8 @@ def up(
         event_ttl=event_ttl,
         audit_policy_file=audit_policy_file,
         audit_log_path=audit_log_path,
+        kubelet_certificate_authority=kubelet_certificate_authority,
+        allow_loopback_nodes=allow_loopback_nodes,
         additions=queues.additions.with_kinds(*nodemetrics.KINDS),
     )
     hosting.run(

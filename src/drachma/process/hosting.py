@@ -27,13 +27,19 @@ from drachma.server.access import certificates, kubeconfig
 from drachma.server.authorisers import modes
 from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
-from drachma.server.wire import nodeproxy, serving
+from drachma.server.wire import nodedialer, nodeproxy, nodetls, serving
 from drachma.store import memory, protocol, sqlite
 
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.01
 """How often to look whether uvicorn listens, of which it tells nobody."""
+
+
+_KUBELET_CLIENT_BINDING: Final = (
+    f"binding drachma:kubelet-client of system:kubelet-api-admin to user:{certificates.KUBELET_CLIENT}"
+)
+"""Permissions that nodes find when they ask about this server, in the notation of the default roles."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +56,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """For how many seconds events are kept that nobody writes any more."""
     disabled_plugins: tuple[str, ...] = ()
     audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
+    kubelet_certificate_authority: pathlib.Path | None = None
+    """Authority that the serving certificates of nodes must be of; without one they are not verified."""
+    allows_loopback_nodes: bool = False
+    """Whether nodes of other processes may be at loopback addresses of this machine."""
     additions: asgi.Additions = asgi.Additions()
     """What is served beside what every API server has."""
     announce: Callable[[str], object] = lambda _: None
@@ -69,6 +79,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     remote_url: str = ""
     authority: bytes
+    local_endpoints: nodedialer.LocalEndpoints
+    """Where components register the node endpoints that they serve in this process."""
     signing: KeyPair
     """The server's own authority, whose certificates it lets in."""
     token: str
@@ -98,6 +110,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
         opened, bound = serving.bind(options.address)
         with opened:
             files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=utc())
+            local_endpoints = nodedialer.LocalEndpoints()
             token = kubeconfig.ensure_token(folder / "admin.token")
             application = await apiserver.build(
                 store,
@@ -108,12 +121,23 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
                 audit=auditfiles.load(options.audit, utc=utc),
                 additions=options.additions,
-                nodes=nodeproxy.NodeProxy(nodeproxy.unverified(certificates.kubelet_client(files, now=utc()))),
+                nodes=nodeproxy.NodeProxy(
+                    nodedialer.Dialer(
+                        nodetls.NodeTls(
+                            certificates.kubelet_client(files, now=utc()),
+                            authority=options.kubelet_certificate_authority,
+                        ),
+                        local=local_endpoints,
+                        own_port=bound.port,
+                        allows_loopback=options.allows_loopback_nodes,
+                    )
+                ),
             )
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:
                 _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")
             if modes.ROLE_BASED in options.access.authorization_modes:
-                await rolereconciliation.reconcile(application.dispatcher, more=options.additions.roles)
+                roles = f"{_KUBELET_CLIENT_BINDING}\n{options.additions.roles}"
+                await rolereconciliation.reconcile(application.dispatcher, more=roles)
             await flowdefaults.populate(application.dispatcher)
             server = serving.Server(application, files, client_authority=options.access.client_ca_file)
             waits = asyncio.Semaphore(0)
@@ -123,6 +147,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 url=bound.url,
                 remote_url=bound.remote_url,
                 authority=files.authority.read_bytes(),
+                local_endpoints=local_endpoints,
                 signing=KeyPair(files.authority.read_bytes(), files.authority_key.read_bytes()),
                 token=token,
                 ready=waits.release,

@@ -14,7 +14,7 @@ from drachma.server import bootstrap
 from drachma.server.access import access, authentication, authorization
 from drachma.server.pipeline import phases
 from drachma.server.user import User
-from drachma.server.wire import app
+from drachma.server.wire import app, nodeproxy
 from drachma.store import memory, protocol
 
 TOKEN = "sesame"
@@ -215,6 +215,7 @@ async def start(
     users: Mapping[str, User] | None = None,
     audit: Callable[[Clock], phases.Auditor] | None = None,
     additions: app.Additions | None = None,
+    nodes: nodeproxy.NodeProxy | None = None,
 ) -> Client:
     """A client of a fresh server with what every cluster has.
 
@@ -232,6 +233,7 @@ async def start(
         disabled_plugins=disabled_plugins,
         audit=() if audit is None else (audit(clock),),
         additions=additions,
+        nodes=nodes,
     )
     await bootstrap.populate(application.dispatcher)
     return Client(application, clock, place)
