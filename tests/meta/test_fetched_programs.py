@@ -10,7 +10,7 @@ from tests import kubectlprogram
 
 def test_another_kubectl_is_not_used(tmp_path: pathlib.Path) -> None:
     (tmp_path / "kubectl").write_bytes(b"#!/bin/sh\n")
-    with pytest.raises(OSError, match=r"kubectl: has the SHA-256 .*, expected .*; it is not used"):
+    with pytest.raises(ValueError, match=r"kubectl: has the SHA-256 .*, expected .*; it is not used"):
         kubectlprogram.script().fetch(tmp_path)
 
 
