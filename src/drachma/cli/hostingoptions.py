@@ -21,6 +21,7 @@ def build(
     kubeconfig_out: pathlib.Path | None,
     bootstrap_kubeconfig_out: pathlib.Path | None = None,
     feature_gates: str,
+    enable_first_alpha: bool,
     token_auth_file: pathlib.Path | None,
     client_ca_file: pathlib.Path | None,
     service_account_key_file: list[pathlib.Path] | None,
@@ -43,7 +44,7 @@ def build(
         address=serving.Address.parse(listen),
         kubeconfig_out=kubeconfig_out,
         bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
-        gates=gates.Gates.parse(feature_gates, base=gates.SERVED),
+        gates=gates.Gates.parse(options.with_first_alpha(feature_gates, enable_first_alpha)),
         access=accessfiles.AccessOptions(
             token_auth_file=token_auth_file,
             client_ca_file=client_ca_file,

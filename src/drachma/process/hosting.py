@@ -25,6 +25,7 @@ from drachma.runtime import KeyPair, clock
 from drachma.server import flowdefaults, rolereconciliation
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.authorisers import modes
+from drachma.server.kinds import builtin
 from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
 from drachma.server.wire import nodedialer, nodeproxy, nodetls, serving
@@ -133,6 +134,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                     )
                 ),
             )
+            _warn_of_first_alpha(store, options.gates)
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:
                 _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")
             if modes.ROLE_BASED in options.access.authorization_modes:
@@ -169,6 +171,17 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 await _ended(*parts, forgetting)
     finally:
         await store.close()
+
+
+def _warn_of_first_alpha(store: protocol.Store, gates: feature.Gates) -> None:
+    """Log objects of the first alpha that are stored and not served."""
+    if gates.on(feature.Gate.FIRST_ALPHA):
+        return
+    count = sum(len(store.list(kind.key).records) for kind in builtin.FIRST_ALPHA)
+    if count:
+        _log.warning(
+            "%d objects of resource.k8s.io/v1alpha2 are stored and not served: see --enable-first-alpha", count
+        )
 
 
 async def _forget_events(application: asgi.Application, *, seconds: float) -> None:
