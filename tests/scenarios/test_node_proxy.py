@@ -22,11 +22,13 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1"
 class Person:
     """A user of a server, by a token or by nothing but a certificate."""
 
-    def __init__(self, server: processes.Process, token: str = "", key_pair: tuple[pathlib.Path, ...] = ()) -> None:
+    def __init__(
+        self, server: processes.Process, token: str = "", key_pair: tuple[pathlib.Path, pathlib.Path] | None = None
+    ) -> None:
         self._place = urllib.parse.urlsplit(server.url)
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._context = ssl.create_default_context(cafile=str(server.authority))
-        if key_pair:
+        if key_pair is not None:
             self._context.load_cert_chain(*key_pair)
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, str]:

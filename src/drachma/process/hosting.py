@@ -28,7 +28,7 @@ from drachma.server.authorisers import modes
 from drachma.server.kinds import builtin
 from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
-from drachma.server.wire import nodedialer, nodeproxy, nodetls, serving
+from drachma.server.wire import nodeconnections, nodeproxy, nodetls, serving
 from drachma.store import memory, protocol, sqlite
 
 _log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     remote_url: str = ""
     authority: bytes
-    local_endpoints: nodedialer.LocalEndpoints
+    local_endpoints: nodeconnections.LocalEndpoints
     """Where components register the node endpoints that they serve in this process."""
     signing: KeyPair
     """The server's own authority, whose certificates it lets in."""
@@ -111,7 +111,10 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
         opened, bound = serving.bind(options.address)
         with opened:
             files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=utc())
-            local_endpoints = nodedialer.LocalEndpoints()
+            node_tls = nodetls.NodeTls(
+                certificates.kubelet_client(files, now=utc()), authority=options.kubelet_certificate_authority
+            )
+            local_endpoints = nodeconnections.LocalEndpoints(node_tls)
             token = kubeconfig.ensure_token(folder / "admin.token")
             application = await apiserver.build(
                 store,
@@ -123,11 +126,8 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 audit=auditfiles.load(options.audit, utc=utc),
                 additions=options.additions,
                 nodes=nodeproxy.NodeProxy(
-                    nodedialer.Dialer(
-                        nodetls.NodeTls(
-                            certificates.kubelet_client(files, now=utc()),
-                            authority=options.kubelet_certificate_authority,
-                        ),
+                    nodeconnections.Dialer(
+                        node_tls,
                         local=local_endpoints,
                         own_port=bound.port,
                         allows_loopback=options.allows_loopback_nodes,

@@ -22,7 +22,7 @@ from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.nodewire.cdi import registry
 from drachma.process.components import Run
 from drachma.runtime import Surroundings, controller
-from drachma.server.wire import nodedialer
+from drachma.server.wire import nodeconnections
 from drachma.simulate import NodeGroup
 from drachma.simulate.autoscaler import Autoscaler, Settings
 from drachma.simulate.autoscaler.machineprovider import MachineProvider
@@ -41,7 +41,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     runtime: RuntimeName = RuntimeName.SIMULATED
     serving_files: tuple[pathlib.Path, pathlib.Path] | None = None
     """Certificate to serve with, and its key; without them one is made that signs itself."""
-    local_endpoints: nodedialer.LocalEndpoints | None = None
+    local_endpoints: nodeconnections.LocalEndpoints | None = None
     """Endpoints that an API server in this process may dial although they are at loopback addresses."""
     cdi: tuple[pathlib.Path, ...] = ()
     """Where CDI files are beside the usual places."""

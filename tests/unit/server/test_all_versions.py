@@ -90,7 +90,9 @@ SLICE = {"driver": "d.example.com", "nodeName": "n2", "pool": {"name": "p", "gen
 )
 async def test_a_node_publishes_for_no_other_in_any_version(kind: Kind, version: str) -> None:
     server = await people.start(gates=firstalpha.GATES)
-    content = {"spec": SLICE if version != "v1alpha2" else {"nodeName": "n2", "driverName": "d.example.com"}}
+    content: dict[str, Any] = {
+        "spec": SLICE if version != "v1alpha2" else {"nodeName": "n2", "driverName": "d.example.com"}
+    }
     if kind.key == "resource.k8s.io/v1alpha2/resourceslices":
         content = {"nodeName": "n2", "driverName": "d.example.com"}
     path, slice_ = f"/apis/{kind.group}/{version}/{kind.plural}", {"metadata": {"name": "s"}, **content}

@@ -11,7 +11,7 @@ from drachma.server.access import authentication
 from drachma.server.calls import podlogoptions
 from drachma.server.calls.call import Call, Target
 from drachma.server.pipeline.answer import Elsewhere
-from drachma.server.wire import nodedialer, nodeproxy, nodetls, tunnel
+from drachma.server.wire import nodeconnections, nodeproxy, nodetls, tunnel
 from tests import ports
 from tests.unit.server import client, people
 from tests.unit.server.client import PODS, Client
@@ -125,7 +125,7 @@ async def _listening(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
 @pytest.fixture
 async def nearby() -> AsyncIterator[Client]:
     """A server whose nodes may be at loopback addresses."""
-    dialer = nodedialer.Dialer(nodetls.NodeTls(), allows_loopback=True)
+    dialer = nodeconnections.Dialer(nodetls.NodeTls(), allows_loopback=True)
     server = await client.start(nodes=nodeproxy.NodeProxy(dialer))
     await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
     yield server

@@ -61,7 +61,7 @@ async def kinds(client: Client) -> list[Kind]:
     for key, forms in served.items():
         judge = evaluators.of(*key)
         if judge is not None:
-            counted = forms[:1] if scheme.has(judge.model) else forms
+            counted: Sequence[target.Target[Any] | None] = forms[:1] if scheme.has(judge.model) else forms
             found += [Kind(judge, _target(judge, form)) for form in counted or [None]]
     return found
 

@@ -41,7 +41,7 @@ from drachma.server.wire import (
     answers,
     health,
     metrics,
-    nodedialer,
+    nodeconnections,
     nodeproxy,
     nodetls,
     nonresource,
@@ -99,7 +99,7 @@ class Application:
         nodes: nodeproxy.NodeProxy | None = None,
     ) -> None:
         """``nodes`` is how nodes are reached: without it as nobody in particular."""
-        self._nodes = nodes or nodeproxy.NodeProxy(nodedialer.Dialer(nodetls.NodeTls()))
+        self._nodes = nodes or nodeproxy.NodeProxy(nodeconnections.Dialer(nodetls.NodeTls()))
         self._authenticator = access.authenticator
         self._impersonation = impersonation.Impersonation(access.authoriser)
         self._limits = limits or Limits()

@@ -20,7 +20,7 @@ import msgspec
 
 from drachma.server import status
 from drachma.server.pipeline.answer import Elsewhere
-from drachma.server.wire import nodedialer, tunnel
+from drachma.server.wire import nodeconnections, tunnel
 from drachma.server.wire.requests import Request, Send
 from drachma.values import weborigin
 
@@ -64,7 +64,7 @@ _LINE_ENDS: Final = frozenset(b"\r\n\0")
 class NodeProxy:
     """Goes to nodes with the credentials of this server."""
 
-    def __init__(self, dialer: nodedialer.Dialer) -> None:
+    def __init__(self, dialer: nodeconnections.Dialer) -> None:
         self._dialer = dialer
         self._tunnels: set[tunnel.Tunnel] = set()
 

@@ -1,6 +1,5 @@
 """TLS towards nodes: the certificate that this server shows them, and how it verifies theirs."""
 
-import functools
 import pathlib
 import ssl
 
@@ -32,9 +31,8 @@ class NodeTls:
         self.node = _unverified() if authority is None else _verified(authority)
         if files is not None:
             self.node.load_cert_chain(*files)
-        self.pinned = functools.lru_cache(maxsize=8)(self._pinned)
 
-    def _pinned(self, certificate: bytes) -> ssl.SSLContext:
+    def pin(self, certificate: bytes) -> ssl.SSLContext:
         """Return settings that accept this certificate (PEM) and no other."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         # One certificate serves all nodes of a process, so no host name is in it.

@@ -15,7 +15,7 @@ from drachma.node.endpoint import certificate
 from drachma.server import status
 from drachma.server.access import certificates
 from drachma.server.pipeline.answer import Elsewhere
-from drachma.server.wire import nodedialer, nodetls
+from drachma.server.wire import nodeconnections, nodetls
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -24,7 +24,7 @@ def _where(host: str, port: int = 10250, **fields: Any) -> Elsewhere:
     return Elsewhere(node="n1", host=host, port=port, path="/", is_secure=fields.pop("is_secure", False), **fields)
 
 
-async def _refusal(dialer: nodedialer.Dialer, where: Elsewhere) -> str:
+async def _refusal(dialer: nodeconnections.Dialer, where: Elsewhere) -> str:
     with pytest.raises(status.StatusError) as refused:
         await dialer.dial(where)
     return f"{refused.value.code} {refused.value}"
@@ -48,7 +48,7 @@ async def _listening(host: str = "127.0.0.1", context: Any = None) -> AsyncItera
     await asyncio.gather(*accepted, return_exceptions=True)
 
 
-async def _dials(dialer: nodedialer.Dialer, where: Elsewhere) -> None:
+async def _dials(dialer: nodeconnections.Dialer, where: Elsewhere) -> None:
     _, writer = await dialer.dial(where)
     writer.close()
     await writer.wait_closed()
@@ -80,13 +80,13 @@ async def _dials(dialer: nodedialer.Dialer, where: Elsewhere) -> None:
     ],
 )
 async def test_addresses_that_are_refused(host: str, want: str) -> None:
-    told = await _refusal(nodedialer.Dialer(nodetls.NodeTls()), _where(host))
+    told = await _refusal(nodeconnections.Dialer(nodetls.NodeTls()), _where(host))
     assert told.startswith("400 address not allowed: node n1: ")
     assert want in told
 
 
 async def test_loopback_addresses_where_the_operator_allows_them() -> None:
-    dialer = nodedialer.Dialer(nodetls.NodeTls(), allows_loopback=True)
+    dialer = nodeconnections.Dialer(nodetls.NodeTls(), allows_loopback=True)
     async with _listening() as port:
         await _dials(dialer, _where("127.0.0.1", port))
     assert "link-local" in await _refusal(dialer, _where("169.254.169.254"))
@@ -95,7 +95,7 @@ async def test_loopback_addresses_where_the_operator_allows_them() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::ffff:127.0.0.1"])
 async def test_the_api_server_itself_is_never_dialled(host: str) -> None:
     async with _listening("0.0.0.0") as port:
-        dialer = nodedialer.Dialer(nodetls.NodeTls(), own_port=port, allows_loopback=True)
+        dialer = nodeconnections.Dialer(nodetls.NodeTls(), own_port=port, allows_loopback=True)
         assert "is this API server" in await _refusal(dialer, _where(host, port))
 
 
@@ -108,9 +108,9 @@ async def test_the_api_server_itself_is_not_dialled_at_another_address_of_its_ma
         own = probe.getsockname()[0]
     async with _listening("0.0.0.0") as port:
         assert "is this API server" in await _refusal(
-            nodedialer.Dialer(nodetls.NodeTls(), own_port=port), _where(own, port)
+            nodeconnections.Dialer(nodetls.NodeTls(), own_port=port), _where(own, port)
         )
-        await _dials(nodedialer.Dialer(nodetls.NodeTls(), own_port=1), _where(own, port))
+        await _dials(nodeconnections.Dialer(nodetls.NodeTls(), own_port=1), _where(own, port))
 
 
 class _Resolver:
@@ -128,7 +128,7 @@ async def test_the_address_that_is_dialled_is_the_one_that_was_checked(monkeypat
     resolver = _Resolver(["127.0.0.1"], ["169.254.169.254"])
     async with _listening() as port:
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolver)
-        dialer = nodedialer.Dialer(nodetls.NodeTls(), allows_loopback=True)
+        dialer = nodeconnections.Dialer(nodetls.NodeTls(), allows_loopback=True)
         _, writer = await dialer.dial(_where("node.example.com", port))
         assert writer.get_extra_info("peername")[0] == "127.0.0.1"
         writer.close()
@@ -137,7 +137,7 @@ async def test_the_address_that_is_dialled_is_the_one_that_was_checked(monkeypat
 
 async def test_all_addresses_of_a_name_must_be_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", _Resolver(["192.0.2.1", "127.0.0.1"]))
-    told = await _refusal(nodedialer.Dialer(nodetls.NodeTls()), _where("node.example.com"))
+    told = await _refusal(nodeconnections.Dialer(nodetls.NodeTls()), _where("node.example.com"))
     assert "127.0.0.1 is a loopback address" in told
 
 
@@ -157,8 +157,8 @@ def _serving() -> certificate.ServingCertificate:
 
 async def test_an_endpoint_of_this_process_is_dialled_for_its_own_node_and_port() -> None:
     serving = _serving()
-    local = nodedialer.LocalEndpoints()
-    dialer = nodedialer.Dialer(nodetls.NodeTls(), local=local)
+    local = nodeconnections.LocalEndpoints(nodetls.NodeTls())
+    dialer = nodeconnections.Dialer(nodetls.NodeTls(), local=local)
     async with _listening(context=serving.context) as port, _listening() as other:
         local.add(_Endpoint(port), certificate=serving.certificate)
         where = _where("127.0.0.1", port, is_secure=True)
@@ -169,11 +169,11 @@ async def test_an_endpoint_of_this_process_is_dialled_for_its_own_node_and_port(
 
 
 async def test_an_endpoint_of_this_process_must_show_its_certificate() -> None:
-    local = nodedialer.LocalEndpoints()
+    local = nodeconnections.LocalEndpoints(nodetls.NodeTls())
     async with _listening(context=_serving().context) as port:
         local.add(_Endpoint(port), certificate=_serving().certificate)
         told = await _refusal(
-            nodedialer.Dialer(nodetls.NodeTls(), local=local), _where("127.0.0.1", port, is_secure=True)
+            nodeconnections.Dialer(nodetls.NodeTls(), local=local), _where("127.0.0.1", port, is_secure=True)
         )
     assert told.startswith(f"500 error dialing backend: dial tcp 127.0.0.1:{port}: tls: ")
 
@@ -183,7 +183,7 @@ async def test_certificates_of_nodes_are_verified_by_an_authority(tmp_path: path
     files = certificates.ensure(tmp_path / "ours", hosts=["127.0.0.1"], now=NOW)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files.certificate, files.key)
-    dialer = nodedialer.Dialer(nodetls.NodeTls(authority=files.authority), allows_loopback=True)
+    dialer = nodeconnections.Dialer(nodetls.NodeTls(authority=files.authority), allows_loopback=True)
     async with _listening("0.0.0.0", context) as port:
         assert "tls: " in await _refusal(dialer, _where("127.0.0.2", port, is_secure=True))
         await _dials(dialer, _where("127.0.0.1", port, is_secure=True))

@@ -40,18 +40,19 @@ class Endpoint(Protocol):
 class LocalEndpoints:
     """Node endpoints of this process, each with the TLS settings that accept its certificate alone."""
 
-    def __init__(self) -> None:
-        self._endpoints: list[tuple[Endpoint, bytes]] = []
+    def __init__(self, tls: nodetls.NodeTls) -> None:
+        self._tls = tls
+        self._endpoints: list[tuple[Endpoint, ssl.SSLContext]] = []
 
     def add(self, endpoint: Endpoint, *, certificate: bytes) -> None:
         """Register an endpoint that serves with this certificate (PEM)."""
-        self._endpoints.append((endpoint, certificate))
+        self._endpoints.append((endpoint, self._tls.pin(certificate)))
 
-    def certificate(self, node: str, host: str, port: int) -> bytes | None:
-        """Return the certificate of the endpoint that serves a node there, or None if this process serves none."""
-        for endpoint, certificate in self._endpoints:
-            if endpoint.serves(node, host, port):
-                return certificate
+    def context(self, node: str, address: _Address, port: int) -> ssl.SSLContext | None:
+        """Return how to connect to the endpoint that serves a node there, or None if this process serves none."""
+        for endpoint, context in self._endpoints:
+            if endpoint.serves(node, str(address), port):
+                return context
         return None
 
 
@@ -76,7 +77,7 @@ class Dialer:
     ) -> None:
         """``own_port`` is the port of this API server; 0 if it does not listen."""
         self._tls = tls
-        self._local = local or LocalEndpoints()
+        self._local = local or LocalEndpoints(tls)
         self._own_port = own_port
         self._allows_loopback = allows_loopback
 
@@ -120,7 +121,7 @@ class Dialer:
 
     def _problem(self, where: Elsewhere, address: _Address) -> str:
         """Return why an address is not allowed, or nothing if it is."""
-        if self._local.certificate(where.node, str(address), where.port) is not None:
+        if self._local.context(where.node, address, where.port) is not None:
             return ""
         if address.is_loopback:
             return "" if self._allows_loopback else "a loopback address (see --allow-loopback-nodes)"
@@ -155,7 +156,7 @@ class Dialer:
 
     def _is_own_machine(self, where: Elsewhere, address: _Address, opened: socket.socket) -> bool:
         """Return True if a connection stays on this machine and this process serves no node there."""
-        if self._local.certificate(where.node, str(address), where.port) is not None:
+        if self._local.context(where.node, address, where.port) is not None:
             return False
         # The system connects to an address of its own machine from that same address.
         return address.is_loopback or opened.getsockname()[0] == opened.getpeername()[0]
@@ -165,8 +166,7 @@ class Dialer:
             return None
         if where.is_foreign:
             return self._tls.anonymous
-        pinned = self._local.certificate(where.node, str(address), where.port)
-        return self._tls.pinned(pinned) if pinned is not None else self._tls.node
+        return self._local.context(where.node, address, where.port) or self._tls.node
 
 
 def _is_address(host: str) -> bool:
