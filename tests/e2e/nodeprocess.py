@@ -32,7 +32,7 @@ class Agent:
 @contextlib.contextmanager
 def control_plane(folder: pathlib.Path) -> Iterator[processes.Process]:
     """A control plane that lets nodes in by a bootstrap token."""
-    options = ("--bootstrap-kubeconfig-out", str(folder / BOOTSTRAP))
+    options = ("--bootstrap-kubeconfig-out", str(folder / BOOTSTRAP), "--allow-loopback-nodes")
     with processes.running(folder / "data", command_name="up", options=options) as started:
         yield started
 

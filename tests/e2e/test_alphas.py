@@ -1,5 +1,6 @@
 """Kubectl and the kinds of the two alphas, v1alpha2 and v1alpha3: one object of each, made once for all tests."""
 
+import os
 import pathlib
 import subprocess
 from collections.abc import Callable, Iterator
@@ -93,6 +94,20 @@ metadata: {name: last-alpha}
 spec: {devices: {requests: [{name: gpu, deviceClassName: last-alpha, allocationMode: ExactCount, count: 1}]}}
 """
 LAST_ALPHA_KINDS = ("deviceclasses", "resourceslices", "resourceclaimtemplates", "resourceclaims")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
+    """A server that serves the first alpha, too."""
+    options = (*processes.ALONE, "--enable-first-alpha")
+    with processes.running(tmp_path_factory.mktemp("alphas") / "data", options=options) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def environment(server: processes.Process, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("home")
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(server.kubeconfig), "TZ": "UTC"}
 
 
 @pytest.fixture(scope="module")

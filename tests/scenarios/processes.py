@@ -17,7 +17,7 @@ from tests import patience
 
 DRACHMA = (sys.executable, "-c", "from drachma import cli; cli.main()")
 
-_ALONE = ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",)
+ALONE = ("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",)
 """For a server without controllers: nobody makes the accounts that pods run as."""
 
 
@@ -54,7 +54,7 @@ def start(
     """Starts a server and waits until it serves; RuntimeError with its output if it does not."""
     kubeconfig = folder / "kubeconfig.yaml"
     if options is None:
-        options = _ALONE if command_name == "apiserver" else ()
+        options = ALONE if command_name == "apiserver" else ()
     own = ("--data", str(folder), "--listen", listen, "--kubeconfig-out", str(kubeconfig))
     # In a file, for nobody reads a pipe while the server runs: full, it would hold the server.
     with tempfile.TemporaryFile() as log:

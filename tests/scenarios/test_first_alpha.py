@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from drachma import errors
-from drachma.api import gates, meta, node, resourceclaim, resourceslice
+from drachma.api import meta, node, resourceclaim, resourceslice
 from drachma.api.v1alpha2 import parameters
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.api.v1alpha2 import resourceslice as alpha_slice
 from drachma.client import patches
 from drachma.structured import claims, counterpart
 from drachma.testing import node as a_node
+from tests import firstalpha
 from tests.scenarios import controlplane
 
 SLICE = """
@@ -99,7 +100,7 @@ def a_pod(name: str = "p") -> str:
 
 @contextlib.asynccontextmanager
 async def cluster(*manifests: str) -> AsyncIterator[controlplane.ControlPlane]:
-    async with controlplane.control_plane(gates=gates.SERVED) as plane:
+    async with controlplane.control_plane(gates=firstalpha.GATES) as plane:
         await plane.create(a_node("worker-1"))
         await plane.apply(*manifests)
         yield plane

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import gates, meta, resourceclaim
+from drachma.api import meta, resourceclaim
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.client import Client
 from drachma.node import drivers, firstalphacalls, nodemetrics
@@ -25,6 +25,7 @@ from drachma.runtime import clock
 from drachma.store import memory
 from drachma.structured import counterpart
 from drachma.testing import claim
+from tests import firstalpha
 
 DRIVER = "cards.example.com"
 POOL = "worker/v1alpha2"
@@ -110,7 +111,7 @@ async def registered(early: EarlyDriver, client: Client) -> AsyncIterator[driver
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
     """A server with a claim of the first alpha, which was allocated a card, and the v1 claim that stands for it."""
-    async with embedded.server(memory.MemoryStore(), gates=gates.SERVED) as server:
+    async with embedded.server(memory.MemoryStore(), gates=firstalpha.GATES) as server:
         metadata = meta.ObjectMeta(name="c", namespace="default")
         spec = alpha.ResourceClaimSpec(resource_class_name="cards")
         made = await server.client.create(alpha.ResourceClaim(metadata=metadata, spec=spec))

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from drachma.api import gates
 from drachma.api.v1alpha2 import parameters
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.client import patches, target
 from drachma.driver import parameters as kit
 from drachma.runtime import Surroundings, controller
 from drachma.testing import node as a_node
+from tests import firstalpha
 from tests.scenarios import controlplane
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "06-the-first-alpha"
@@ -75,7 +75,7 @@ def vendors_controller(surroundings: Surroundings) -> Any:
 
 @contextlib.asynccontextmanager
 async def example() -> AsyncIterator[controlplane.ControlPlane]:
-    async with controlplane.control_plane(gates=gates.SERVED) as plane:
+    async with controlplane.control_plane(gates=firstalpha.GATES) as plane:
         await plane.create(a_node("worker-1"))
         await plane.apply((EXAMPLE / "definitions.yaml").read_text())
         plane.launch("vendor", vendors_controller)

@@ -11,7 +11,7 @@ import grpc.aio
 import prometheus_client
 
 from drachma import errors
-from drachma.api import gates, meta, node
+from drachma.api import meta, node
 from drachma.api.v1alpha2.resourceslice import Attribute, NamedResource, NodeResourceSlice, NodeResourceSliceSpec
 from drachma.node import drivers, nodemetrics, plugins
 from drachma.nodewire.rpc import messages, services
@@ -20,7 +20,7 @@ from drachma.runtime import queuemetrics
 from drachma.store import memory
 from drachma.testing import manualclock
 from drachma.values import quantity
-from tests import patience
+from tests import firstalpha, patience
 
 DRIVER = "cards.example.com"
 LOOK_SECONDS = 61.0
@@ -95,7 +95,7 @@ class Machine:
             time=self.clock,
             joined=lambda: None,
             heard=lambda _driver, _devices: None,
-            gates=gates.SERVED,
+            gates=firstalpha.GATES,
         )
         task = asyncio.create_task(own.run(await self.client.get(node.Node, "worker")))
         try:
@@ -125,7 +125,7 @@ class Machine:
 @contextlib.asynccontextmanager
 async def machine() -> AsyncIterator[Machine]:
     with tempfile.TemporaryDirectory(prefix="d") as folder:
-        async with embedded.server(memory.MemoryStore(), gates=gates.SERVED) as server:
+        async with embedded.server(memory.MemoryStore(), gates=firstalpha.GATES) as server:
             made = Machine(pathlib.Path(folder), server.client)
             await server.client.create(node.Node(metadata=meta.ObjectMeta(name="worker")))
             try:

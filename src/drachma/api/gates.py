@@ -113,6 +113,3 @@ def _find(name: str) -> Gate:
 
 ALL: Final = Gates()
 """Everything of upstream's that drachma implements."""
-
-SERVED: Final = ALL.switched({Gate.FIRST_ALPHA: True})
-"""What drachma's own API server serves unless it is told otherwise."""

@@ -9,6 +9,7 @@ def apiserver(
     listen: options.Listen = options.DEFAULT_LISTEN,
     kubeconfig_out: options.KubeconfigOut = None,
     feature_gates: options.FeatureGates = "",
+    enable_first_alpha: options.EnableFirstAlpha = False,
     token_auth_file: options.TokenAuthFile = None,
     client_ca_file: options.ClientCaFile = None,
     service_account_key_file: options.ServiceAccountKeyFile = None,
@@ -22,6 +23,8 @@ def apiserver(
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
     audit_policy_file: options.AuditPolicyFile = None,
     audit_log_path: options.AuditLogPath = None,
+    kubelet_certificate_authority: options.KubeletCertificateAuthority = None,
+    allow_loopback_nodes: options.AllowLoopbackNodes = False,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -34,6 +37,7 @@ def apiserver(
             listen=listen,
             kubeconfig_out=kubeconfig_out,
             feature_gates=feature_gates,
+            enable_first_alpha=enable_first_alpha,
             token_auth_file=token_auth_file,
             client_ca_file=client_ca_file,
             service_account_key_file=service_account_key_file,
@@ -47,5 +51,7 @@ def apiserver(
             event_ttl=event_ttl,
             audit_policy_file=audit_policy_file,
             audit_log_path=audit_log_path,
+            kubelet_certificate_authority=kubelet_certificate_authority,
+            allow_loopback_nodes=allow_loopback_nodes,
         )
     )

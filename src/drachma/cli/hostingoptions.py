@@ -21,6 +21,7 @@ def build(
     kubeconfig_out: pathlib.Path | None,
     bootstrap_kubeconfig_out: pathlib.Path | None = None,
     feature_gates: str,
+    enable_first_alpha: bool,
     token_auth_file: pathlib.Path | None,
     client_ca_file: pathlib.Path | None,
     service_account_key_file: list[pathlib.Path] | None,
@@ -34,6 +35,8 @@ def build(
     event_ttl: str,
     audit_policy_file: pathlib.Path | None,
     audit_log_path: str | None,
+    kubelet_certificate_authority: pathlib.Path | None,
+    allow_loopback_nodes: bool,
     additions: asgi.Additions = _NOTHING,
 ) -> hosting.Options:
     """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense."""
@@ -42,7 +45,7 @@ def build(
         address=serving.Address.parse(listen),
         kubeconfig_out=kubeconfig_out,
         bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
-        gates=gates.Gates.parse(feature_gates, base=gates.SERVED),
+        gates=gates.Gates.parse(options.with_first_alpha(feature_gates, enable_first_alpha)),
         access=accessfiles.AccessOptions(
             token_auth_file=token_auth_file,
             client_ca_file=client_ca_file,
@@ -57,6 +60,8 @@ def build(
         disabled_plugins=options.plugins(disable_admission_plugins),
         admission_configuration=admission_control_config_file,
         audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
+        kubelet_certificate_authority=kubelet_certificate_authority,
+        allows_loopback_nodes=allow_loopback_nodes,
         additions=additions,
         announce=typer.echo,
     )

@@ -55,6 +55,10 @@ def node(
     client_ca_file: Annotated[
         pathlib.Path | None, typer.Option(help="Authorities of clients' certificates; the kubeconfig's by default.")
     ] = None,
+    tls_cert_file: Annotated[
+        pathlib.Path | None, typer.Option(help="Certificate to serve with; without one, one is made that signs itself.")
+    ] = None,
+    tls_private_key_file: Annotated[pathlib.Path | None, typer.Option(help="Its private key.")] = None,
     feature_gates: options.FeatureGates = "",
     metrics_port: options.MetricsPort = 0,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")] = False,
@@ -67,6 +71,13 @@ def node(
     ones, on unix sockets, as a kubelet has them. Containers are simulated, unless --runtime says otherwise.
     """
     logs.to_stderr("drachma.node", verbose=verbose)
+    if (tls_cert_file is None) != (tls_private_key_file is None):
+        raise errors.InvalidValueError("--tls-cert-file: goes with --tls-private-key-file, and the other way round")
+    serving_files = (
+        (tls_cert_file, tls_private_key_file)
+        if tls_cert_file is not None and tls_private_key_file is not None
+        else None
+    )
     time = clock.SystemClock()
     own = name or socket.gethostname().lower()
     directories = Directories.below(root.absolute(), registry=registry_dir, plugins=plugins_dir)
@@ -95,6 +106,7 @@ def node(
                 apiserver=access.server,
                 root=directories.root,
                 runtime=runtime,
+                serving_files=serving_files,
                 cdi=tuple(cdi_dir or ()),
             ),
         ),

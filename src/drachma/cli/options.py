@@ -43,6 +43,20 @@ def policy(text: str) -> allocator.Preference:
         ) from None
 
 
+EnableFirstAlpha: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--enable-first-alpha",
+        help="Serve resource.k8s.io/v1alpha2, the first alpha of structured parameters: DrachmaFirstAlpha=true.",
+    ),
+]
+
+
+def with_first_alpha(feature_gates: str, enable_first_alpha: bool) -> str:
+    """The feature gates, with that of the first alpha if it is asked for."""
+    return f"{feature_gates},{Gate.FIRST_ALPHA}=true" if enable_first_alpha else feature_gates
+
+
 def with_gangs(feature_gates: str, gangs: bool) -> str:
     """The feature gates, with that of gangs if they are asked for."""
     return f"{feature_gates},{Gate.GENERIC_WORKLOAD}=true" if gangs else feature_gates
@@ -102,6 +116,18 @@ BootstrapKubeconfigOut: TypeAlias = Annotated[
 ]
 AuthorizationMode: TypeAlias = Annotated[
     str, typer.Option(help="Who decides what users may do, comma between: AlwaysAllow, Node, RBAC.")
+]
+
+KubeletCertificateAuthority: TypeAlias = Annotated[
+    pathlib.Path | None,
+    typer.Option(help="Authority of the certificates that kubelets serve with; without it they are not verified."),
+]
+AllowLoopbackNodes: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--allow-loopback-nodes",
+        help="Connect to agents of other processes at loopback addresses of this machine, for logs and commands.",
+    ),
 ]
 
 DEFAULT_EVENT_TTL: Final = "1h"

@@ -25,6 +25,7 @@ def up(
     kubeconfig_out: options.KubeconfigOut = None,
     bootstrap_kubeconfig_out: options.BootstrapKubeconfigOut = None,
     feature_gates: options.FeatureGates = "",
+    enable_first_alpha: options.EnableFirstAlpha = False,
     gangs: options.Gangs = False,
     policy: options.Policy = "first-fit",
     token_auth_file: options.TokenAuthFile = None,
@@ -40,6 +41,8 @@ def up(
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
     audit_policy_file: options.AuditPolicyFile = None,
     audit_log_path: options.AuditLogPath = None,
+    kubelet_certificate_authority: options.KubeletCertificateAuthority = None,
+    allow_loopback_nodes: options.AllowLoopbackNodes = False,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
     pretend_nodes: options.PretendNodes = False,
@@ -88,6 +91,7 @@ def up(
         kubeconfig_out=kubeconfig_out,
         bootstrap_kubeconfig_out=bootstrap_kubeconfig_out,
         feature_gates=options.with_gangs(feature_gates, gangs),
+        enable_first_alpha=enable_first_alpha,
         token_auth_file=token_auth_file,
         client_ca_file=client_ca_file,
         service_account_key_file=service_account_key_file,
@@ -101,6 +105,8 @@ def up(
         event_ttl=event_ttl,
         audit_policy_file=audit_policy_file,
         audit_log_path=audit_log_path,
+        kubelet_certificate_authority=kubelet_certificate_authority,
+        allow_loopback_nodes=allow_loopback_nodes,
         additions=queues.additions.with_kinds(*nodemetrics.KINDS),
     )
     hosting.run(

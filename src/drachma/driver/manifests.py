@@ -156,7 +156,8 @@ def _policy(driver: type[Driver], settings: Settings) -> Iterator[Document]:
             "resourceRules": [
                 {
                     "apiGroups": ["resource.k8s.io"],
-                    "apiVersions": ["v1", "v1beta1", "v1beta2"],
+                    # Slices of all versions: those that have another shape are refused.
+                    "apiVersions": ["*"],
                     "operations": ["CREATE", "UPDATE", "DELETE"],
                     "resources": ["resourceslices"],
                 }
@@ -173,11 +174,11 @@ def _policy(driver: type[Driver], settings: Settings) -> Iterator[Document]:
         "validations": [
             {"expression": "variables.node != ''", "message": "the token is not that of a pod on a node"},
             {
-                "expression": "variables.slice.spec.?nodeName.orValue('') == variables.node",
+                "expression": "variables.slice.?spec.?nodeName.orValue('') == variables.node",
                 "messageExpression": "'slices of node ' + variables.node + ' only'",
             },
             {
-                "expression": f"variables.slice.spec.driver == {driver.name!r}",
+                "expression": f"variables.slice.?spec.?driver.orValue('') == {driver.name!r}",
                 "message": f"slices of driver {driver.name} only",
             },
         ],

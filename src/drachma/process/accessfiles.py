@@ -73,7 +73,9 @@ def load(
     anonymous_paths = authentication.OPEN_PATHS if is_open else None
     bootstrap = bootstraptokens.BootstrapTokens(store, clock=utc) if options.is_open_to_bootstrap_tokens else None
     return Access(
-        authenticator=authentication.Authenticator(users, issuer, anonymous_paths=anonymous_paths, bootstrap=bootstrap),
+        authenticator=authentication.Authenticator(
+            users, issuer, clock=utc, anonymous_paths=anonymous_paths, bootstrap=bootstrap
+        ),
         authoriser=modes.make(store, options.authorization_modes),
         issuer=issuer,
     )

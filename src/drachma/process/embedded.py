@@ -99,6 +99,7 @@ async def beside(
                     served=nodeagents.Served(
                         client_authority=host.authority,
                         apiserver=host.url,
+                        local_endpoints=host.local_endpoints,
                         root=host.folder / "nodes",
                         runtime=runtime,
                     ),

@@ -139,18 +139,22 @@ class ExtensionAccess:
         self._trust = trust
 
     async def user_of(self, request: web.Request) -> User | None:
-        """Who makes a request; None for credentials that are good for nothing."""
+        """Return the user of a request; None for bad credentials, such as a certificate that has expired by now."""
         shown = Shown.of(request)
         if shown is not None:
             certificate = x509.load_der_x509_certificate(shown.encoded)
+            if certificate.not_valid_after_utc <= self._clock.utc():
+                return None
             user = accessreviews.of_certificate(shown.described)
             if user is not None and _is_of(certificate, self._trust.proxies) and self._is_proxy(user):
                 return self._passed_on(request)
             if user is not None and _is_of(certificate, self._trust.clients):
                 return user
             return None
-        authorization = request.headers.get("Authorization", "")
-        return await self._reviews.user_of(self._client, authorization) if authorization else _ANONYMOUS
+        tokens = request.headers.getall("Authorization", [])
+        if len(tokens) > 1:
+            return None
+        return await self._reviews.user_of(self._client, tokens[0]) if tokens and tokens[0] else _ANONYMOUS
 
     async def may(self, user: User, action: Action) -> bool:
         """Whether a user may do something; who may do everything need not be asked about."""

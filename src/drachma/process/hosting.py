@@ -25,15 +25,22 @@ from drachma.runtime import KeyPair, clock
 from drachma.server import flowdefaults, rolereconciliation
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.authorisers import modes
+from drachma.server.kinds import builtin
 from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
-from drachma.server.wire import nodeproxy, serving
+from drachma.server.wire import nodeconnections, nodeproxy, nodetls, serving
 from drachma.store import memory, protocol, sqlite
 
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.01
 """How often to look whether uvicorn listens, of which it tells nobody."""
+
+
+_KUBELET_CLIENT_BINDING: Final = (
+    f"binding drachma:kubelet-client of system:kubelet-api-admin to user:{certificates.KUBELET_CLIENT}"
+)
+"""Permissions that nodes find when they ask about this server, in the notation of the default roles."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +58,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     disabled_plugins: tuple[str, ...] = ()
     admission_configuration: pathlib.Path | None = None
     audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
+    kubelet_certificate_authority: pathlib.Path | None = None
+    """Authority that the serving certificates of nodes must be of; without one they are not verified."""
+    allows_loopback_nodes: bool = False
+    """Whether nodes of other processes may be at loopback addresses of this machine."""
     additions: asgi.Additions = asgi.Additions()
     """What is served beside what every API server has."""
     announce: Callable[[str], object] = lambda _: None
@@ -70,6 +81,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     remote_url: str = ""
     authority: bytes
+    local_endpoints: nodeconnections.LocalEndpoints
+    """Where components register the node endpoints that they serve in this process."""
     signing: KeyPair
     """The server's own authority, whose certificates it lets in."""
     token: str
@@ -99,6 +112,10 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
         opened, bound = serving.bind(options.address)
         with opened:
             files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=utc())
+            node_tls = nodetls.NodeTls(
+                certificates.kubelet_client(files, now=utc()), authority=options.kubelet_certificate_authority
+            )
+            local_endpoints = nodeconnections.LocalEndpoints(node_tls)
             token = kubeconfig.ensure_token(folder / "admin.token")
             application = await apiserver.build(
                 store,
@@ -110,12 +127,21 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
                 audit=auditfiles.load(options.audit, utc=utc),
                 additions=options.additions,
-                nodes=nodeproxy.NodeProxy(nodeproxy.unverified(certificates.kubelet_client(files, now=utc()))),
+                nodes=nodeproxy.NodeProxy(
+                    nodeconnections.Dialer(
+                        node_tls,
+                        local=local_endpoints,
+                        own_port=bound.port,
+                        allows_loopback=options.allows_loopback_nodes,
+                    )
+                ),
             )
+            _warn_of_first_alpha(store, options.gates)
             if modes.ALWAYS_ALLOW in options.access.authorization_modes:
                 _log.warning("authorization mode AlwaysAllow: whoever is let in may do everything")
             if modes.ROLE_BASED in options.access.authorization_modes:
-                await rolereconciliation.reconcile(application.dispatcher, more=options.additions.roles)
+                roles = f"{_KUBELET_CLIENT_BINDING}\n{options.additions.roles}"
+                await rolereconciliation.reconcile(application.dispatcher, more=roles)
             await flowdefaults.populate(application.dispatcher)
             server = serving.Server(application, files, client_authority=options.access.client_ca_file)
             waits = asyncio.Semaphore(0)
@@ -125,6 +151,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 url=bound.url,
                 remote_url=bound.remote_url,
                 authority=files.authority.read_bytes(),
+                local_endpoints=local_endpoints,
                 signing=KeyPair(files.authority.read_bytes(), files.authority_key.read_bytes()),
                 token=token,
                 ready=waits.release,
@@ -146,6 +173,17 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 await _ended(*parts, forgetting)
     finally:
         await store.close()
+
+
+def _warn_of_first_alpha(store: protocol.Store, gates: feature.Gates) -> None:
+    """Log objects of the first alpha that are stored and not served."""
+    if gates.on(feature.Gate.FIRST_ALPHA):
+        return
+    count = sum(len(store.list(kind.key).records) for kind in builtin.FIRST_ALPHA)
+    if count:
+        _log.warning(
+            "%d objects of resource.k8s.io/v1alpha2 are stored and not served: see --enable-first-alpha", count
+        )
 
 
 async def _forget_events(application: asgi.Application, *, seconds: float) -> None:

@@ -22,6 +22,7 @@ from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.nodewire.cdi import registry
 from drachma.process.components import Run
 from drachma.runtime import Surroundings, controller
+from drachma.server.wire import nodeconnections
 from drachma.simulate import NodeGroup
 from drachma.simulate.autoscaler import Autoscaler, Settings
 from drachma.simulate.autoscaler.machineprovider import MachineProvider
@@ -38,6 +39,10 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """The URL at which pods reach the API server."""
     root: pathlib.Path
     runtime: RuntimeName = RuntimeName.SIMULATED
+    serving_files: tuple[pathlib.Path, pathlib.Path] | None = None
+    """Certificate to serve with, and its key; without them one is made that signs itself."""
+    local_endpoints: nodeconnections.LocalEndpoints | None = None
+    """Endpoints that an API server in this process may dial although they are at loopback addresses."""
     cdi: tuple[pathlib.Path, ...] = ()
     """Where CDI files are beside the usual places."""
 
@@ -150,7 +155,12 @@ def _environment(url: str) -> dict[str, str]:
 def _endpoint(
     surroundings: Surroundings, agents: agent.Agents, places: addresses.Addresses, served: Served
 ) -> server.Endpoint:
-    context = certificate.context(
-        "nodes", address="127.0.0.1", client_authority=served.client_authority, now=surroundings.clock.utc()
-    )
-    return server.Endpoint(places.socket, agents, context=context, time=surroundings.clock)
+    if served.serving_files is not None:
+        serving = certificate.load(*served.serving_files, client_authority=served.client_authority)
+    else:
+        serving = certificate.make(
+            "nodes", address="127.0.0.1", client_authority=served.client_authority, now=surroundings.clock.utc()
+        )
+    if served.local_endpoints is not None:
+        served.local_endpoints.add(places, certificate=serving.certificate)
+    return server.Endpoint(places.socket, agents, context=serving.context, time=surroundings.clock)

@@ -11,6 +11,7 @@ import msgspec
 
 from drachma.api import gates as feature
 from drachma.api import nodeselector, resourceslice
+from drachma.api.v1alpha2 import resourceslice as alpha
 from drachma.values import nodes, quotation
 
 FEATURE: Final = feature.Gate.NODE_ALLOCATABLE_RESOURCES
@@ -26,10 +27,16 @@ class DeclaredNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def slice_refusal(
-    slice_: resourceslice.ResourceSlice, cluster: Mapping[str, DeclaredNode], *, gates: feature.Gates
+    slice_: resourceslice.ResourceSlice | alpha.ResourceSlice,
+    cluster: Mapping[str, DeclaredNode],
+    *,
+    gates: feature.Gates,
 ) -> str | None:
-    """Why a valid slice may not be written (a 403), or None; ``cluster`` has all nodes by name."""
-    if not gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES):
+    """Why a valid slice may not be written (a 403), or None; ``cluster`` has all nodes by name.
+
+    Devices of the first alpha never stand for resources of nodes.
+    """
+    if not gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES) or isinstance(slice_, alpha.ResourceSlice):
         return None
     for device in slice_.spec.devices:
         if device.node_allocatable_resources or device.node_allocatable_resource_mappings:

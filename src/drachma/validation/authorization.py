@@ -1,9 +1,10 @@
 """Rules about who may ask for what: admin access by namespace, and parts of a claim's status by permission."""
 
-from typing import Final
+from typing import Final, TypeVar
 
 from drachma.api import resourceclaim
 from drachma.api.gates import Gate
+from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.claims import identity
 from drachma.validation import fielderror
 from drachma.validation.context import Authorizer, Context
@@ -12,6 +13,8 @@ from drachma.validation.path import SPEC, STATUS, Path
 
 ADMIN_ACCESS_LABEL: Final = "resource.kubernetes.io/admin-access"
 _ALLOCATION: Final = STATUS.child("allocation")
+
+_StatusT = TypeVar("_StatusT", resourceclaim.ResourceClaimStatus, alpha.ResourceClaimStatus)
 
 
 def check_admin_access(claim: resourceclaim.DeviceClaim, context: Context) -> Errors:
@@ -32,7 +35,7 @@ def check_status(claim: resourceclaim.ResourceClaim, old: resourceclaim.Resource
             yield from _labelled(at, context)
     if context.authorizer is None or not context.gates.on(Gate.GRANULAR_STATUS_AUTHORIZATION):
         return
-    yield from _binding(claim.status, old.status, context.authorizer)
+    yield from check_binding(claim.status, old.status, context)
     if context.gates.on(Gate.RESOURCE_CLAIM_DEVICE_STATUS) and claim.status.allocation is not None:
         yield from _device_status(claim, old.status, context.authorizer)
 
@@ -52,13 +55,14 @@ def _granted(status: resourceclaim.ResourceClaimStatus) -> int | None:
     return None
 
 
-def _binding(
-    new: resourceclaim.ResourceClaimStatus, old: resourceclaim.ResourceClaimStatus, authorizer: Authorizer
-) -> Errors:
+def check_binding(new: _StatusT, old: _StatusT, context: Context) -> Errors:
+    """Whether this client may change what is allocated, or to whom, in any version of a claim."""
+    if context.authorizer is None or not context.gates.on(Gate.GRANULAR_STATUS_AUTHORIZATION):
+        return
     if new.allocation == old.allocation and new.reserved_for == old.reserved_for:
         return
-    verb = authorizer.verb
-    refusal = authorizer.refusal(verb=verb, subresource="binding", namespace="", name="")
+    verb = context.authorizer.verb
+    refusal = context.authorizer.refusal(verb=verb, subresource="binding", namespace="", name="")
     if refusal is not None:
         detail = (
             "changing status.allocation or status.reservedFor requires "

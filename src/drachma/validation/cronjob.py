@@ -1,6 +1,5 @@
 """Rules for cron jobs: when, and what the jobs look like."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,17 +9,16 @@ from drachma.validation.fielderror import Errors
 from drachma.validation.path import METADATA, SPEC
 from drachma.validation.podspec import choices
 from drachma.validation.podspec import spec as pod_spec
+from drachma.values import timezones
 
 TEMPLATE: Final = SPEC.child("jobTemplate", "spec", "template")
 _CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
 _LONGEST_NAME: Final = 52
 """The controller appends eleven characters to make the names of jobs."""
 
-_ZONE: Final = re.compile(r"[A-Za-z0-9+_./-]+")
-
 
 def check(spec: Mapping[str, Any]) -> Errors:
-    """The spec of a cron job."""
+    """The spec of a cron job, apart from its time zone."""
     yield from _schedule(spec.get("schedule", ""), spec.get("timeZone"))
     if spec.get("startingDeadlineSeconds") is not None:
         yield from choices.not_negative(spec["startingDeadlineSeconds"], SPEC.child("startingDeadlineSeconds"))
@@ -52,12 +50,20 @@ def _schedule(schedule: str, zone: str | None) -> Errors:
         yield fielderror.invalid(at, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
     elif "TZ" in schedule:
         yield fielderror.invalid(at, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
-    if zone is not None:
-        place = SPEC.child("timeZone")
-        if not zone:
-            yield fielderror.invalid(place, zone, "timeZone must be nil or non-empty string")
-        elif not _ZONE.fullmatch(zone) or zone.lower() == "local":
-            yield fielderror.invalid(place, zone, f"unknown time zone {zone}")
+
+
+def check_zone(zone: str | None, old: str | None = None) -> Errors:
+    """The time zone of a cron job; the stored one stays valid if the tz database loses it."""
+    place = SPEC.child("timeZone")
+    if zone is None or zone == old:
+        return
+    if not zone:
+        yield fielderror.invalid(place, zone, "timeZone must be nil or non-empty string")
+    elif zone.lower() == "local":
+        detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        yield fielderror.invalid(place, zone, detail)
+    elif timezones.find(zone) is None:
+        yield fielderror.invalid(place, zone, f"unknown time zone {zone}")
 
 
 def _cron_problem(schedule: str) -> str:

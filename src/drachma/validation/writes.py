@@ -214,7 +214,7 @@ def _check_status(given: meta.Object, old: meta.Object, context: Context) -> Err
         case devicetaintrule.DeviceTaintRule(), devicetaintrule.DeviceTaintRule():
             yield from taint_rules.check_status(given, old)
         case _:
-            yield from alpha_rules.check_status(given, old)
+            yield from alpha_rules.check_status(given, old, context)
 
 
 def _warnings(given: meta.Object) -> tuple[str, ...]:

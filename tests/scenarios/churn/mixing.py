@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from drachma import errors
-from drachma.api import gates
 from drachma.api.v1alpha2 import resourceclaim as alpha
 from drachma.api.v1alpha2 import resourceslice as alpha_slice
 from drachma.client import patches
+from tests import firstalpha
 from tests.scenarios import controlplane
 from tests.scenarios.churn import churning, invariants, world
 
@@ -41,7 +41,7 @@ CLAIMS = ("alpha-0", "alpha-1", "alpha-2", "shared-0")
 class MixedChurn(churning.Churn):
     """A run in which half of what happens is about v1alpha2."""
 
-    gates = gates.SERVED
+    gates = firstalpha.GATES
 
     def __init__(self, plane: controlplane.ControlPlane, seed: int, *, records: pathlib.Path | None = None) -> None:
         super().__init__(plane, seed, records=records)

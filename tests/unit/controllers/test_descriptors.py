@@ -5,6 +5,7 @@ import pytest
 from drachma import errors
 from drachma.api import gates
 from drachma.controllers import descriptors
+from tests import firstalpha
 
 FIRST_ALPHA = "structured-parameters-controller"
 ALL = {each.name for each in descriptors.ALL} - {FIRST_ALPHA}
@@ -27,7 +28,7 @@ def test_choices(text: str, want: set[str]) -> None:
 
 
 def test_the_first_alpha_has_a_controller_where_it_is_served() -> None:
-    assert {each.name for each in descriptors.chosen(gates=gates.SERVED)} == {*ALL, FIRST_ALPHA}
+    assert {each.name for each in descriptors.chosen(gates=firstalpha.GATES)} == {*ALL, FIRST_ALPHA}
 
 
 def test_names_that_are_not_known() -> None:

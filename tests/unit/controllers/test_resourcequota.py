@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from drachma import errors
-from drachma.api import deviceclass, pod
+from drachma.api import deviceclass, pod, resourceclaimtemplate
 from drachma.api.resourcequota import ResourceQuota
+from drachma.api.v1alpha2 import resourceclaimtemplate as alpha
 from drachma.client import patches, target
 from drachma.controllers.resourcequota import ResourceQuotaController
 from drachma.testing import claim
@@ -200,3 +201,20 @@ async def test_a_kind_that_is_defined_later_is_counted(world: worlds.World) -> N
     await world.client.create_document(DEFINITIONS, widgets.definition())
     await world.advance(30)
     assert await used(world) == {name: "0"}
+
+
+async def test_templates_are_counted_in_all_versions(world: worlds.World) -> None:
+    """Those of the first alpha are other objects than those of v1."""
+    spec = {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}}
+    await world.client.create_document(
+        resourceclaimtemplate.ResourceClaimTemplate, {"metadata": {"name": "a", **HERE}, "spec": spec}
+    )
+    name = "count/resourceclaimtemplates.resource.k8s.io"
+    await quota(world, {name: "2"})
+    content = {"spec": {"spec": {"resourceClassName": "cards"}}}
+    await world.client.create_document(alpha.ResourceClaimTemplate, {"metadata": {"name": "b", **HERE}, **content})
+    assert await used(world) == {name: "2"}
+    with pytest.raises(errors.RefusedError, match="exceeded quota"):
+        await world.client.create_document(alpha.ResourceClaimTemplate, {"metadata": {"name": "c", **HERE}, **content})
+    await world.client.delete(alpha.ResourceClaimTemplate, "b", **HERE)
+    assert await used(world) == {name: "1"}

@@ -16,7 +16,7 @@ from drachma.process import embedded
 from drachma.runtime import Surroundings, controller
 from drachma.store import memory
 from drachma.testing import manualclock as clocks
-from tests import clusterview
+from tests import clusterview, firstalpha
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
@@ -122,7 +122,7 @@ async def world(
     """
     clock = clocks.ManualClock()
     async with embedded.server(
-        memory.MemoryStore(), time=clock, chance=random.Random(7), gates=features.SERVED, manager="tester"
+        memory.MemoryStore(), time=clock, chance=random.Random(7), gates=firstalpha.GATES, manager="tester"
     ) as server:
         made = World(server.client, clock, components=wrap(server.client), gates=gates)
         defects, log = _Defects(), logging.getLogger("drachma")

@@ -15,7 +15,7 @@ from drachma.server.access import access, authentication, authorization
 from drachma.server.admission.podsecurity import configuration
 from drachma.server.pipeline import phases
 from drachma.server.user import User
-from drachma.server.wire import app
+from drachma.server.wire import app, nodeproxy
 from drachma.store import memory, protocol
 
 TOKEN = "sesame"
@@ -217,6 +217,7 @@ async def start(
     users: Mapping[str, User] | None = None,
     audit: Callable[[Clock], phases.Auditor] | None = None,
     additions: app.Additions | None = None,
+    nodes: nodeproxy.NodeProxy | None = None,
 ) -> Client:
     """A client of a fresh server with what every cluster has.
 
@@ -235,6 +236,7 @@ async def start(
         pod_security=pod_security,
         audit=() if audit is None else (audit(clock),),
         additions=additions,
+        nodes=nodes,
     )
     await bootstrap.populate(application.dispatcher)
     return Client(application, clock, place)

@@ -1,6 +1,7 @@
 """What is beside the resources: discovery, version, health, metrics, authentication, limits."""
 
 import asyncio
+import datetime as dt
 import re
 
 import pytest
@@ -118,10 +119,32 @@ async def test_authentication(server: Client, headers: dict[str, str], path: str
 
 async def test_a_client_certificate_says_who(server: Client) -> None:
     scope = server.scope("GET", CLAIMS, headers={"authorization": ""})
-    scope["extensions"] = {authentication.EXTENSION: {authentication.USER: User(name="ann")}}
+    shown = authentication.ClientCertificate(User(name="ann"), server.clock() + dt.timedelta(hours=1))
+    scope["extensions"] = {authentication.EXTENSION: {authentication.CERTIFICATE: shown}}
     stream = client.Stream()
     await server.app(scope, stream.receive, stream.send)
     assert stream.code == 200
+
+
+async def test_a_client_certificate_expires_on_an_open_connection(server: Client) -> None:
+    shown = authentication.ClientCertificate(User(name="ann"), server.clock() + dt.timedelta(hours=1))
+    codes = []
+    for hours in (0, 2):
+        server.clock.advance(3600 * hours)
+        scope = server.scope("GET", CLAIMS, headers={"authorization": ""})
+        scope["extensions"] = {authentication.EXTENSION: {authentication.CERTIFICATE: shown}}
+        stream = client.Stream()
+        await server.app(scope, stream.receive, stream.send)
+        codes.append(stream.code)
+    assert codes == [200, 401]
+
+
+async def test_two_authorization_headers_are_refused(server: Client) -> None:
+    scope = server.scope("GET", CLAIMS)
+    scope["headers"] = [*scope["headers"], (b"authorization", b"Bearer other")]
+    stream = client.Stream()
+    await server.app(scope, stream.receive, stream.send)
+    assert stream.code == 400
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])

@@ -11,6 +11,7 @@ from drachma.server.access import authentication
 from drachma.server.calls import podlogoptions
 from drachma.server.calls.call import Call, Target
 from drachma.server.pipeline.answer import Elsewhere
+from drachma.server.wire import nodeconnections, nodeproxy, nodetls, tunnel
 from tests import ports
 from tests.unit.server import client, people
 from tests.unit.server.client import PODS, Client
@@ -121,23 +122,105 @@ async def _listening(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
         yield listener.sockets[0].getsockname()[1], heard
 
 
-async def test_what_a_node_serves_is_passed_on_without_the_clients_secrets(server: Client) -> None:
+@pytest.fixture
+async def nearby() -> AsyncIterator[Client]:
+    """A server whose nodes may be at loopback addresses."""
+    dialer = nodeconnections.Dialer(nodetls.NodeTls(), allows_loopback=True)
+    server = await client.start(nodes=nodeproxy.NodeProxy(dialer))
+    await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
+    yield server
+    await server.store.close()
+
+
+async def test_what_a_node_serves_is_passed_on_without_the_clients_secrets(nearby: Client) -> None:
     said = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Own: 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
     async with _listening(said) as (port, heard):
-        await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
-        answer = await server.raw("GET", f"/api/v1/nodes/http:n1:{port}/proxy/some/path?a=1", b"")
+        answer = await nearby.raw("GET", f"/api/v1/nodes/http:n1:{port}/proxy/some/path?a=1", b"")
     assert (answer.code, answer.data) == (200, b"hello")
     assert ("x-own", "1") in answer.headers
     assert heard[0].startswith(b"GET /some/path?a=1 HTTP/1.1\r\n")
     assert b"authorization" not in heard[0].lower()
 
 
-async def test_a_node_that_cannot_be_reached(server: Client) -> None:
-    await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
+@pytest.mark.parametrize(
+    ("path", "want"),
+    [
+        pytest.param("a%0d%0aX-Evil:%201%0d%0a%0d%0aGET%20/b", b"/a%0D%0AX-Evil:%201%0D%0A%0D%0AGET%20/b", id="lines"),
+        pytest.param("a%20HTTP/1.1", b"/a%20HTTP/1.1", id="space"),
+        pytest.param("a%3Fb%23c", b"/a%3Fb%23c", id="marks"),
+        pytest.param("%00%7f%C3%A4", b"/%00%7F%C3%A4", id="control-and-beyond-ascii"),
+        pytest.param("a?x=%0d%0aX-Evil:%201", b"/a?x=%0D%0AX-Evil%3A+1", id="query"),
+    ],
+)
+async def test_nothing_of_a_path_ends_the_line_that_a_node_reads(nearby: Client, path: str, want: bytes) -> None:
+    async with _listening(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n") as (port, heard):
+        answer = await nearby.raw("GET", f"/api/v1/nodes/http:n1:{port}/proxy/{path}", b"")
+    assert answer.code == 200
+    assert heard[0].split(b"\r\n")[0] == b"GET " + want + b" HTTP/1.1"
+    assert b"\r\nX-Evil" not in heard[0]
+
+
+async def test_a_header_that_ends_a_line_is_refused(nearby: Client) -> None:
+    headers = {"x-own": "1\r\nX-Evil: 1"}
+    answer = await nearby.raw("GET", "/api/v1/nodes/http:n1:9/proxy/", b"", headers=headers)
+    assert answer.code == 400
+    assert b"header 'x-own': must not have a line end in it" in answer.data
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"HTTP/1.1 99999 Odd\r\n\r\n", id="no-code"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nbad header\r\n\r\n", id="no-header"),
+        pytest.param(b"SSH-2.0 hello\r\n\r\n", id="no-http"),
+    ],
+)
+async def test_an_answer_that_is_no_http_is_an_error_of_the_node(nearby: Client, said: bytes) -> None:
+    async with _listening(said) as (port, _):
+        answer = await nearby.call("GET", f"/api/v1/nodes/http:n1:{port}/proxy/")
+    assert answer.code == 500
+    assert answer.body["message"].startswith(f"error reading the answer of 127.0.0.1:{port}: ")
+
+
+async def test_a_node_that_cannot_be_reached(nearby: Client) -> None:
     with ports.reserved() as port:
-        answer = await server.call("GET", f"/api/v1/nodes/http:n1:{port}/proxy/")
+        answer = await nearby.call("GET", f"/api/v1/nodes/http:n1:{port}/proxy/")
     assert answer.code == 500
     assert answer.body["message"] == f"error dialing backend: dial tcp 127.0.0.1:{port}: connect: connection refused"
+
+
+@pytest.mark.parametrize("path", ["api/v1/nodes/n1/proxy/", f"{PODS[1:]}/p/log"])
+async def test_a_node_at_a_loopback_address_is_not_dialled(server: Client, path: str) -> None:
+    await _node(server, addresses=[{"type": "InternalIP", "address": "127.0.0.1"}])
+    await _pod(server, node="n1")
+    answer = await server.call("GET", f"/{path}")
+    assert answer.code == 400
+    assert answer.body["message"].startswith("address not allowed: node n1: 127.0.0.1 is a loopback address")
+
+
+class _NoTunnel:
+    """The tunnel of a request that asks for another protocol and does not get it."""
+
+
+@pytest.mark.parametrize(
+    ("origin", "want"),
+    [
+        pytest.param("https://page.example.com", 403, id="another-page"),
+        pytest.param("null", 403, id="no-page"),
+        # The node at the discard port does not answer, which is found out later.
+        pytest.param("https://api.example.com:6443", 500, id="own-page"),
+        pytest.param("", 500, id="no-browser"),
+    ],
+)
+async def test_streams_are_not_for_pages_of_other_servers(nearby: Client, origin: str, want: int) -> None:
+    await _pod(nearby, node="n1")
+    with ports.reserved() as port:
+        scope = nearby.scope("GET", f"/api/v1/nodes/http:n1:{port}/proxy/", headers={"origin": origin})
+        scope["headers"].append((b"host", b"api.example.com:6443"))
+        scope["extensions"] = {tunnel.EXTENSION: {tunnel.TUNNEL: _NoTunnel()}}
+        stream = client.Stream()
+        await nearby.app(scope, stream.receive, stream.send)
+    assert stream.code == want
 
 
 async def test_nodes_have_names_of_their_own_for_streams(server: Client) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import zoneinfo
 from collections.abc import Callable
 from typing import Any, Final
 
 from drachma.cel.runtime import faults, values
-from drachma.values import quotation
+from drachma.values import quotation, timezones
 
 Duration = values.Duration
 Timestamp = values.Timestamp
@@ -258,10 +257,9 @@ def _named_offset(zone: str, moment: Timestamp) -> int:
         return 0
     if ".." in zone or zone[0] in "/\\" or "\\" in zone:
         raise faults.Fault("time: invalid location name")
-    try:
-        info = zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise faults.Fault(f"unknown time zone {zone}") from None
+    info = timezones.find(zone)
+    if info is None:
+        raise faults.Fault(f"unknown time zone {zone}")
     seconds = moment.nanos // SECOND
     utc = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     try:

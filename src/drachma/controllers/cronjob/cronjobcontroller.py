@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
-import zoneinfo
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -20,7 +19,7 @@ from drachma.controllers.cronjob import missed
 from drachma.controllers.workload import podcontrol
 from drachma.runtime import Surroundings, cache, controller, events, informer, workqueue
 from drachma.validation import cronschedule
-from drachma.values import quotation
+from drachma.values import quotation, timezones
 
 WORKERS: Final = 5
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -142,12 +141,11 @@ class CronJobController:
         name = current.spec.time_zone
         if name is None:
             return dt.UTC
-        try:
-            return zoneinfo.ZoneInfo(name)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        zone = timezones.find(name)
+        if zone is None:
             text = f"invalid timeZone: {quotation.quote(name)}: unknown time zone {name}"
             self._tell(current, events.WARNING, "UnknownTimeZone", text)
-            return None
+        return zone
 
     def _is_to_start(self, look: _Look, moment: dt.datetime, *, now: dt.datetime) -> bool:
         current = look.cron_job

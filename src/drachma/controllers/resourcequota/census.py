@@ -48,12 +48,22 @@ class Facts:
 
 
 async def kinds(client: Client) -> list[Kind]:
-    """All kinds that can be counted on this server."""
-    resources = [each for each in await client.resources() if each.namespaced]
-    # Of two kinds with one name, the first is what quotas mean: what is stored under another version stands apart.
-    served = {(each.group, each.plural): each for each in reversed(resources)}
-    judged = ((evaluators.of(*key), served.get(key)) for key in dict.fromkeys((*served, *evaluators.ALWAYS)))
-    return [Kind(judge, _target(judge, resource)) for judge, resource in judged if judge is not None]
+    """Return all kinds that can be counted on this server.
+
+    Versions of a resource that are stored apart are counted together. Those that are looked at more closely than by
+    their number are looked at in one form only: of claims, those of the first alpha have counterparts in v1.
+    """
+    served: dict[tuple[str, str], list[target.Target[Any]]] = {key: [] for key in evaluators.ALWAYS}
+    for each in await client.resources():
+        if each.namespaced:
+            served.setdefault((each.group, each.plural), []).append(each)
+    found: list[Kind] = []
+    for key, forms in served.items():
+        judge = evaluators.of(*key)
+        if judge is not None:
+            counted: Sequence[target.Target[Any] | None] = forms[:1] if scheme.has(judge.model) else forms
+            found += [Kind(judge, _target(judge, form)) for form in counted or [None]]
+    return found
 
 
 async def take(

@@ -6,6 +6,7 @@ do is a SubjectAccessReview about the node and one of its subresources.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -24,11 +25,15 @@ class Access:
     """Asks by the clients of nodes."""
 
     def __init__(self, time: clock.Clock) -> None:
+        self._clock: Final = time
         self._reviews: Final = accessreviews.AccessReviews(time, seconds=_SECONDS, refusal_seconds=_REFUSAL_SECONDS)
 
     async def user_of(self, client: Client, certificate: Mapping[str, Any] | None, authorization: str) -> User | None:
-        """Who shows a certificate, as Python's ssl describes it, or a header; None for nobody who is known."""
-        if certificate:
+        """Return the user of a certificate, as Python's ssl describes it, or of a header; None if they name no user.
+
+        A certificate may expire on a connection that stays open.
+        """
+        if certificate and self._clock.utc().timestamp() < ssl.cert_time_to_seconds(certificate["notAfter"]):
             return accessreviews.of_certificate(certificate)
         return await self._reviews.user_of(client, authorization)
 

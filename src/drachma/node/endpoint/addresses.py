@@ -60,6 +60,10 @@ class Addresses:
         """A node is no longer reached."""
         del self._names[self._hosts.pop(node)]
 
+    def serves(self, node: str, host: str, port: int) -> bool:
+        """Return True if a node is reached at an address of this socket."""
+        return self._hosts.get(node) == host and self.of(node).port == port
+
     def node_at(self, address: str) -> str | None:
         return self._names.get(address, self._otherwise)
 

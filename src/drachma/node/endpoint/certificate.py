@@ -1,4 +1,7 @@
-"""The certificate of a node's endpoint, signed by itself: as with a kubelet, API servers do not look who signed it."""
+"""The certificate of a node's endpoint: given by the operator, or signed by itself.
+
+As with a kubelet, API servers verify it only if they are told by which authority.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,31 @@ import ipaddress
 import pathlib
 import ssl
 import tempfile
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from drachma import errors
+
 _DAYS = 365
 _SKEW = dt.timedelta(hours=1)
 
 
-def context(name: str, *, address: str, client_authority: bytes, now: dt.datetime) -> ssl.SSLContext:
-    """How to serve with a new certificate; clients may show theirs, if that authority has signed it."""
+class ServingCertificate(NamedTuple):
+    """TLS settings of an endpoint, and its certificate (PEM)."""
+
+    context: ssl.SSLContext
+    certificate: bytes
+
+
+def make(name: str, *, address: str, client_authority: bytes, now: dt.datetime) -> ServingCertificate:
+    """Make a new certificate to serve with; clients may show theirs, if that authority has signed it."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _certificate(name, address, key, now)
+    encoded = _certificate(name, address, key, now).public_bytes(serialization.Encoding.PEM)
     with tempfile.TemporaryDirectory() as folder:
         # The only way into an SSL context leads through files.
         file = pathlib.Path(folder) / "pair.pem"
@@ -30,13 +43,35 @@ def context(name: str, *, address: str, client_authority: bytes, now: dt.datetim
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
-            + certificate.public_bytes(serialization.Encoding.PEM)
+            + encoded
         )
         made.load_cert_chain(file)
-    if client_authority:
-        made.load_verify_locations(cadata=client_authority.decode())
-        made.verify_mode = ssl.CERT_OPTIONAL
-    return made
+    _accept_clients(made, client_authority)
+    return ServingCertificate(made, encoded)
+
+
+def load(certificate: pathlib.Path, key: pathlib.Path, *, client_authority: bytes) -> ServingCertificate:
+    """Read a certificate to serve with, like make().
+
+    Raises:
+        errors.NodeError: a file cannot be read, or has no certificate or key in it.
+    """
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        made.load_cert_chain(certificate, key)
+        encoded = certificate.read_bytes()
+    except OSError as error:
+        detail = error.strerror or error
+        raise errors.NodeError(f"serving certificate {certificate} with key {key}: cannot be read: {detail}") from error
+    _accept_clients(made, client_authority)
+    return ServingCertificate(made, encoded)
+
+
+def _accept_clients(context: ssl.SSLContext, authority: bytes) -> None:
+    """Let clients show certificates of an authority, if there is one."""
+    if authority:
+        context.load_verify_locations(cadata=authority.decode())
+        context.verify_mode = ssl.CERT_OPTIONAL
 
 
 def _certificate(name: str, address: str, key: ec.EllipticCurvePrivateKey, now: dt.datetime) -> x509.Certificate:

@@ -24,6 +24,7 @@ from drachma.node.logs import selection
 from drachma.node.podworker import PodWorker
 from drachma.node.runtimes import protocol
 from drachma.runtime import clock
+from drachma.values import weborigin
 
 _log = logging.getLogger(__name__)
 
@@ -103,14 +104,14 @@ class Endpoint:
         node = self._node_of(request)
         if node is None:
             return web.Response(status=404, text="no node has this address\n")
+        tokens = request.headers.getall("Authorization", [])
+        if len(tokens) > 1:
+            return web.Response(status=400, text="a request must not have more than one Authorization header")
         transport = request.transport
         shown = transport.get_extra_info("ssl_object") if transport is not None else None
+        certificate = shown.getpeercert() if shown is not None else None
         try:
-            user = await self._access.user_of(
-                node.client,
-                shown.getpeercert() if shown is not None else None,
-                request.headers.get("Authorization", ""),
-            )
+            user = await self._access.user_of(node.client, certificate, "".join(tokens))
             if user is None:
                 return web.Response(status=401, text="Unauthorized")
             if not await self._access.may(node.client, user, node=node.name, method=request.method, path=request.path):
@@ -260,6 +261,9 @@ def _streams(request: web.Request) -> commands.Streams:
 
 def _websocket(request: web.Request, protocols: tuple[str, ...]) -> web.WebSocketResponse | web.Response:
     """The WebSocket that a request asks for; refused, so that clients try another way, where none is spoken here."""
+    origin = request.headers.get("Origin")
+    if origin and not weborigin.is_same(origin, request.headers.get("Host", "")):
+        return web.Response(status=403, text=f"origin {origin!r} may not open streams of this node")
     made = web.WebSocketResponse(protocols=protocols, max_msg_size=_MOST_MESSAGE, compress=False)
     check = made.can_prepare(request)
     if not check.ok or check.protocol is None:

@@ -27,7 +27,7 @@ def plain(
     """Access for whoever shows a token, to everything unless an authoriser is given, with a key that nobody keeps."""
     issuer = accounttokens.AccountTokens(store, signingkeys.of(signingkeys.generate()), clock=clock)
     return Access(
-        authenticator=authentication.Authenticator(tokens or {}, issuer),
+        authenticator=authentication.Authenticator(tokens or {}, issuer, clock=clock),
         authoriser=authoriser or authorization.AlwaysAllow(),
         issuer=issuer,
     )

@@ -51,7 +51,7 @@ def of_call(call: Call) -> Attributes:
         subresource=below.name if below is not None else "",
         name=name,
         # As upstream: a namespace is in itself, so that a role in it can be about it.
-        namespace=target.name if resource.key == _NAMESPACES else namespace,
+        namespace=target.name if resource.group_resource == _NAMESPACES else namespace,
         fields=fields,
         labels=wanted,
     )

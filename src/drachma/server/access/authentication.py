@@ -4,14 +4,16 @@ The HTTP door asks it for every request, in upstream's order: a certificate coun
 are refused even where none are needed. TokenReviews ask it about tokens of others.
 """
 
+import datetime as dt
 import hashlib
-from collections.abc import Mapping, Sequence
+import ssl
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from drachma.server import status
-from drachma.server.access import accounts, accounttokens, bootstraptokens
+from drachma.server.access import accounts, accounttokens, bootstraptokens, certificates
 from drachma.server.user import User
 
 AUTHENTICATED: Final = accounts.AUTHENTICATED
@@ -27,8 +29,8 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version", "/ve
 """What anybody may ask where everybody else may do everything."""
 
 EXTENSION: Final = "drachma.peercert"
-USER: Final = "user"
-"""Where the listener puts who the client's verified certificate stands for in the ASGI scope."""
+CERTIFICATE: Final = "certificate"
+"""Keys of the ASGI scope under which the listener puts the client's verified certificate."""
 
 INVALID_TOKEN: Final = "invalid bearer token"
 
@@ -39,11 +41,18 @@ _UID: Final = "1.3.6.1.4.1.57683.2"
 """The attribute of a certificate's subject that has the uid of its user."""
 
 
+class ClientCertificate(NamedTuple):
+    """Certificate that the listener has verified: its user, and when it ends, which may be while it is in use."""
+
+    user: User
+    expires: dt.datetime
+
+
 class Credentials(NamedTuple):
-    """What a client shows: an Authorization header, or a certificate that the listener has verified."""
+    """What a client shows: an Authorization header, or a certificate."""
 
     authorization: bytes | None = None
-    certificate: User | None = None
+    certificate: ClientCertificate | None = None
 
 
 class Review(NamedTuple):
@@ -65,19 +74,33 @@ class Authenticator:
         tokens: Mapping[str, User],
         issuer: accounttokens.AccountTokens,
         *,
+        clock: Callable[[], dt.datetime],
         anonymous_paths: frozenset[str] | None = OPEN_PATHS,
         bootstrap: bootstraptokens.BootstrapTokens | None = None,
     ) -> None:
         self._users = {_digest(token): with_group(user) for token, user in tokens.items()}
         self._good: dict[bytes, User] = {}
         self._issuer = issuer
+        self._clock = clock
         self._anonymous_paths = anonymous_paths
         self._bootstrap = bootstrap
 
     def authenticate(self, credentials: Credentials, path: str) -> User:
-        """The user of a request; a 401 where there is none and there must be one, and for bad credentials."""
-        if credentials.certificate is not None:
-            return credentials.certificate
+        """Return the user of a request.
+
+        A connection outlives its handshake, so the end of a certificate is checked for every request. A token counts in
+        place of a certificate that has expired.
+
+        Raises:
+            status.StatusError: the credentials are bad, or there are none where they are required (401).
+        """
+        certificate = credentials.certificate
+        if certificate is not None:
+            if certificate.user.name == certificates.KUBELET_CLIENT:
+                # The server's own certificate for nodes: a node has led the server to itself.
+                raise status.unauthorized()
+            if self._clock() < certificate.expires:
+                return certificate.user
         authorization = credentials.authorization
         if authorization is not None:
             if authorization in self._good:
@@ -85,6 +108,8 @@ class Authenticator:
             token = bearer_token(authorization)
             if token:
                 return self._look_up(authorization, token)
+        if certificate is not None:
+            raise status.unauthorized()
         if self._anonymous_paths is not None and path not in self._anonymous_paths:
             raise status.unauthorized()
         return ANONYMOUS
@@ -126,6 +151,15 @@ def bearer_token(authorization: bytes) -> str:
     """The token in an Authorization header; empty where there is none, as in one of another scheme."""
     scheme, _, rest = authorization.decode("latin-1").strip().partition(" ")
     return rest.split(" ", 1)[0] if scheme.lower() == "bearer" else ""
+
+
+def read_certificate(certificate: Mapping[str, Any], encoded: bytes) -> ClientCertificate | None:
+    """Return what a verified certificate, as Python's ssl describes it, stands for; None without a common name."""
+    user = certificate_user(certificate, encoded)
+    if user is None:
+        return None
+    seconds = ssl.cert_time_to_seconds(certificate["notAfter"])
+    return ClientCertificate(user, dt.datetime.fromtimestamp(seconds, dt.UTC))
 
 
 def certificate_user(certificate: Mapping[str, Any], encoded: bytes) -> User | None:

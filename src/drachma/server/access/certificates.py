@@ -22,7 +22,7 @@ from drachma import errors
 AUTHORITY_DAYS: Final = 3650
 SERVER_DAYS: Final = 365
 KUBELET_CLIENT: Final = "kube-apiserver-kubelet-client"
-MASTERS: Final = "system:masters"
+"""User that this server is to nodes; it is none of the API server's own users."""
 _RENEW_BEFORE: Final = timedelta(days=30)
 _SKEW: Final = timedelta(hours=1)
 
@@ -86,8 +86,11 @@ def make_client(files: Files, *, user: str, groups: Iterable[str] = (), now: dat
 
 
 def kubelet_client(files: Files, *, now: datetime) -> tuple[pathlib.Path, pathlib.Path]:
-    """The certificate by which the server is known to nodes, and its key; made anew each time."""
-    certificate, key = make_client(files, user=KUBELET_CLIENT, groups=(MASTERS,), now=now)
+    """Make the certificate that the server shows to nodes, and its key, in place of those of an earlier start.
+
+    Its user is in no group. Nodes ask the API server about it, whose roles give it what nodes serve and nothing else.
+    """
+    certificate, key = make_client(files, user=KUBELET_CLIENT, now=now)
     folder = files.authority.parent
     at = folder / "apiserver-kubelet-client.crt", folder / "apiserver-kubelet-client.key"
     at[0].write_bytes(certificate)

@@ -60,7 +60,7 @@ class Inputs:
         return inputs
 
     def _namespace(self, request: Request) -> Mapping[str, Any] | None:
-        if not request.namespace or request.write.resource.key == NAMESPACES:
+        if not request.namespace or request.write.resource.group_resource == NAMESPACES:
             return None
         whole = matching.namespace(request.namespace, self._store)
         metadata = {field: value for field, value in whole["metadata"].items() if field in _NAMESPACE_FIELDS}

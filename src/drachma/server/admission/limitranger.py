@@ -45,7 +45,7 @@ class LimitRanger:
         for each in self._ranges(proposal):
             limits = _read(each, limitrange.LimitRange).spec.limits
             document = proposal.document()
-            if proposal.write.resource.key in VOLUME_CLAIMS:
+            if proposal.write.resource.group_resource in VOLUME_CLAIMS:
                 claim = _read(document, persistentvolumeclaim.PersistentVolumeClaim)
                 problems = list(limitranges.of_volume_claim(claim, limits))
             else:

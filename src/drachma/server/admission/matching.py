@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from drachma.server import status
 from drachma.server.admission.request import CREATE, NAMESPACES, UPDATE, Request
+from drachma.server.kinds import builtin
 from drachma.server.kinds.core import namespace as namespace_kind
 from drachma.server.reads.reader import Reader
 from drachma.store import record
@@ -40,7 +41,7 @@ class Place(NamedTuple):
     @classmethod
     def of(cls, request: Request) -> "Place":
         resource = request.write.resource
-        is_namespaced = bool(request.namespace) and resource.key != NAMESPACES
+        is_namespaced = bool(request.namespace) and resource.group_resource != NAMESPACES
         return cls(resource.plural, resource.group, request.subresource, request.operation, is_namespaced)
 
 
@@ -125,8 +126,15 @@ class Criteria:
             return own
         if self._is_exact:
             return None
-        others = [version for version in request.write.resource.versions if version != own]
-        return next((version for rule in covering for version in others if rule.has_version(version)), None)
+        resource = request.write.resource
+        others = [version for version in resource.versions if version != own]
+        found = next((version for rule in covering for version in others if rule.has_version(version)), None)
+        if found is None and any(
+            rule.has_version(version) for rule in covering for version in builtin.versions(resource.group_resource)
+        ):
+            # A version that is stored apart cannot be shown as another: whoever names the resource sees it as it is.
+            return own
+        return found
 
     def _chooses_object(self, request: Request) -> bool:
         if not self._objects.requirements:
@@ -136,7 +144,7 @@ class Criteria:
     def _chooses_namespace(self, request: Request, store: Reader) -> bool:
         if not self._namespaces.requirements:
             return True
-        is_namespace = request.write.resource.key == NAMESPACES
+        is_namespace = request.write.resource.group_resource == NAMESPACES
         if not request.namespace and not is_namespace:
             return True
         if is_namespace and not request.subresource and request.operation in (CREATE, UPDATE):

@@ -88,7 +88,7 @@ class MutatingAdmissionPolicy:
 
     def concerns(self, proposal: Proposal) -> bool:
         """Whether some policy may have to be evaluated."""
-        return not self._registry.is_empty and proposal.write.resource.key not in matching.EXEMPT
+        return not self._registry.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT
 
     def admit(self, proposal: Proposal, rounds: Rounds) -> None:
         """Changes an object as policies say; in a second round only by those that want to see it again."""

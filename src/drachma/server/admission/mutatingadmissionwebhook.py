@@ -34,7 +34,7 @@ class MutatingAdmissionWebhook:
 
     def concerns(self, proposal: Proposal) -> bool:
         """Whether some webhook may have to be asked."""
-        return not self._webhooks.is_empty and proposal.write.resource.key not in matching.EXEMPT
+        return not self._webhooks.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT
 
     def admit(self, proposal: Proposal, rounds: Rounds) -> None:
         """Has an object changed by webhooks; in a second round only by those that want to see it again."""
@@ -42,7 +42,7 @@ class MutatingAdmissionWebhook:
 
     def admit_removal(self, removal: Removal) -> None:
         """Refuses a deletion that a webhook refuses."""
-        if not self._webhooks.is_empty and removal.write.resource.key not in matching.EXEMPT:
+        if not self._webhooks.is_empty and removal.write.resource.group_resource not in matching.EXEMPT:
             self._admit(RemovalRequest(removal), Rounds())
 
     def _admit(self, request: Request, rounds: Rounds) -> None:

@@ -87,7 +87,7 @@ class NodeRestriction:
             return
         if not node:
             raise proposal.forbidden(_unknown(write.user))
-        self._rules[write.resource.key](node, proposal)
+        self._rules[write.resource.group_resource](node, proposal)
 
     def admit_removal(self, removal: Removal) -> None:
         """Refuses to let a node delete or evict what is not its own."""
@@ -171,7 +171,7 @@ class NodeRestriction:
 
 def absence(write: Write) -> status.StatusError | None:
     """What a node is told that wants to delete or evict a pod which is not there, in this plugin's words."""
-    if write.resource.key == nodegraph.PODS and nodes.name_of(write.user):
+    if write.resource.group_resource == nodegraph.PODS and nodes.name_of(write.user):
         return _no_pod(write.name)
     return None
 
@@ -250,7 +250,7 @@ def _csi_node(node: str, proposal: Proposal) -> None:
 
 
 def _slice(node: str, proposal: Proposal) -> None:
-    if proposal.stored is None and proposal.document()["spec"].get("nodeName") != node:
+    if proposal.stored is None and nodegraph.node_of(proposal.document()) != node:
         kind = proposal.write.resource.kind
         raise proposal.forbidden(f"can only create {kind} with the same NodeName as the requesting node")
 
@@ -279,12 +279,12 @@ def _removal(node: str, removal: Removal) -> str:
     """Why a node may not delete an object, or nothing where it may."""
     write, old = removal.write, removal.stored.value
     quoted = quotation.quote(node)
-    match write.resource.key:
+    match write.resource.group_resource:
         case nodegraph.PODS if old["spec"].get("nodeName") != node:
             if write.subresource == "eviction":
                 return f"node {node} can only evict pods with spec.nodeName set to itself"
             return f"node {quoted} can only delete pods with spec.nodeName set to itself"
-        case nodegraph.SLICES | nodegraph.NODE_SLICES if old["spec"].get("nodeName") != node:
+        case nodegraph.SLICES | nodegraph.NODE_SLICES if nodegraph.node_of(old) != node:
             return f"can only delete {write.resource.kind} with the same NodeName as the requesting node"
         case nodes.NODES if write.name != node:
             return f"node {quoted} is not allowed to modify node {quotation.quote(write.name)}"

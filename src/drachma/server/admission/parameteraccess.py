@@ -63,7 +63,7 @@ class ParameterAccess:
         if reference is None or is_same or modes.MASTERS in user.groups:
             return
         name = spec.get("policyName", "")
-        policy = self._store.get(record.Key(_POLICIES[proposal.write.resource.key], "", name))
+        policy = self._store.get(record.Key(_POLICIES[proposal.write.resource.group_resource], "", name))
         kind = _spec(policy.value).get("paramKind") if policy is not None else None
         group, version, resource, is_resolved = self._place(proposal, kind)
         verb = "get" if reference.get("name") else "list"
@@ -86,7 +86,7 @@ class ParameterAccess:
             detail = f"unable to resolve paramKind {shown} to determine minimum required permissions and {everything}"
         else:
             who, what = _shown(user), verb
-            if proposal.write.resource.key == _MUTATING:
+            if proposal.write.resource.group_resource == _MUTATING:
                 # As upstream, which mixes them up.
                 who, what = what, who
             detail = f'user {who} does not have "{what}" permission on the object referenced by paramRef'

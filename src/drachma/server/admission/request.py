@@ -36,7 +36,7 @@ class Request:
         self.name: Final = name
         self.subresource: Final = write.subresource
         # A namespace is in itself, as far as admission goes.
-        self.namespace: Final = name if write.resource.key == NAMESPACES else write.namespace
+        self.namespace: Final = name if write.resource.group_resource == NAMESPACES else write.namespace
         self.options: Final = options
         self.is_dry_run: Final = "dryRun" in options
 

@@ -14,7 +14,7 @@ KINDS: Final = frozenset(_FINALIZERS)
 
 def admit(proposal: Proposal) -> None:
     """Adds the finalizer, which a controller takes off; an object that comes with it keeps its own."""
-    subject, finalizer = proposal.subject, _FINALIZERS[proposal.write.resource.key]
+    subject, finalizer = proposal.subject, _FINALIZERS[proposal.write.resource.group_resource]
     own: list[str] = subject.metadata.get("finalizers") or []
     if finalizer not in own:
         subject.metadata = {**subject.metadata, "finalizers": [*own, finalizer]}

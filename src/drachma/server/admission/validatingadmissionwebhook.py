@@ -25,12 +25,12 @@ class ValidatingAdmissionWebhook:
 
     def validate(self, proposal: Proposal) -> None:
         """Refuses an object that a webhook refuses."""
-        if not self._webhooks.is_empty and proposal.write.resource.key not in matching.EXEMPT:
+        if not self._webhooks.is_empty and proposal.write.resource.group_resource not in matching.EXEMPT:
             self._validate(WriteRequest(proposal))
 
     def validate_removal(self, removal: Removal) -> None:
         """Refuses a deletion that a webhook refuses."""
-        if not self._webhooks.is_empty and removal.write.resource.key not in matching.EXEMPT:
+        if not self._webhooks.is_empty and removal.write.resource.group_resource not in matching.EXEMPT:
             self._validate(RemovalRequest(removal))
 
     def _validate(self, request: Request) -> None:

@@ -12,6 +12,7 @@ from drachma.server.access.authorization import ALLOWED, NO_OPINION, NO_RULES, A
 from drachma.server.access.policyrules import Permissions, Rule
 from drachma.server.authorisers import podreferences
 from drachma.server.authorisers.nodegraph import ATTACHMENTS, NODE_SLICES, PODS, SLICES, VOLUMES, NodeGraph
+from drachma.server.kinds import builtin
 from drachma.server.user import User
 from drachma.store import record
 from drachma.values import quotation
@@ -21,7 +22,9 @@ LEASE_NAMESPACE: Final = "kube-node-lease"
 NODES: Final = "nodes"
 CSI_NODES: Final = "storage.k8s.io/csinodes"
 
-_STORED_AS: Final = {"resource.k8s.io/noderesourceslices": NODE_SLICES}
+_NODE_FIELDS: Final = ("spec.nodeName", "nodeName")
+"""Fields with the name of a node; a selector by one that a version does not have is refused."""
+
 _OWN_VERBS: Final = ("get", "create", "update", "patch", "delete")
 
 
@@ -65,7 +68,7 @@ class NodeAuthoriser:
             return _because(f"unknown node for user {quotation.quote(attributes.user.name)}")
         if attributes.path is not None:
             return self._permissions.allowing_path(attributes.verb, attributes.path) or NO_OPINION
-        judge = self._divided.get(_key(attributes))
+        judge = self._divided.get(_group_resource(attributes))
         if judge is not None:
             return judge(node, attributes)
         opinion = self._permissions.allowing(
@@ -86,7 +89,12 @@ class NodeAuthoriser:
     def _related(self, node: str, attributes: Attributes) -> Opinion:
         if not attributes.name:
             return _because("No Object name found")
-        key = record.Key(_key(attributes), attributes.namespace, attributes.name)
+        # Reviews need not name a version: they are about the newest.
+        stored = (
+            builtin.stored_key(attributes.group, attributes.version, attributes.resource)
+            or builtin.stored_keys(_group_resource(attributes))[0]
+        )
+        key = record.Key(stored, attributes.namespace, attributes.name)
         if self._graph.relates(node, key):
             return ALLOWED
         return _because(f"no relationship found between node '{node}' and this object")
@@ -190,17 +198,14 @@ def _node(node: str, attributes: Attributes) -> Opinion:
     return NO_OPINION
 
 
-def _key(attributes: Attributes) -> str:
-    """The resource's name in the store."""
-    name = f"{attributes.group}/{attributes.resource}" if attributes.group else attributes.resource
-    return _STORED_AS.get(name, name)
+def _group_resource(attributes: Attributes) -> str:
+    """Return the resource, of whichever version, that a question is about."""
+    return f"{attributes.group}/{attributes.resource}" if attributes.group else attributes.resource
 
 
 def _selects(node: str, attributes: Attributes) -> bool:
-    """Whether a question is limited to what names the node."""
-    return any(
-        term.field == "spec.nodeName" and term.value == node and not term.is_negated for term in attributes.fields
-    )
+    """Return True if a question is limited to objects that name the node."""
+    return any(term.field in _NODE_FIELDS and term.value == node and not term.is_negated for term in attributes.fields)
 
 
 def _because(reason: str) -> Opinion:

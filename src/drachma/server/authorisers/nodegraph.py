@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from drachma.server.authorisers import podreferences
+from drachma.server.kinds import builtin
 from drachma.server.reads import follower
 from drachma.server.reads.reader import Reader
 from drachma.store import record
@@ -15,8 +16,8 @@ from drachma.validation.podspec import pod as pod_rules
 
 PODS: Final = "pods"
 SLICES: Final = "resource.k8s.io/resourceslices"
-NODE_SLICES: Final = "resource.k8s.io/v1alpha2/noderesourceslices"
-"""Those of the first alpha, which nodes publish for their drivers."""
+NODE_SLICES: Final = "resource.k8s.io/noderesourceslices"
+"""Slices of the first alpha, which nodes publish for their drivers."""
 
 VOLUMES: Final = "persistentvolumes"
 ATTACHMENTS: Final = "storage.k8s.io/volumeattachments"
@@ -33,7 +34,9 @@ class NodeGraph:
 
     def __init__(self, store: Reader) -> None:
         self._index = _Index()
-        self._follower = follower.Follower(store, (PODS, SLICES, NODE_SLICES, VOLUMES, ATTACHMENTS), self._index)
+        followed = (PODS, SLICES, NODE_SLICES, VOLUMES, ATTACHMENTS)
+        keys = [key for resource in followed for key in builtin.stored_keys(resource)]
+        self._follower = follower.Follower(store, keys, self._index)
         self._idle = 0
         self._is_asked = False
 
@@ -81,7 +84,7 @@ class _Index:
             node = value["spec"].get("nodeName") or ""
             self._relate(key, node, _references(stored) if node else frozenset())
         else:
-            self._relate(key, value["spec"].get("nodeName") or "", frozenset())
+            self._relate(key, node_of(value), frozenset())
 
     def drop(self, stored: record.Record) -> None:
         if stored.key.resource == VOLUMES:
@@ -132,12 +135,21 @@ class _Index:
                 del self._volumes[secret]
 
 
+def node_of(value: Mapping[str, Any]) -> str:
+    """Return the node that an object other than a pod names, or nothing; the slices of 1.30 have no ``spec``."""
+    return (value.get("spec") or value).get("nodeName") or ""
+
+
 def _references(pod: record.Record) -> frozenset[record.Key]:
     """What a node may read because of a pod; a node that makes mirror pods gets nothing by it."""
     value, namespace = pod.value, pod.key.namespace
     if pod_rules.MIRROR_ANNOTATION in (value["metadata"].get("annotations") or ()):
         return frozenset()
-    return frozenset(record.Key(resource, namespace, name) for resource, name in podreferences.of(value))
+    return frozenset(
+        record.Key(key, namespace, name)
+        for resource, name in podreferences.of(value)
+        for key in builtin.stored_keys(resource)
+    )
 
 
 def _volume_secrets(spec: Mapping[str, Any], namespace: str) -> list[record.Key]:

@@ -134,6 +134,32 @@ FIRST_ALPHA: Final[tuple[Kind, ...]] = (
 )
 """Kinds that upstream has not had for long."""
 
+_ALL: Final = (*KINDS, *FIRST_ALPHA)
+_KEYS_OF: Final = {
+    name: tuple(dict.fromkeys(kind.key for kind in _ALL if kind.group_resource == name))
+    for name in {kind.group_resource for kind in _ALL}
+}
+_VERSIONS: Final = {
+    name: frozenset(version for kind in _ALL if kind.group_resource == name for version in kind.versions)
+    for name in _KEYS_OF
+}
+_KEYS: Final = {(kind.group, version, kind.plural): kind.key for kind in _ALL for version in kind.versions}
+
+
+def stored_keys(group_resource: str) -> tuple[str, ...]:
+    """Return the keys under which all versions of a built-in resource are stored, whether they are served or not."""
+    return _KEYS_OF[group_resource]
+
+
+def versions(group_resource: str) -> frozenset[str]:
+    """Return all versions of a resource, whether they are served or not; none if it is not built in."""
+    return _VERSIONS.get(group_resource, frozenset())
+
+
+def stored_key(group: str, version: str, plural: str) -> str | None:
+    """Return the key under which a version of a resource is stored, or None if it is not built in."""
+    return _KEYS.get((group, version, plural))
+
 
 def served(gates: feature.Gates) -> tuple[Kind, ...]:
     """The kinds that an application serves with these features."""

@@ -35,9 +35,10 @@ class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a node has to say, which this server passes on as it comes.
 
     ``is_upgrade``: only connections that become something other than HTTP are taken. ``is_foreign``: it is not the
-    node's agent that answers, so this server's own credentials are not shown.
+    node's agent that answers, so this server's own credentials are not shown. ``path`` is not encoded, ``query`` is.
     """
 
+    node: str
     host: str
     port: int
     path: str

@@ -86,7 +86,7 @@ class Deletion:
 
     def decide(self, get: intent.Get) -> intent.Decision:
         decision = deletionplan.decide(self.removal(get))
-        if isinstance(decision, intent.Remove) and self.write.resource.key in serviceaddresses.SERVICES:
+        if isinstance(decision, intent.Remove) and self.write.resource.group_resource in serviceaddresses.SERVICES:
             return msgspec.structs.replace(decision, released=serviceaddresses.released(decision.stored, get))
         return decision
 

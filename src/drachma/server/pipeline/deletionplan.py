@@ -16,7 +16,7 @@ from drachma.server.pipeline import intent
 
 def decide(removal: Removal) -> intent.Decision:
     """What is to be done to the object."""
-    if removal.write.resource.key == NAMESPACES:
+    if removal.write.resource.group_resource == NAMESPACES:
         return _decide_namespace(removal)
     if removal.write.resource.traits.finalizer and "deletionTimestamp" not in removal.stored.value["metadata"]:
         return _hold(removal, removal.write.resource.traits.finalizer)

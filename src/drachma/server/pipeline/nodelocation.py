@@ -142,7 +142,12 @@ def place(
         raise status.unclassified(f"no preferred addresses found; known addresses: [{shown}]")
     port = ((current.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
     return Elsewhere(
-        host=host, port=port or _PORT, path=path, query=urllib.parse.urlencode(query), is_upgrade=is_upgrade
+        node=node,
+        host=host,
+        port=port or _PORT,
+        path=path,
+        query=urllib.parse.urlencode(query),
+        is_upgrade=is_upgrade,
     )
 
 

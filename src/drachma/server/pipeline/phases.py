@@ -142,7 +142,9 @@ _ALL: Final[frozenset[str]] = frozenset()
 
 
 class Step(NamedTuple):
-    """Something that is done to an object that is to be stored; ``of`` has keys of resources, or none for all.
+    """Something that is done to an object that is to be stored.
+
+    ``of`` has resources by group and name, all versions of them; none are all resources.
 
     A step that ``needs_cluster`` asks for other objects, and cannot say anything where nobody knows them.
     """
@@ -220,13 +222,13 @@ class Phases:
     def run(self, operation: Operation, proposal: Proposal) -> None:
         """Takes an object through all steps of an operation; the first that refuses it raises a Status."""
         choice = self._write[operation]
-        for step in choice.special.get(proposal.write.resource.key, choice.common):
+        for step in choice.special.get(proposal.write.resource.group_resource, choice.common):
             step(proposal)
 
     def run_removal(self, removal: Removal) -> None:
         """The same for an object that is to be deleted."""
         choice = self._removal
-        for step in choice.special.get(removal.write.resource.key, choice.common):
+        for step in choice.special.get(removal.write.resource.group_resource, choice.common):
             step(removal)
 
     def __str__(self) -> str:
@@ -279,7 +281,7 @@ def standard(
 
     def look_again(proposal: Proposal) -> None:
         """What is done to pods that were changed on their way, as to new ones."""
-        if proposal.stored is None and proposal.write.resource.key in podspecs.PODS:
+        if proposal.stored is None and proposal.write.resource.group_resource in podspecs.PODS:
             serviceaccount.name_account(proposal)
             if ACCOUNTS not in disabled_plugins:
                 accounts.admit(proposal)

@@ -53,7 +53,7 @@ def check_removal(removal: Removal) -> None:
     stored, write, meant = removal.stored, removal.write, removal.options
     if meant.uid is None and meant.resource_version is None:
         return
-    if write.resource.key == NAMESPACES:
+    if write.resource.group_resource == NAMESPACES:
         _check_namespace(stored, write, meant)
         return
     if meant.uid is not None and meant.uid != stored.uid:

@@ -147,7 +147,16 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
     @functools.cached_property
     def key(self) -> str:
         """The resource's name in the store and in error messages of the store: ``resource.k8s.io/resourceclaims``."""
-        return self.stored_as or (f"{self.group}/{self.plural}" if self.group else self.plural)
+        return self.stored_as or self.group_resource
+
+    @functools.cached_property
+    def group_resource(self) -> str:
+        """Group and name, such as ``resource.k8s.io/resourceclaims``: what rules about a resource go by.
+
+        All versions of a resource have the same, also those that are stored apart (``key``). So a rule that names it
+        cannot miss one of them.
+        """
+        return f"{self.group}/{self.plural}" if self.group else self.plural
 
     @property
     def qualified(self) -> str:

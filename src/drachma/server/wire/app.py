@@ -38,7 +38,17 @@ from drachma.server.reads import distantreader, watching
 from drachma.server.surface import apisurface, resources, routes, verbs
 from drachma.server.surface.consultation import PendingError
 from drachma.server.surface.strategy import Environment
-from drachma.server.wire import answers, health, metrics, nodeproxy, nonresource, responses, streaming
+from drachma.server.wire import (
+    answers,
+    health,
+    metrics,
+    nodeconnections,
+    nodeproxy,
+    nodetls,
+    nonresource,
+    responses,
+    streaming,
+)
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
 
@@ -91,7 +101,7 @@ class Application:
         nodes: nodeproxy.NodeProxy | None = None,
     ) -> None:
         """``nodes`` is how nodes are reached: without it as nobody in particular."""
-        self._nodes = nodes or nodeproxy.NodeProxy(nodeproxy.unverified())
+        self._nodes = nodes or nodeproxy.NodeProxy(nodeconnections.Dialer(nodetls.NodeTls()))
         self._authenticator = access.authenticator
         self._impersonation = impersonation.Impersonation(access.authoriser)
         self._limits = limits or Limits()

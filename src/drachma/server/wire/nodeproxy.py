@@ -3,14 +3,16 @@
 A request that asks for another protocol, as ``kubectl exec`` does, becomes a tunnel: what is said in it is between the
 client and the node, and this server neither understands nor changes it. So whatever both of them speak works, WebSocket
 as well as SPDY.
+
+Nothing of a request reaches the node's wire unencoded: paths are percent-encoded, queries are encoded by the pipeline,
+and headers that could end a line are refused.
 """
 
 import asyncio
 import contextlib
-import os
-import pathlib
 import ssl
-from collections.abc import AsyncIterator, Mapping
+import urllib.parse
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
 import httptools
@@ -18,12 +20,11 @@ import msgspec
 
 from drachma.server import status
 from drachma.server.pipeline.answer import Elsewhere
-from drachma.server.wire import tunnel
+from drachma.server.wire import nodeconnections, tunnel
 from drachma.server.wire.requests import Request, Send
+from drachma.values import weborigin
 
-_CONNECT_SECONDS: Final = 30.0
 _TUNNEL_SECONDS: Final = 60.0
-_HEAD_BYTES: Final = 64 * 1024
 _CHUNK: Final = 64 * 1024
 _REFUSAL_BYTES: Final = 50_000
 """How much of what a node says about a refusal is passed on, as upstream."""
@@ -33,19 +34,38 @@ _ANSWER_SECONDS: Final = 5.0
 _DOCUMENT_BYTES: Final = 32 * 1024 * 1024
 """How many nodes are asked at once for documents, how long each has, and how much it may say."""
 
+_BROKEN: Final = (
+    OSError, EOFError, asyncio.LimitOverrunError, ValueError, IndexError, httptools.HttpParserError
+)  # fmt: skip
+"""Errors of an answer that is not HTTP, or that ends early."""
+
 _SWITCHING: Final = 101
 _HOP_BY_HOP: Final = frozenset(
-    {b"connection", b"host", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"content-length"}
+    {
+        b"connection",
+        b"host",
+        b"keep-alive",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"content-length",
+        b"expect",
+    }
 )
-_SECRET: Final = (b"authorization", b"impersonate-", b"cookie", b"x-remote-")
-"""Headers by which clients say who they are to this server, of which nodes need not know."""
+_SECRET: Final = (b"authorization", b"impersonate-", b"cookie", b"origin", b"x-remote-")
+"""Headers by which clients identify themselves to this server; nodes do not get them."""
+
+_PATH_CHARACTERS: Final = "/$&+,:;=@"
+"""Characters of a path that need no encoding, as in Go."""
+_LINE_ENDS: Final = frozenset(b"\r\n\0")
 
 
 class NodeProxy:
     """Goes to nodes with the credentials of this server."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._context = context
+    def __init__(self, dialer: nodeconnections.Dialer) -> None:
+        self._dialer = dialer
         self._tunnels: set[tunnel.Tunnel] = set()
 
     def close(self) -> None:
@@ -57,31 +77,36 @@ class NodeProxy:
         """Answers a request with what a node says; its code.
 
         Raises:
-            status.StatusError: the node cannot be reached, refuses a log, or the request is not one for a tunnel.
+            status.StatusError: the node cannot be reached, refuses a log, the request is not one for a tunnel, or a
+                page of another server opens one.
         """
         client: tunnel.Tunnel | None = (
             (request.scope.get("extensions") or {}).get(tunnel.EXTENSION, {}).get(tunnel.TUNNEL)
         )
         if where.is_upgrade and client is None:
             raise status.bad_request("Upgrade request required")
+        if client is not None:
+            _require_same_origin(request)
         told = await _head(where, request, is_upgrade=client is not None)
         async with self._connected(where) as (reader, writer), _gives_up(request, writer, is_tunnel=client is not None):
             writer.write(told)
             await writer.drain()
             try:
-                # Whoever waits for an answer and goes is noticed; whoever waits for a tunnel is not.
+                # A client that waits for an answer and goes is noticed; one that waits for a tunnel is not.
                 async with asyncio.timeout(None if client is None else _TUNNEL_SECONDS):
                     head = await reader.readuntil(b"\r\n\r\n")
                 code = int(head.split(b" ", 2)[1])
-            except (OSError, EOFError, asyncio.LimitOverrunError, ValueError, IndexError) as error:
+                is_switch = code == _SWITCHING and client is not None
+                answer = None if is_switch else _Answer(head, code)
+            except _BROKEN as error:
                 problem = str(error) or "no answer in time"
                 raise status.unclassified(
                     f"error reading the answer of {where.host}:{where.port}: {problem}"
                 ) from error
-            if code == _SWITCHING and client is not None:
+            if answer is None:
+                assert client is not None, "only clients that ask for it are switched"
                 await self._join(client, head, reader, writer)
                 return code
-            answer = _Answer(head)
             if is_log and not 200 <= code <= 206:
                 raise await _refusal(code, answer, reader)
             await _send(code, answer, reader, send)
@@ -100,12 +125,11 @@ class NodeProxy:
 
     async def _fetch(self, where: Elsewhere) -> bytes:
         async with self._connected(where) as (reader, writer):
-            host = f"host: {where.host}:{where.port}"
-            writer.write(f"GET {where.path} HTTP/1.1\r\n{host}\r\nconnection: close\r\n\r\n".encode())
+            writer.write(_encode_head("GET", where, [(b"connection", b"close")]))
             await writer.drain()
             head = await reader.readuntil(b"\r\n\r\n")
             data = bytearray()
-            async for chunk in _Answer(head).chunks(reader):
+            async for chunk in _Answer(head, int(head.split(b" ", 2)[1])).chunks(reader):
                 data += chunk
                 if len(data) > _DOCUMENT_BYTES:
                     raise ValueError(f"an answer of more than {_DOCUMENT_BYTES} bytes")
@@ -113,16 +137,7 @@ class NodeProxy:
 
     @contextlib.asynccontextmanager
     async def _connected(self, where: Elsewhere) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        context = self._context if not where.is_foreign else unverified()
-        try:
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                reader, writer = await asyncio.open_connection(
-                    where.host, where.port, ssl=context if where.is_secure else None, limit=_HEAD_BYTES
-                )
-        except (OSError, TimeoutError) as error:
-            raise status.unclassified(
-                f"error dialing backend: dial tcp {where.host}:{where.port}: {_problem(error)}"
-            ) from error
+        reader, writer = await self._dialer.dial(where)
         try:
             yield reader, writer
         finally:
@@ -144,7 +159,10 @@ class NodeProxy:
 class _Answer:
     """An answer as it is parsed; what has come of its body is in ``body``."""
 
-    def __init__(self, head: bytes) -> None:
+    def __init__(self, head: bytes, code: int) -> None:
+        """Raises ValueError for a code that answers nothing, and httptools.HttpParserError for what is no HTTP."""
+        if not 200 <= code <= 599:
+            raise ValueError(f"status code {code}")
         self.headers: list[tuple[bytes, bytes]] = []
         self.body = bytearray()
         self.is_complete = False
@@ -181,6 +199,13 @@ class _Answer:
                 return
 
 
+def _require_same_origin(request: Request) -> None:
+    """Refuse a stream that a browser opens for a page of another server (403)."""
+    origin = request.header(b"origin")
+    if origin and not weborigin.is_same(origin, request.header(b"host")):
+        raise status.failure(403, "Forbidden", f"origin {origin!r} may not open streams of this server")
+
+
 async def _head(where: Elsewhere, request: Request, *, is_upgrade: bool) -> bytes:
     """The request as it is passed on, with its body."""
     headers: list[tuple[bytes, bytes]] = [
@@ -196,11 +221,24 @@ async def _head(where: Elsewhere, request: Request, *, is_upgrade: bool) -> byte
         if request.method not in ("GET", "HEAD"):
             body = await request.body()
             headers.append((b"content-length", str(len(body)).encode()))
+    return _encode_head(request.method, where, headers) + body
+
+
+def _encode_head(method: str, where: Elsewhere, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Return the head of a request to a node.
+
+    Raises:
+        status.StatusError: a header has a line end in it (400).
+    """
     host = f"[{where.host}]" if ":" in where.host else where.host
-    path = where.path + (f"?{where.query}" if where.query else "")
-    lines = [f"{request.method} {path} HTTP/1.1".encode(), f"host: {host}:{where.port}".encode()]
-    lines += [name + b": " + value for name, value in headers]
-    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+    path = urllib.parse.quote(where.path, safe=_PATH_CHARACTERS, errors="replace")
+    target = f"{path}?{where.query}" if where.query else path
+    lines = [f"{method} {target} HTTP/1.1".encode("ascii"), f"host: {host}:{where.port}".encode("ascii")]
+    for name, value in headers:
+        if not _LINE_ENDS.isdisjoint(name + value):
+            raise status.bad_request(f"header {name.decode('latin-1')!r}: must not have a line end in it")
+        lines.append(name + b": " + value)
+    return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
 async def _send(code: int, answer: _Answer, reader: asyncio.StreamReader, send: Send) -> None:
@@ -231,13 +269,6 @@ async def _refusal(code: int, answer: _Answer, reader: asyncio.StreamReader) -> 
     return status.failure(code, "", text or f"the server responded with the status code {code}")
 
 
-def _problem(error: OSError | TimeoutError) -> str:
-    """What is wrong with a connection, as Go says it."""
-    if isinstance(error, TimeoutError):
-        return "i/o timeout"
-    return f"connect: {os.strerror(error.errno).lower()}" if error.errno else str(error)
-
-
 @contextlib.asynccontextmanager
 async def _gives_up(request: Request, writer: asyncio.StreamWriter, *, is_tunnel: bool) -> AsyncIterator[None]:
     """Lets go of the node when the client has gone, which a tunnel notices by itself."""
@@ -252,16 +283,3 @@ async def _gives_up(request: Request, writer: asyncio.StreamWriter, *, is_tunnel
     finally:
         if task is not None:
             task.cancel()
-
-
-def unverified(files: tuple[pathlib.Path, pathlib.Path] | None = None) -> ssl.SSLContext:
-    """How nodes are reached whose certificates nobody has signed, as upstream does by default.
-
-    ``files`` are the certificate that this server shows and its key.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    if files is not None:
-        context.load_cert_chain(*files)
-    return context

@@ -68,10 +68,19 @@ class Request:
 
     @property
     def credentials(self) -> authentication.Credentials:
-        """What the client shows to say who it is."""
+        """What the client shows to identify itself.
+
+        Raises:
+            status.StatusError: there are several Authorization headers, which proxies and servers may read differently
+                (400).
+        """
+        if len(self.headers) < len(self.scope["headers"]):
+            names = [name for name, _ in self.scope["headers"]]
+            if names.count(b"authorization") > 1:
+                raise status.bad_request("a request must not have more than one Authorization header")
         shown = (self.scope.get("extensions") or {}).get(authentication.EXTENSION)
-        user = shown[authentication.USER] if shown else None
-        return authentication.Credentials(self.headers.get(b"authorization"), user)
+        certificate = shown[authentication.CERTIFICATE] if shown else None
+        return authentication.Credentials(self.headers.get(b"authorization"), certificate)
 
     @property
     def user(self) -> User:

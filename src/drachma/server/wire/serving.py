@@ -15,7 +15,6 @@ from uvicorn.protocols.http import httptools_impl
 
 from drachma import errors
 from drachma.server.access import authentication, certificates
-from drachma.server.user import User
 from drachma.server.wire import app, connections, tunnel
 
 GRACE_SECONDS: Final = 30
@@ -198,7 +197,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     def __init__(self, *, limits: connections.Limits | None = None, **of_uvicorn: Any) -> None:
         super().__init__(**of_uvicorn)
         self._limits = limits or connections.Limits()
-        self._user: User | None = None
+        self._certificate: authentication.ClientCertificate | None = None
         self._is_receiving = False
         self._is_in_head = False
         self._answering = 0
@@ -212,7 +211,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         connection = transport.get_extra_info("ssl_object")
         certificate = connection.getpeercert() if connection is not None else None
         if certificate:
-            self._user = authentication.certificate_user(certificate, connection.getpeercert(binary_form=True))
+            encoded = connection.getpeercert(binary_form=True)
+            self._certificate = authentication.read_certificate(certificate, encoded)
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -277,8 +277,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_receiving = self._is_in_head = True
-        if self._user is not None:
-            self.scope["extensions"] = {authentication.EXTENSION: {authentication.USER: self._user}}
+        if self._certificate is not None:
+            self.scope["extensions"] = {authentication.EXTENSION: {authentication.CERTIFICATE: self._certificate}}
 
     def on_message_complete(self) -> None:
         self._is_receiving = False

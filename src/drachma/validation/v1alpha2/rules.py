@@ -12,6 +12,7 @@ from drachma.api.v1alpha2 import (
     resourceclass,
     resourceslice,
 )
+from drachma.validation import authorization
 from drachma.validation.context import Context
 from drachma.validation.fielderror import Errors
 from drachma.validation.v1alpha2 import parameters as parameter_rules
@@ -56,9 +57,10 @@ def check_update(given: meta.Object, old: meta.Object, context: Context) -> Erro
             yield from check(given, context)
 
 
-def check_status(given: meta.Object, old: meta.Object) -> Errors:
+def check_status(given: meta.Object, old: meta.Object, context: Context) -> Errors:
     """An object with a changed status."""
     if isinstance(given, resourceclaim.ResourceClaim) and isinstance(old, resourceclaim.ResourceClaim):
+        yield from authorization.check_binding(given.status, old.status, context)
         yield from claim_rules.check_status(given, old)
 
 

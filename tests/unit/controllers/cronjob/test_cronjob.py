@@ -8,6 +8,7 @@ import pytest
 from drachma.api import cronjob, job
 from drachma.client import patches
 from drachma.controllers.cronjob import CronJobController
+from drachma.values import timezones
 from tests.unit.controllers import worlds
 
 CronJob = cronjob.CronJob
@@ -157,8 +158,9 @@ async def test_a_zone(world: worlds.World) -> None:
     assert stamp.endswith("T12:00:00+09:00")
 
 
-async def test_a_zone_that_does_not_exist(world: worlds.World) -> None:
-    await create(world, timeZone="Middle/Earth")
+async def test_a_zone_that_the_database_has_lost(world: worlds.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await create(world, timeZone="Asia/Tokyo")
+    monkeypatch.setattr(timezones, "find", lambda name: None)
     await world.advance(120)
     assert await jobs(world) == []
     assert any("UnknownTimeZone" in each for each in await world.events())

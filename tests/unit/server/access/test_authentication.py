@@ -1,23 +1,28 @@
 """Who makes a request: certificates before tokens, bad credentials refused everywhere, nobody where that is allowed."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from drachma.server import status
-from drachma.server.access import accounttokens, authentication, signingkeys
-from drachma.server.access.authentication import ANONYMOUS, Authenticator, Credentials
+from drachma.server.access import accounttokens, authentication, certificates, signingkeys
+from drachma.server.access.authentication import ANONYMOUS, Authenticator, ClientCertificate, Credentials
 from drachma.server.user import User
 from drachma.store import memory
 
 ANN = User(name="ann", groups=("dev", "system:authenticated"))
-CERT = User(name="cert", groups=("system:authenticated",))
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+BOB = User(name="cert", groups=("system:authenticated",))
+CERT = ClientCertificate(BOB, NOW + timedelta(seconds=1))
+EXPIRED = ClientCertificate(BOB, NOW)
+KUBELET_CLIENT = ClientCertificate(User(name=certificates.KUBELET_CLIENT), NOW + timedelta(days=1))
 
 
 def authenticator(*, anonymous_paths: frozenset[str] | None = authentication.OPEN_PATHS) -> Authenticator:
     keys = signingkeys.of(signingkeys.generate())
-    issuer = accounttokens.AccountTokens(memory.MemoryStore(), keys, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    return Authenticator({"good": User(name="ann", groups=("dev",))}, issuer, anonymous_paths=anonymous_paths)
+    issuer = accounttokens.AccountTokens(memory.MemoryStore(), keys, clock=lambda: NOW)
+    users = {"good": User(name="ann", groups=("dev",))}
+    return Authenticator(users, issuer, clock=lambda: NOW, anonymous_paths=anonymous_paths)
 
 
 @pytest.mark.parametrize(
@@ -25,8 +30,13 @@ def authenticator(*, anonymous_paths: frozenset[str] | None = authentication.OPE
     [
         pytest.param(Credentials(b"Bearer good"), ANN, id="token"),
         pytest.param(Credentials(b"  bearer good more words"), ANN, id="scheme-in-any-case"),
-        pytest.param(Credentials(None, CERT), CERT, id="certificate"),
-        pytest.param(Credentials(b"Bearer bad", CERT), CERT, id="certificate-before-token"),
+        pytest.param(Credentials(None, CERT), BOB, id="certificate"),
+        pytest.param(Credentials(b"Bearer bad", CERT), BOB, id="certificate-before-token"),
+        pytest.param(Credentials(None, EXPIRED), None, id="certificate-that-has-expired"),
+        pytest.param(Credentials(b"Bearer good", EXPIRED), ANN, id="token-after-a-certificate-has-expired"),
+        pytest.param(Credentials(b"Basic good", EXPIRED), None, id="no-token-after-a-certificate-has-expired"),
+        pytest.param(Credentials(None, KUBELET_CLIENT), None, id="the-servers-own-certificate-for-nodes"),
+        pytest.param(Credentials(b"Bearer good", KUBELET_CLIENT), None, id="and-with-a-token"),
         pytest.param(Credentials(), ANONYMOUS, id="nobody"),
         pytest.param(Credentials(b"Bearer  good"), ANONYMOUS, id="two-spaces"),
         pytest.param(Credentials(b"Bearer"), ANONYMOUS, id="no-token"),

@@ -1,14 +1,15 @@
 """NodeRestriction: what a node may write, and about which objects."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from drachma.api import gates
 from drachma.server.access import authorization
 from drachma.server.admission.noderestriction import NodeRestriction
 from drachma.server.user import User
 from drachma.store import memory, record
+from tests import firstalpha
 from tests.unit.server import client, people
 from tests.unit.server.client import PODS, SLICES, Client
 from tests.unit.server.people import MERGE
@@ -98,21 +99,49 @@ async def test_slices_of_its_own(admin: Client) -> None:
     assert (await n1.call("DELETE", f"{SLICES}/slice-n1")).code == 200
 
 
-async def test_slices_of_the_first_alpha_of_its_own() -> None:
-    admin = await people.start(gates=gates.SERVED)
-    n1, slices = admin.showing("n1"), "/apis/resource.k8s.io/v1alpha2/noderesourceslices"
+def _node_slice(node: str | None) -> dict[str, Any]:
+    spec = {"nodeName": node, "driverName": "d.example.com", "namedResourcesWithAttributes": [{"name": "a"}]}
+    return {"metadata": {"name": node or "network"}, "spec": spec}
 
-    def of_node(name: str) -> dict[str, Any]:
-        spec = {"nodeName": name, "driverName": "d.example.com", "namedResourcesWithAttributes": [{"name": "a"}]}
-        return {"metadata": {"name": name}, "spec": spec}
 
-    assert (await n1.call("POST", slices, of_node("n1"))).code == 201
-    refused = await n1.call("POST", slices, of_node("n2"))
-    detail = "can only create NodeResourceSlice with the same NodeName as the requesting node"
-    assert refused.body["message"] == f'noderesourceslices.resource.k8s.io "n2" is forbidden: {detail}'
-    await admin.call("POST", slices, of_node("n2"))
+def _slice_of_1_30(node: str | None) -> dict[str, Any]:
+    content = {"driverName": "d.example.com", "namedResources": {"instances": [{"name": "a"}]}}
+    return {"metadata": {"name": node or "network"}, "nodeName": node, **content}
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        pytest.param("NodeResourceSlice", _node_slice, id="of-the-kep"),
+        pytest.param("ResourceSlice", _slice_of_1_30, id="of-1.30"),
+    ],
+)
+async def test_slices_of_the_first_alpha_of_its_own(kind: str, made: Callable[[str | None], dict[str, Any]]) -> None:
+    admin = await people.start(gates=firstalpha.GATES)
+    n1, slices = admin.showing("n1"), f"/apis/resource.k8s.io/v1alpha2/{kind.lower()}s"
+    assert (await n1.call("POST", slices, made("n1"))).code == 201
+    detail = f"can only create {kind} with the same NodeName as the requesting node"
+    for other in ("n2", None):
+        refused = await n1.call("POST", slices, made(other))
+        assert refused.body["message"].endswith(f"is forbidden: {detail}")
+    stored = (await admin.call("POST", slices, made("n2"))).body
+    assert (await n1.call("PUT", f"{slices}/n2", stored)).code == 403
     assert (await n1.call("DELETE", f"{slices}/n2")).code == 403
+    assert (await n1.call("DELETE", slices)).code == 403
+    own = (await n1.call("GET", f"{slices}/n1")).body
+    assert (await n1.call("PUT", f"{slices}/n1", own)).code == 200
     assert (await n1.call("DELETE", f"{slices}/n1")).code == 200
+    await admin.store.close()
+
+
+async def test_a_slice_of_v1_is_no_way_to_one_of_1_30_of_the_same_name() -> None:
+    admin = await people.start(gates=firstalpha.GATES)
+    n1, slices = admin.showing("n1"), "/apis/resource.k8s.io/v1alpha2/resourceslices"
+    stored = (await admin.call("POST", slices, {**_slice_of_1_30("n2"), "metadata": {"name": "slice-n1"}})).body
+    assert (await n1.call("POST", SLICES, _slice("n1"))).code == 201
+    assert (await n1.call("PUT", f"{slices}/slice-n1", stored)).code == 403
+    assert (await n1.call("DELETE", f"{slices}/slice-n1")).code == 403
+    await admin.store.close()
 
 
 @pytest.mark.parametrize(

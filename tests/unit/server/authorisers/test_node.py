@@ -62,7 +62,16 @@ class Cluster:
         else:
             await self.store.update(key, draft, revision=stored.revision)
 
-    def ask(self, verb: str, resource: str, place: str = "", *, user: User = NODE, fields: str = "") -> str:
+    def ask(
+        self,
+        verb: str,
+        resource: str,
+        place: str = "",
+        *,
+        user: User = NODE,
+        fields: str = "",
+        version: str = "",
+    ) -> str:
         """What is said: nothing where it is allowed."""
         full, _, subresource = resource.partition("#")
         group, _, plural = full.rpartition("/")
@@ -72,6 +81,7 @@ class Cluster:
                 user=user,
                 verb=verb,
                 group=group,
+                version=version,
                 resource=plural,
                 subresource=subresource,
                 namespace=namespace,
@@ -167,6 +177,19 @@ async def test_slices_of_its_own(cluster: Cluster, slices: str, stored_as: str) 
     limited = "can only list/watch/deletecollection resourceslices with nodeName field selector"
     for fields in ("", "spec.nodeName=n2", "spec.nodeName!=n1"):
         assert cluster.ask("deletecollection", slices, fields=fields) == limited
+
+
+async def test_slices_of_1_30_are_not_those_of_the_same_name_in_v1(cluster: Cluster) -> None:
+    slices, stored_as = "resource.k8s.io/resourceslices", "resource.k8s.io/v1alpha2/resourceslices"
+    await cluster.put(slices, "a", {"metadata": {"name": "a"}, "spec": {"nodeName": "n1"}})
+    await cluster.put(stored_as, "a", {"metadata": {"name": "a"}, "nodeName": "n2"})
+    await cluster.put(stored_as, "b", {"metadata": {"name": "b"}, "nodeName": "n1"})
+    for verb in ("get", "update", "patch", "delete"):
+        assert cluster.ask(verb, slices, "a", version="v1") == ""
+        assert cluster.ask(verb, slices, "a", version="v1alpha2") == UNRELATED
+        assert cluster.ask(verb, slices, "b", version="v1alpha2") == ""
+    assert cluster.ask("list", slices, fields="nodeName=n1", version="v1alpha2") == ""
+    assert cluster.ask("list", slices, fields="nodeName=n2", version="v1alpha2") != ""
 
 
 @pytest.mark.parametrize(

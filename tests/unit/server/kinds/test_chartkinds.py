@@ -200,6 +200,26 @@ async def test_objects_are_made_shown_changed_and_deleted(server: Client, kind: 
             "CronJob", {"schedule": "61 * * * *"}, "spec.schedule", "end of range (61) above maximum (59)", id="cron"
         ),
         pytest.param("CronJob", {"schedule": "* * *"}, "spec.schedule", "expected exactly 5 fields, found 3", id="few"),
+        pytest.param(
+            "CronJob", {"timeZone": ""}, "spec.timeZone", "timeZone must be nil or non-empty string", id="no-zone"
+        ),
+        pytest.param(
+            "CronJob", {"timeZone": "LOCAL"}, "spec.timeZone", "must be an explicit time zone as defined", id="local"
+        ),
+        pytest.param(
+            "CronJob",
+            {"timeZone": "../../etc/passwd"},
+            "spec.timeZone",
+            'Invalid value: "../../etc/passwd": unknown time zone ../../etc/passwd',
+            id="zone-outside",
+        ),
+        pytest.param(
+            "CronJob", {"timeZone": "/etc/passwd"}, "spec.timeZone", "unknown time zone /etc/passwd", id="file"
+        ),
+        pytest.param(
+            "CronJob", {"timeZone": "Middle/Earth"}, "spec.timeZone", "unknown time zone Middle/Earth", id="zone"
+        ),
+        pytest.param("CronJob", {"timeZone": "zone.tab"}, "spec.timeZone", "unknown time zone zone.tab", id="table"),
         pytest.param("CronJob", {"concurrencyPolicy": "x"}, "spec.concurrencyPolicy", "Unsupported value", id="policy"),
         pytest.param("StatefulSet", {"selector": None}, "spec.selector", "Required value", id="no-selector"),
         pytest.param("DaemonSet", {"selector": None}, "spec.template.metadata.labels", "does not match", id="nobodys"),

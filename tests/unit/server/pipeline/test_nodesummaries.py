@@ -37,7 +37,7 @@ class Nodes:
 
 
 def _places(*names: str) -> dict[str, Elsewhere]:
-    return {name: Elsewhere(host="127.0.0.1", port=1, path="/stats/summary") for name in names}
+    return {name: Elsewhere(node=name, host="127.0.0.1", port=1, path="/stats/summary") for name in names}
 
 
 async def test_many_readers_and_one_question() -> None:

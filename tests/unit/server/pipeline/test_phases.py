@@ -42,8 +42,8 @@ mutate     NamespaceLifecycle           create, upsert
            NamespaceLifecycle           delete of namespaces
            LimitRanger                  create, status, upsert of pods
            default account              create, upsert of pods
-           NodeRestriction              create, update, status, upsert, bind, finalizers of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/resourceslices, resource.k8s.io/v1alpha2/noderesourceslices, storage.k8s.io/csinodes
-           NodeRestriction              delete of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/resourceslices, resource.k8s.io/v1alpha2/noderesourceslices, storage.k8s.io/csinodes
+           NodeRestriction              create, update, status, upsert, bind, finalizers of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/noderesourceslices, resource.k8s.io/resourceslices, storage.k8s.io/csinodes
+           NodeRestriction              delete of coordination.k8s.io/leases, nodes, persistentvolumeclaims, pods, resource.k8s.io/noderesourceslices, resource.k8s.io/resourceslices, storage.k8s.io/csinodes
            Priority                     create, upsert of pods
            Priority                     create, upsert of scheduling.k8s.io/podgroups
            Priority                     update of pods

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from drachma.api import gates
+from tests import firstalpha
 from tests.unit.server import client
 from tests.unit.server.client import Client
 
@@ -31,7 +31,7 @@ def deployment(*entries: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 async def server() -> Client:
-    made = await client.start(gates=gates.SERVED)
+    made = await client.start(gates=firstalpha.GATES)
     created = await made.call("POST", f"{DEPLOYMENTS}?{STRICT}", deployment(of_then("first")))
     assert (created.code, entries(created.body)) == (201, [{"name": "gpu", "resourceClaimName": "first"}])
     return made

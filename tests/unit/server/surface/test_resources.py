@@ -5,9 +5,10 @@ import pytest
 from drachma.api import gates, scheme
 from drachma.server.kinds import builtin
 from drachma.server.surface import resources
+from tests import firstalpha
 from tests.unit.server import served
 
-EVERYTHING = resources.Catalog(builtin.served(gates.SERVED))
+EVERYTHING = resources.Catalog(builtin.served(firstalpha.GATES))
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.plural}-{kind.versions[-1]}") for kind in scheme.KINDS])

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from drachma.validation import writes
+from tests.unit.validation.test_authorization import FakeAuthorizer
 from tests.unit.validation.v1alpha2.objects import ALLOCATION, CONSUMER, CONTEXT, DRIVER, GOOD, read
 
 STATUS = {"driverName": DRIVER, "allocation": ALLOCATION}
@@ -164,3 +166,18 @@ def test_status_and_spec_are_written_apart() -> None:
     kept = writes.update_status(stated, claim({}), CONTEXT).object
     assert kept.spec.resource_class_name == "cards"
     assert writes.update(claim({}), claim(STATUS), CONTEXT).object.status.allocation is not None
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(STATUS, id="allocate"),
+        pytest.param({**STATUS, "reservedFor": [CONSUMER]}, id="reserve"),
+    ],
+)
+def test_an_allocation_takes_the_permission_that_it_takes_in_v1(after: dict[str, Any]) -> None:
+    context = structs.replace(CONTEXT, authorizer=FakeAuthorizer())
+    (error,) = writes.update_status(claim(after), claim({}), context).errors
+    assert str(error).startswith("status.allocation: Forbidden: changing status.allocation or status.reservedFor ")
+    allowed = structs.replace(CONTEXT, authorizer=FakeAuthorizer(("update", "binding")))
+    assert writes.update_status(claim(after), claim({}), allowed).errors == ()

@@ -1,6 +1,6 @@
 """Cron jobs: jobs of one template, made again and again at certain times."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -63,6 +63,10 @@ class CronJobStrategy(TemplatedStrategy):
 
     def check_new(self, content: Document, subject: Subject) -> Errors:
         yield from cronjob.check_name(subject.metadata.get("name", ""))
+        yield from cronjob.check_zone(content["spec"].get("timeZone"))
+
+    def check_update(self, content: Document, old: Mapping[str, Any], subject: Subject) -> Errors:
+        yield from cronjob.check_zone(content["spec"].get("timeZone"), old["spec"].get("timeZone"))
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         template = content["spec"]["jobTemplate"]["spec"]["template"]

@@ -39,8 +39,12 @@ def of(
     subresources: tuple[resources.Subresource, ...] = (),
     table: layout.Layout = layout.PLAIN,
     fields: selectable.Selectable = selectable.BY_NAME,
+    has_namesake: bool = False,
 ) -> Kind:
-    """The record of the kind whose struct is ``shape``."""
+    """The record of the kind whose struct is ``shape``.
+
+    Where it ``has_namesake``, each object has a counterpart of a later version, and quotas count that one.
+    """
     kind = scheme.of(shape)
     return Kind(
         group=kind.group,
@@ -55,7 +59,7 @@ def of(
         # Later versions have kinds of the same names, which are something else.
         stored_as=f"{kind.group}/{_VERSION}/{kind.plural}",
         deprecations=_GONE,
-        traits=resources.Traits(returns_deleted=True, is_uncounted=True),
+        traits=resources.Traits(returns_deleted=True, is_uncounted=has_namesake),
         layout=table,
         selectable=fields,
         strategy=AlphaStrategy,

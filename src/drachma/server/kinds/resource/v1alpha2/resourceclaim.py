@@ -40,6 +40,7 @@ def _template_cells(template: layout.Document, now: datetime) -> layout.Cells:
 
 CLAIM: Final = alphakind.of(
     resourceclaim.ResourceClaim,
+    has_namesake=True,
     subresources=(devicekind.STATUS,),
     table=layout.Layout(
         (

@@ -1,0 +1,61 @@
+"""TLS towards nodes: the certificate that this server shows them, and how it verifies theirs."""
+
+import pathlib
+import ssl
+
+from drachma import errors
+
+
+class NodeTls:
+    """TLS settings for connections to nodes.
+
+    The certificates of nodes are verified where there is something to verify them with: an authority that the operator
+    names, or the certificate itself for endpoints of this process. Otherwise any certificate is accepted, as upstream
+    does by default.
+    """
+
+    def __init__(
+        self,
+        files: tuple[pathlib.Path, pathlib.Path] | None = None,
+        *,
+        authority: pathlib.Path | None = None,
+    ) -> None:
+        """``files`` are the client certificate of this server and its key; None shows nodes no certificate.
+
+        Raises:
+            errors.RefusedFileError: the authority cannot be read.
+        """
+        self._files = files
+        self.anonymous = _unverified()
+        """For programs on a node's machine that are not its agent: they are not shown a certificate."""
+        self.node = _unverified() if authority is None else _verified(authority)
+        if files is not None:
+            self.node.load_cert_chain(*files)
+
+    def pin(self, certificate: bytes) -> ssl.SSLContext:
+        """Return settings that accept this certificate (PEM) and no other."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        # One certificate serves all nodes of a process, so no host name is in it.
+        context.check_hostname = False
+        context.load_verify_locations(cadata=certificate.decode())
+        if self._files is not None:
+            context.load_cert_chain(*self._files)
+        return context
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _verified(authority: pathlib.Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.load_verify_locations(authority)
+    except OSError as error:
+        raise errors.RefusedFileError(
+            f"authority of kubelets {authority}: cannot be read: {error.strerror or error}"
+        ) from error
+    return context

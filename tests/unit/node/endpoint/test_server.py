@@ -1,0 +1,99 @@
+"""Requests that a node's endpoint refuses before it looks at what they ask for."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import pathlib
+import socket
+import ssl
+import types
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import aiohttp
+import pytest
+
+from drachma.api import meta, pod
+from drachma.node.endpoint import access, certificate, server
+from drachma.runtime import clock
+from drachma.server.access import certificates
+from drachma.testing import manualclock
+
+
+class Reviews:
+    """An API server that knows one token, and lets its user do everything."""
+
+    async def create_document(self, kind: Any, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        if document["kind"] == "TokenReview":
+            return {"status": {"authenticated": document["spec"]["token"] == "good", "user": {"username": "ann"}}}
+        return {"status": {"allowed": True}}
+
+
+class Machine:
+    """A node with a pod, at every address."""
+
+    name = "n1"
+    client: Any = Reviews()
+
+    def at(self, address: str) -> "Machine":
+        return self
+
+    def worker(self, namespace: str, name: str) -> Any:
+        return types.SimpleNamespace(newest=pod.Pod(metadata=meta.ObjectMeta(name=name)))
+
+    def workers(self) -> list[Any]:
+        return []
+
+
+@contextlib.asynccontextmanager
+async def _asked(folder: pathlib.Path) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
+    opened = socket.create_server(("127.0.0.1", 0))
+    files = certificates.ensure(folder, hosts=["127.0.0.1"], now=dt.datetime.now(dt.UTC))
+    serving = certificate.load(files.certificate, files.key, client_authority=files.authority.read_bytes())
+    endpoint = server.Endpoint(opened, Machine(), context=serving.context, time=clock.SystemClock())
+    context = ssl.create_default_context(cafile=str(files.authority))
+    task = asyncio.create_task(endpoint.run())
+    try:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+            yield f"https://127.0.0.1:{opened.getsockname()[1]}", session
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_two_authorization_headers_are_refused(tmp_path: pathlib.Path) -> None:
+    async with _asked(tmp_path) as (url, session):
+        for tokens, want in ((["good"], 200), (["good", "bad"], 400), (["bad", "good"], 400), (["bad"], 401)):
+            headers = [("Authorization", f"Bearer {token}") for token in tokens]
+            async with session.get(f"{url}/healthz", headers=headers) as answer:
+                assert answer.status == want
+
+
+@pytest.mark.parametrize(
+    ("origin", "want"),
+    [
+        pytest.param("https://page.example.com", 403, id="another-page"),
+        pytest.param("", 101, id="no-browser"),
+    ],
+)
+async def test_streams_are_not_for_pages_of_other_servers(tmp_path: pathlib.Path, origin: str, want: int) -> None:
+    headers = {"Authorization": "Bearer good", "Connection": "Upgrade", "Upgrade": "websocket"}
+    headers |= {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    headers |= {"Sec-WebSocket-Protocol": "SPDY/3.1+portforward.k8s.io", **({"Origin": origin} if origin else {})}
+    async with (
+        _asked(tmp_path) as (url, session),
+        session.get(f"{url}/portForward/default/p", headers=headers) as answer,
+    ):
+        assert answer.status == want
+
+
+async def test_a_certificate_expires_on_an_open_connection() -> None:
+    time = manualclock.ManualClock()
+    own = access.Access(time)
+    end = (time.utc() + dt.timedelta(hours=1)).strftime("%b %d %H:%M:%S %Y GMT")
+    shown = {"subject": ((("commonName", "ann"),),), "notAfter": end}
+    user = await own.user_of(Machine.client, shown, "")
+    assert user is not None
+    assert user.name == "ann"
+    await time.advance(3601)
+    assert await own.user_of(Machine.client, shown, "") is None
