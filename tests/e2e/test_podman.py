@@ -19,7 +19,7 @@ from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
 from tests import patience
 from tests.e2e import nodeprocess, podmanimage
-from tests.e2e.conftest import Kubectl
+from tests.e2e.conftest import Kubectl, eventually
 from tests.scenarios import processes
 
 pytestmark = [
@@ -242,3 +242,37 @@ def test_a_pod_of_real_containers_outlives_its_agent(kubectl: Kubectl, image: st
     kubectl("wait", "pod/real", "--for=jsonpath={.status.containerStatuses[0].started}=true", "--timeout=90s")
     assert kubectl("logs", "real", "--previous") == "began\nends\n"
     kubectl("delete", "pod", "real", "--timeout=60s")
+
+
+def test_a_link_in_a_volume_does_not_lead_a_sub_path_to_the_host(
+    kubectl: Kubectl, image: str, agent: nodeprocess.Agent, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "key").write_text("private")
+    volume = [{"name": "shared", "mountPath": "/shared"}]
+    spec = {
+        "initContainers": [
+            {
+                "name": "plant",
+                "image": image,
+                "command": ["ln", "-s", str(tmp_path), "/shared/link"],
+                "volumeMounts": volume,
+            }
+        ],
+        "containers": [
+            {
+                "name": "thief",
+                "image": image,
+                "command": ["sh", "-c", "cat /stolen/key; exec sleep 600"],
+                "volumeMounts": [{"name": "shared", "mountPath": "/stolen", "subPath": sub_path}],
+            }
+            for sub_path in ("link",)
+        ],
+        "terminationGracePeriodSeconds": 1,
+        "volumes": [{"name": "shared", "emptyDir": {}}],
+    }
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "escape"}, "spec": spec}
+    kubectl("apply", "-f", "-", stdin=json.dumps(made))
+    state = "jsonpath={.status.containerStatuses[0].state.waiting['reason','message']}"
+    want = 'CreateContainerConfigError failed to prepare subPath for volumeMount "shared" of container "thief"'
+    eventually(kubectl, "get", "pod", "escape", "-o", state, want=want)
+    kubectl("delete", "pod", "escape", "--timeout=60s")
