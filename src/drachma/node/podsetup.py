@@ -28,6 +28,9 @@ _log = logging.getLogger(__name__)
 _RUNNING_PODS: Final = target.view_of(target.of(pod.Pod), RunningPod)
 _REFRESH_SECONDS: Final = 60.0
 _CONFIGURATION: Final = "CreateContainerConfigError"
+_FOLDER_MODE: Final = 0o750
+_MARK: Final = ".drachma"
+"""Name of the file that marks the folder of a pod as an agent's own."""
 _LONGEST_HOOK: Final = 86_400.0
 """Seconds that a container may take for what it wants done at its beginning; the kubelet waits for ever."""
 
@@ -61,6 +64,10 @@ class PodSetups:
         """
         await self._begun(of)
         running, volumes = self._pods[of.metadata.uid]
+        try:
+            _make_folder(self._folder / of.metadata.uid)
+        except OSError as error:
+            raise errors.NodeError(f"the pod's folder cannot be made: {error}") from error
         await volumes.make(running, self._sources(of))
 
     async def _begun(self, of: pod.Pod) -> RunningPod:
@@ -172,9 +179,20 @@ class PodSetups:
             raise errors.NodeError(f"pod {of.metadata.namespace}/{of.metadata.name}: {error}") from error
 
 
+def _make_folder(folder: pathlib.Path) -> None:
+    """Make the folder of a pod, which is nothing for other users of the machine."""
+    folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    (folder / _MARK).touch()
+
+
 def find_leftovers(folder: pathlib.Path, uids: Set[str]) -> list[pathlib.Path]:
-    """Return the folders of pods other than these, which agents before this one left."""
-    return [each for each in folder.iterdir() if each.name not in uids] if folder.is_dir() else []
+    """Return the folders of pods other than these that agents before this one left.
+
+    Where the agent shares its root with a kubelet, folders of the kubelet's pods are none of them.
+    """
+    if not folder.is_dir():
+        return []
+    return [each for each in folder.iterdir() if each.name not in uids and (each / _MARK).exists()]
 
 
 async def remove_folders(folders: Iterable[pathlib.Path]) -> None:

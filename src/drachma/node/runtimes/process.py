@@ -3,9 +3,9 @@
 There is no isolation. A container sees the files, the network and the other processes of the machine, as the user of
 the agent; its image is not looked at, so it has to say which command it wants. Where the agent may (as root), volumes
 are mounted for the container alone, and it has the user, groups and capabilities of its security context
-(:mod:`.processsecurity` says what can be enforced). What takes a container is refused: CDI edits beyond environment variables and
-device files that are at the same path on the machine. Where the node bounds what containers use, they are put into
-cgroups, if the machine lets the agent make any.
+(:mod:`.processsecurity` says what can be enforced). What takes a container is refused: CDI edits beyond environment
+variables and device files that are at the same path on the machine. Where the node bounds what containers use, they
+are put into cgroups, if the machine lets the agent make any.
 """
 
 from __future__ import annotations

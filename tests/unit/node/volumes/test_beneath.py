@@ -1,20 +1,18 @@
 """Paths below a root: links that stay below it are followed, and nothing leaves it, whatever happens meanwhile."""
 
-import ctypes
 import errno
 import os
 import pathlib
 import stat
-import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from drachma.node.volumes import beneath
+from tests.unit.node.volumes import races
 
 Resolve = Callable[[int, str], int]
 
-_RENAME_EXCHANGE = 2
 _RACES = 3000
 
 
@@ -117,24 +115,14 @@ def test_no_directory_is_made_outside(resolve: Resolve, root: int, volume: pathl
     assert sorted(volume.parent.rglob("*")) == before
 
 
-def _exchange(parent: int, stop: threading.Event) -> None:
-    """Give a directory and a link each other's names, as often as there is time."""
-    rename = ctypes.CDLL(None).renameat2
-    while not stop.is_set():
-        rename(parent, b"door", parent, b"decoy", _RENAME_EXCHANGE)
-
-
 def test_no_race_is_won_by_exchanging_a_directory_for_a_link(resolve: Resolve, tmp_path: pathlib.Path) -> None:
     volume, outside = tmp_path / "volume", tmp_path / "outside"
     (volume / "door" / "in").mkdir(parents=True)
     (outside / "in").mkdir(parents=True)
     (volume / "decoy").symlink_to(outside)
     root = os.open(volume, os.O_PATH)
-    stop = threading.Event()
-    racer = threading.Thread(target=_exchange, args=(root, stop))
-    racer.start()
     counts = {"inside": 0, "refused": 0}
-    try:
+    with races.exchanging(volume, "door", "decoy"):
         for number in range(_RACES):
             try:
                 place = _place(beneath.make_directories(root, f"door/in/{number % 7}"))
@@ -143,10 +131,7 @@ def test_no_race_is_won_by_exchanging_a_directory_for_a_link(resolve: Resolve, t
             else:
                 counts["inside"] += 1
                 assert place.is_relative_to(volume)
-    finally:
-        stop.set()
-        racer.join()
-        os.close(root)
+    os.close(root)
     # Both happened, so there was a race; and nothing was made outside.
     assert all(counts.values())
     assert not list((outside / "in").iterdir())

@@ -18,6 +18,7 @@ from drachma.node.volumes import atomicwriter, podvolumes, subpathmounts
 from drachma.node.volumes.payload import File
 from drachma.node.volumes.podvolumes import PodVolumes
 from tests.unit.node.test_environment import Objects
+from tests.unit.node.volumes import races
 from tests.unit.node.volumes.rights import needs_mounts
 
 PROBLEM = 'failed to prepare subPath for volumeMount "v" of container "c"'
@@ -207,6 +208,30 @@ async def test_a_sub_path_is_what_it_led_to_when_it_was_mounted(tmp_path: pathli
     (tmp_path / "precious").write_text("x")
     podvolumes.remove(tmp_path / "u1")
     assert [each.name for each in tmp_path.iterdir()] == ["precious"]
+
+
+@needs_mounts
+async def test_no_race_leads_a_mount_out_of_its_volume(tmp_path: pathlib.Path) -> None:
+    of = _with_sub_path("door/in")
+    volumes = await _made(of, tmp_path / "u1")
+    volume, outside = tmp_path / "u1" / "volumes" / "v", tmp_path / "outside"
+    (volume / "door" / "in").mkdir(parents=True)
+    (volume / "door" / "in" / "inside").touch()
+    (outside / "in").mkdir(parents=True)
+    (volume / "decoy").symlink_to(outside)
+    counts = {"mounted": 0, "refused": 0}
+    with races.exchanging(volume, "door", "decoy"):
+        for _ in range(300):
+            try:
+                (mount,) = volumes.mounts(of, of.container("c"), {})
+            except errors.NodeError:
+                counts["refused"] += 1
+            else:
+                counts["mounted"] += 1
+                assert (pathlib.Path(mount.source) / "inside").exists()
+    assert all(counts.values())
+    podvolumes.remove(tmp_path / "u1")
+    assert not (tmp_path / "u1").exists()
 
 
 @needs_mounts
