@@ -347,6 +347,10 @@ class Agent:
             self._judge_unenforced(of, container.name, fields)
         return setup
 
+    def end_setup(self, of: pod.Pod, container: pod.Container) -> None:
+        if self._setups is not None:
+            self._setups.end_setup(of, container)
+
     def _judge_unenforced(self, of: pod.Pod, container: str, fields: Sequence[str]) -> None:
         """Refuse a container whose security context cannot be enforced, or warn of it where that is allowed."""
         runtime, names = self.runtime.name.partition("://")[0], ", ".join(fields)

@@ -108,6 +108,11 @@ class PodSetups:
             has_input=own.stdin,
         )
 
+    def end_setup(self, of: pod.Pod, container: pod.Container) -> None:
+        """Undo the mounts that a container of a pod was started from: it has its own by now."""
+        if of.metadata.uid in self._pods:
+            self._pods[of.metadata.uid][1].release(container.name)
+
     def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
         """What is asked of a container of a pod that has begun; None where that is nothing."""
         own = self._pods[of.metadata.uid][0].container(container.name)

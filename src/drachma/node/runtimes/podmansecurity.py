@@ -9,14 +9,17 @@ from typing import Final
 
 from drachma import errors
 from drachma.node.runtimes.security import LOCALHOST, UNCONFINED, Security
+from drachma.node.volumes import ownership
 
 _CAPABILITY: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
 def unenforced(security: Security) -> list[str]:
-    """Return the fields that podman cannot enforce."""
+    """Return the fields that podman, and the agent for it, cannot enforce."""
+    group = security.volume_group
     fields = {
         "hostUsers": security.has_user_namespace,
+        "securityContext.fsGroup": group is not None and not ownership.may_give(group),
         "securityContext.supplementalGroupsPolicy": security.has_strict_groups,
         "securityContext.sysctls": bool(security.sysctls),
         "volumeMounts.recursiveReadOnly": security.has_recursive_read_only,

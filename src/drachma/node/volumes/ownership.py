@@ -17,6 +17,11 @@ _DIRECTORY_BITS: Final = 0o770 | stat.S_ISGID
 _PLACE: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+def may_give(group: int) -> bool:
+    """Return True if the agent may give files to a group: as root, or as one of its members."""
+    return os.geteuid() == 0 or group in (os.getegid(), *os.getgroups())
+
+
 def give(path: pathlib.Path, group: int, *, root_is_enough: bool) -> None:
     """Give a directory with everything in it to a group, which may then read and write all of it.
 

@@ -80,14 +80,18 @@ class PodVolumes:
 
     async def _make(self, of: RunningPod, volume: Volume, sources: Sources) -> None:
         security = of.spec.security_context or NO_POD_CONTEXT
+        group = security.fs_group
+        if group is not None and not ownership.may_give(group):
+            # The runtime says so when a container starts, and refuses it unless that is allowed.
+            group = None
         if volume.host_path is not None:
             check_host_path(volume.host_path)
             return
         if volume.persistent_volume_claim is not None:
             path = await sources.volume_path(volume.persistent_volume_claim.claim_name)
-            if security.fs_group is not None and volume.name not in self._owned:
+            if group is not None and volume.name not in self._owned:
                 is_enough = security.fs_group_change_policy == "OnRootMismatch"
-                await asyncio.to_thread(ownership.give, path, security.fs_group, root_is_enough=is_enough)
+                await asyncio.to_thread(ownership.give, path, group, root_is_enough=is_enough)
                 self._owned.add(volume.name)
             self._claimed[volume.name] = path
             return
@@ -95,15 +99,15 @@ class PodVolumes:
         if volume.empty_dir is not None:
             if not folder.exists():
                 folder.mkdir(parents=True)
-                if security.fs_group is not None:
-                    os.chown(folder, -1, security.fs_group)
-                folder.chmod(0o777 if security.fs_group is None else 0o777 | stat.S_ISGID)
+                if group is not None:
+                    os.chown(folder, -1, group)
+                folder.chmod(0o777 if group is None else 0o777 | stat.S_ISGID)
             return
         now = self._clock.utc()
         files = await payload.build(of, volume, sources, tokens=self._tokens, allocatable=self._allocatable, now=now)
         if files is None:
             raise errors.NodeError("volumes of this kind are not served by this agent")
-        atomicwriter.write(folder, files, now=now, group=security.fs_group)
+        atomicwriter.write(folder, files, now=now, group=group)
 
     def mounts(self, of: RunningPod, container: Container, variables: Mapping[str, str]) -> Sequence[Mount]:
         """Where a container sees what.
@@ -169,6 +173,13 @@ class PodVolumes:
             _log.warning("%s: %s", problem, error)
             raise errors.NodeError(problem) from error
 
+    def release(self, container: str) -> None:
+        """Undo the mounts of a container's sub paths; one that cannot be undone goes with the pod."""
+        try:
+            self._sub_paths.release(container)
+        except OSError as error:
+            _log.warning("sub paths of container %s: %s: %s", container, error.filename, error.strerror)
+
 
 def remove(folder: pathlib.Path) -> None:
     """Remove the folder of a pod that is gone, with its volumes; the more files containers left the longer it takes.
@@ -176,7 +187,7 @@ def remove(folder: pathlib.Path) -> None:
     Where a mount cannot be undone, or something cannot be removed, that stays and is logged.
     """
     try:
-        SubPathMounts(folder / _SUB_PATHS).release()
+        SubPathMounts(folder / _SUB_PATHS).release_all()
     except OSError as error:
         _log.warning("%s is not removed: %s: %s", folder, error.filename, error.strerror)
         return

@@ -1,8 +1,9 @@
 """Bind mounts of the sub paths of a pod, each at a path that no container can reach.
 
 What a sub path leads to is mounted by its descriptor, as the kubelet does it: a runtime that is given the mount
-point gets what was resolved, whatever a container makes of the path meanwhile. Mounts outlive the agent, as
-containers do, and go with their pod: ``volume-subpaths/VOLUME/CONTAINER/NUMBER`` below the pod's folder.
+point gets what was resolved, whatever a container makes of the path meanwhile. A mount is needed until its container
+has started, which then has one of its own; what an agent that was killed left goes with the pod. Mount points are
+``volume-subpaths/CONTAINER/VOLUME/NUMBER`` below the pod's folder.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class SubPathMounts:
             PermissionError: the agent may not mount.
             OSError: it cannot be mounted.
         """
-        point = self._folder / volume / container / str(number)
+        point = self._folder / container / volume / str(number)
         point.parent.mkdir(parents=True, exist_ok=True)
         _clear(point)
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
@@ -50,18 +51,27 @@ class SubPathMounts:
             raise
         return point
 
-    def release(self) -> None:
-        """Undo all mounts of the pod, those of agents before this one included.
+    def release(self, container: str) -> None:
+        """Undo the mounts of a container, those of agents before this one included.
 
         Raises:
             OSError: a mount cannot be undone; its mount point stays.
         """
-        for volume in _entries(self._folder):
-            for container in _entries(volume):
-                for point in _entries(container):
-                    _clear(point)
-                container.rmdir()
+        for volume in _entries(self._folder / container):
+            for point in _entries(volume):
+                _clear(point)
             volume.rmdir()
+        with contextlib.suppress(FileNotFoundError):
+            (self._folder / container).rmdir()
+
+    def release_all(self) -> None:
+        """Undo the mounts of all containers.
+
+        Raises:
+            OSError: a mount cannot be undone; its mount point stays.
+        """
+        for container in _entries(self._folder):
+            self.release(container.name)
         with contextlib.suppress(FileNotFoundError):
             self._folder.rmdir()
 

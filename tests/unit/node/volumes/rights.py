@@ -19,7 +19,7 @@ def _can_mount() -> bool:
             return False
         finally:
             os.close(descriptor)
-        mounts.release()
+        mounts.release_all()
     return True
 
 

@@ -77,7 +77,7 @@ def test_what_is_mounted_stays(tmp_path: pathlib.Path) -> None:
         removal.remove_tree(point.parent)
         assert (point / "sub" / "file").read_text() == "precious"
     finally:
-        SubPathMounts(pod / "mounts").release()
+        SubPathMounts(pod / "mounts").release_all()
     removal.remove_tree(pod)
     assert not pod.exists()
     assert (host / "sub" / "file").read_text() == "precious"

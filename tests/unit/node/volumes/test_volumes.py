@@ -200,11 +200,14 @@ async def test_a_sub_path_is_what_it_led_to_when_it_was_mounted(tmp_path: pathli
         (mount,) = volumes.mounts(of, of.container("c"), {"NAME": "mine"})
     inside = volume / "mine" / "deep"
     assert stat.S_IMODE(inside.stat().st_mode) == 0o777
-    assert mount == Mount(str(tmp_path / "u1" / "volume-subpaths" / "v" / "c" / "0"), "/v")
+    assert mount == Mount(str(tmp_path / "u1" / "volume-subpaths" / "c" / "v" / "0"), "/v")
     inside.rename(volume / "moved")
     inside.symlink_to(tmp_path)
     (volume / "moved" / "file").write_text("x")
     assert [each.name for each in pathlib.Path(mount.source).iterdir()] == ["file"]
+    volumes.release("c")
+    assert not pathlib.Path(mount.source).exists()
+    volumes.mounts(of, of.container("c"), {"NAME": "yours"})
     (tmp_path / "precious").write_text("x")
     podvolumes.remove(tmp_path / "u1")
     assert [each.name for each in tmp_path.iterdir()] == ["precious"]
