@@ -1,7 +1,7 @@
 """Containers whose security context their node's runtime cannot enforce: refused, or run with a warning."""
 
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pytest
@@ -20,13 +20,13 @@ class UnableRuntime(SimulatedRuntime):
     """A runtime that knows no seccomp profiles."""
 
     name: Final = "unable://1"  # type: ignore[misc]
-    has_files: Final = True  # type: ignore[misc,assignment]
+    has_files: Final = True  # type: ignore[misc]
 
     def unenforced(self, security: Security) -> Sequence[str]:
         return [FIELD] if security.seccomp is not None else []
 
 
-def _document(name: str, context: dict[str, object]) -> dict[str, object]:
+def _document(name: str, context: Mapping[str, object]) -> dict[str, object]:
     container = {"name": "c", "image": "i", "command": ["run"], "securityContext": context}
     return {
         "apiVersion": "v1",

@@ -93,7 +93,8 @@ class PodmanRuntime:
         """Refused are images that cannot be had, and whatever podman refuses, in its words."""
         if (container := await self._adopt(work)) is not None:
             return container
-        image_user = await self._image_user(work)
+        await self._pull(work.container.image)
+        image_user = await self._image_user(work) if work.setup.security.needs_image_user else ""
         violation = non_root_violation(
             work.setup.security, image_user=image_user, pod=work.pod.metadata, container=work.container.name
         )
@@ -211,10 +212,9 @@ class PodmanRuntime:
         await asyncio.gather(*self._removals)
 
     async def _image_user(self, work: Work) -> str:
-        """Return the user of a container's image, which is pulled first if it is missing; empty for root."""
-        image = work.container.image
-        await self._pull(image)
-        answer = await podmancommand.call("image", "inspect", "--format", "{{.Config.User}}", "--", image)
+        """Return the user of a container's image; empty for root."""
+        words = ("image", "inspect", "--format", "{{.Config.User}}", "--", work.container.image)
+        answer = await podmancommand.call(*words)
         if answer.code != 0:
             raise StartError("CreateContainerError", f"container {work.container.name}: {answer.said}")
         return answer.output.decode(errors="replace").strip()

@@ -39,6 +39,11 @@ class Security(msgspec.Struct, frozen=True, kw_only=True):
     has_recursive_read_only: bool = False
     """That a volume is to be read-only with all mounts below it."""
 
+    @property
+    def needs_image_user(self) -> bool:
+        """True if it depends on the user of the image whether, or as which user, the container runs."""
+        return self.user is None and (self.is_non_root or self.group is not None)
+
 
 def non_root_violation(security: Security, *, image_user: str, pod: meta.ObjectMeta, container: str) -> str | None:
     """Return why a container that may not run as root would, in the kubelet's words; None where it does not.
@@ -47,13 +52,13 @@ def non_root_violation(security: Security, *, image_user: str, pod: meta.ObjectM
     """
     if not security.is_non_root:
         return None
-    about = f'(pod: "{pod.name}_{pod.namespace}({pod.uid})", container: {container})'
+    subject = f'(pod: "{pod.name}_{pod.namespace}({pod.uid})", container: {container})'
     if security.user is not None:
-        return f"container's runAsUser breaks non-root policy {about}" if security.user == 0 else None
+        return f"container's runAsUser breaks non-root policy {subject}" if security.user == 0 else None
     name = image_user.partition(":")[0] or "0"
     if not name.isdigit():
         return (
             f"container has runAsNonRoot and image has non-numeric user ({name}), "
-            f"cannot verify user is non-root {about}"
+            f"cannot verify user is non-root {subject}"
         )
-    return f"container has runAsNonRoot and image will run as root {about}" if int(name) == 0 else None
+    return f"container has runAsNonRoot and image will run as root {subject}" if int(name) == 0 else None

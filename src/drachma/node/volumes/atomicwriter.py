@@ -34,8 +34,8 @@ _READABLE: Final = 0o440
 _INHERITED: Final = stat.S_ISGID
 
 
-class _Manner(msgspec.Struct, frozen=True):
-    """How files are made: the group that they belong to, or None for the agent's own."""
+class _Ownership(msgspec.Struct, frozen=True):
+    """Group that files belong to, or None for the agent's own, with the modes that go with it."""
 
     group: int | None
 
@@ -66,16 +66,16 @@ def write(folder: pathlib.Path, files: Mapping[str, File], *, now: dt.datetime, 
         if not path or path.startswith(("/", "..")) or ".." in path.split("/"):
             raise ValueError(f"path {path!r}: leads out of the volume")
     folder.mkdir(parents=True, exist_ok=True)
-    manner = _Manner(group)
-    content = {posixpath.normpath(path): File(file.data, manner.mode(file)) for path, file in files.items()}
+    ownership = _Ownership(group)
+    content = {posixpath.normpath(path): File(file.data, ownership.mode(file)) for path, file in files.items()}
     root = os.open(folder, _DIRECTORY)
     try:
         old = _read_link(root)
         if old is not None and _holds(root, old, content):
             return False
-        manner.apply(root, manner.directory_mode)
+        ownership.apply(root, ownership.directory_mode)
         fresh = f"{now.strftime('..%Y_%m_%d_%H_%M_%S.')}{secrets.token_hex(4)}"
-        _fill(root, fresh, content, manner)
+        _fill(root, fresh, content, ownership)
         removal.remove_entry(root, _NEXT)
         os.symlink(fresh, _NEXT, dir_fd=root)
         if old is None:
@@ -98,25 +98,25 @@ def _read_link(root: int) -> str | None:
     return name if _STAMPED.fullmatch(name) else None
 
 
-def _fill(root: int, name: str, files: Mapping[str, File], manner: _Manner) -> None:
+def _fill(root: int, name: str, files: Mapping[str, File], ownership: _Ownership) -> None:
     os.mkdir(name, 0o700, dir_fd=root)
     top = beneath.open_directory(root, name)
     try:
-        manner.apply(top, manner.directory_mode)
+        ownership.apply(top, ownership.directory_mode)
         for path, file in files.items():
             *parents, last = path.split("/")
-            with _directory(top, parents, manner) as parent:
+            with _directory(top, parents, ownership) as parent:
                 descriptor = os.open(last, _FILE, 0o600, dir_fd=parent)
                 with open(descriptor, "wb") as opened:  # noqa: PTH123 - a descriptor, not a path
                     opened.write(file.data)
                     opened.flush()
-                    manner.apply(descriptor, file.mode)
+                    ownership.apply(descriptor, file.mode)
     finally:
         os.close(top)
 
 
 @contextlib.contextmanager
-def _directory(top: int, names: list[str], manner: _Manner) -> Iterator[int]:
+def _directory(top: int, names: list[str], ownership: _Ownership) -> Iterator[int]:
     """A directory below the top, which is made if it is missing."""
     place = os.dup(top)
     try:
@@ -126,7 +126,7 @@ def _directory(top: int, names: list[str], manner: _Manner) -> Iterator[int]:
             following = beneath.open_directory(place, name)
             os.close(place)
             place = following
-            manner.apply(place, manner.directory_mode)
+            ownership.apply(place, ownership.directory_mode)
         yield place
     finally:
         os.close(place)
@@ -153,16 +153,16 @@ def _leads_to_data(root: int, name: str) -> bool:
 def _holds(root: int, name: str, files: Mapping[str, File]) -> bool:
     """Return True if a directory has exactly these files, as they were written."""
     missing = dict(files)
-    waiting = [name]
+    directories = [name]
     try:
-        while waiting:
-            path = waiting.pop()
+        while directories:
+            path = directories.pop()
             place = beneath.resolve(root, path)
             try:
                 for entry in beneath.list_names(place):
                     below = f"{path}/{entry}"
                     if stat.S_ISDIR(os.stat(entry, dir_fd=place, follow_symlinks=False).st_mode):
-                        waiting.append(below)
+                        directories.append(below)
                     elif not _is_file(place, entry, missing.pop(below.removeprefix(f"{name}/"), None)):
                         return False
             finally:

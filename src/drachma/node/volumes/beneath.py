@@ -118,12 +118,12 @@ def list_names(directory: int) -> list[str]:
 def _make_directory(parent: int, name: str, mode: int) -> None:
     os.mkdir(name, 0o700, dir_fd=parent)
     # A container may have exchanged it for something else by now: only a directory gets the mode.
-    made = os.open(name, _DIRECTORY, dir_fd=parent)
+    directory = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
         # The agent's umask is not to decide what containers may do.
-        os.fchmod(made, mode)
+        os.fchmod(directory, mode)
     finally:
-        os.close(made)
+        os.close(directory)
 
 
 def _resolve_by_kernel(root: int, path: str) -> int:

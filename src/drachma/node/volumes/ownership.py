@@ -36,9 +36,9 @@ def give(path: pathlib.Path, group: int, *, root_is_enough: bool) -> None:
         is_owned = status.st_gid == group and status.st_mode & _DIRECTORY_BITS == _DIRECTORY_BITS
         if root_is_enough and is_owned:
             return
-        waiting = ["."]
-        while waiting:
-            waiting += _give_entries(root, waiting.pop(), group)
+        paths = ["."]
+        while paths:
+            paths += _give_entries(root, paths.pop(), group)
         # Last, so that a walk that was broken off is noticed.
         _give_place(root, group)
     finally:

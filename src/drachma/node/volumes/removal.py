@@ -63,8 +63,8 @@ def remove_entry(parent: int, name: str) -> None:
 def _empty(top: int) -> None:
     """Remove everything in a directory, level by level."""
     numbers = itertools.count()
-    while waiting := _clear(top, top, numbers):
-        for name in waiting:
+    while directories := _clear(top, top, numbers):
+        for name in directories:
             inner = _open_directory(top, name)
             try:
                 _clear(inner, top, numbers)
@@ -77,8 +77,8 @@ def _clear(directory: int, top: int, numbers: itertools.count[int]) -> list[str]
     """Remove the files of a directory, and move its directories to the top; return their names there."""
     moved = []
     with os.scandir(directory) as entries:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for name, is_directory in found:
+        listing = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_directory in listing:
         with contextlib.suppress(FileNotFoundError):
             if not is_directory:
                 os.unlink(name, dir_fd=directory)
