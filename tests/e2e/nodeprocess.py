@@ -14,7 +14,8 @@ BOOTSTRAP = "bootstrap.kubeconfig"
 class Agent:
     """A running agent."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], root: pathlib.Path) -> None:
+        self.root = root
         self._command = command
         self._process = subprocess.Popen(command, env=dict(os.environ))
 
@@ -42,7 +43,8 @@ def agent(server: processes.Process, folder: pathlib.Path, *, runtime: str) -> I
     """The agent of the node n1, which joins such a control plane."""
     options = ["--name", "n1", "--kubeconfig", str(folder / "kubeconfig"), "--listen", "127.0.0.1:0"]
     options += ["--bootstrap-kubeconfig", str(server.folder.parent / BOOTSTRAP)]
-    started = Agent([*processes.DRACHMA, "node", "--root", str(folder / "root"), *options, "--runtime", runtime])
+    root = folder / "root"
+    started = Agent([*processes.DRACHMA, "node", "--root", str(root), *options, "--runtime", runtime], root)
     try:
         yield started
     finally:

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import tarfile
 
-IMAGE = "localhost/drachma-test:1"
-_COMMANDS = ("sh", "cat", "ls", "env", "sleep", "tar")
+IMAGE = "localhost/drachma-test:2"
+_COMMANDS = ("sh", "cat", "ls", "env", "sleep", "tar", "ln", "id")
 
 
 def missing() -> str:

@@ -15,11 +15,13 @@ from drachma.api import meta, pod
 from drachma.node.cgroups import Cgroup
 from drachma.node.logs import selection
 from drachma.node.runtimes import podman, protocol
+from drachma.node.runtimes.security import Security
+from drachma.node.securitycontext import Profile
 from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
 from tests import patience
 from tests.e2e import nodeprocess, podmanimage
-from tests.e2e.conftest import Kubectl
+from tests.e2e.conftest import Kubectl, eventually
 from tests.scenarios import processes
 
 pytestmark = [
@@ -166,6 +168,64 @@ async def test_what_an_agent_left_is_taken_over_by_the_next(
     assert await lasting.wait() == await adopted.wait()
 
 
+IDENTITY = "id -u; id -g; id -G; cat /proc/self/status; echo x > /file"
+NO_CAPABILITIES = "CapBnd:\t0000000000000000"
+
+
+async def test_security_contexts_are_enforced(image: str, runtime: podman.PodmanRuntime) -> None:
+    security = Security(
+        user=1234,
+        group=7,
+        groups=(8, 9),
+        is_non_root=True,
+        has_read_only_root=True,
+        forbids_escalation=True,
+        drop=("ALL",),
+    )
+    container = await runtime.start(_work(image, "sh", "-c", IDENTITY, security=security))
+    assert (await container.wait()).code != 0
+    shown = (await _written(container)).splitlines()
+    assert shown[:3] == ["1234", "7", "7 8 9"]
+    assert {NO_CAPABILITIES, "NoNewPrivs:\t1", "Seccomp:\t2"} <= set(shown)
+    assert "Read-only file system" in shown[-1]
+
+
+async def test_what_a_container_is_given_beyond_the_usual(image: str, runtime: podman.PodmanRuntime) -> None:
+    script = "cat /proc/1/comm; cat /proc/self/status"
+    security = Security(add=("NET_ADMIN",), seccomp=Profile(type="Unconfined"), has_host_pid=True)
+    container = await runtime.start(_work(image, "sh", "-c", script, security=security))
+    assert (await container.wait()).code == 0
+    own, *status = (await _written(container)).splitlines()
+    assert own == pathlib.Path("/proc/1/comm").read_text().strip()
+    capabilities = next(line for line in status if line.startswith("CapEff"))
+    assert int(capabilities.split()[1], 16) & 1 << 12
+    assert "Seccomp:\t0" in status
+
+
+async def test_an_image_of_root_does_not_run_where_root_may_not(image: str, runtime: podman.PodmanRuntime) -> None:
+    with pytest.raises(protocol.StartError, match="container has runAsNonRoot and image will run as root") as refused:
+        await runtime.start(_work(image, "true", security=Security(is_non_root=True)))
+    assert refused.value.reason == "CreateContainerConfigError"
+
+
+@pytest.mark.parametrize("name", ["--help", "--privileged", "--volume=/:/host"])
+async def test_an_image_is_not_read_as_an_option(runtime: podman.PodmanRuntime, name: str) -> None:
+    with pytest.raises(protocol.StartError) as refused:
+        await runtime.start(_work(name, "true"))
+    assert refused.value.reason == "ErrImagePull"
+
+
+async def test_a_path_is_not_read_as_options(image: str, runtime: podman.PodmanRuntime, tmp_path: pathlib.Path) -> None:
+    mount = protocol.Mount(str(tmp_path), "/x:exec,suid,dev")
+    with pytest.raises(protocol.StartError, match="mount path '/x:exec,suid,dev': must not contain ':'"):
+        await runtime.start(_work(image, "true", mounts=(mount,)))
+    mount = protocol.Mount(str(tmp_path), "/x,y=z", is_read_only=True, options=("noexec", "nosuid"))
+    container = await runtime.start(_work(image, "sh", "-c", "cat /proc/mounts", mounts=(mount,)))
+    assert (await container.wait()).code == 0
+    (line,) = [line for line in (await _written(container)).splitlines() if " /x,y=z " in line]
+    assert {"ro", "noexec", "nosuid"} <= set(line.split()[3].split(","))
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
     with nodeprocess.control_plane(tmp_path_factory.mktemp("podman")) as started:
@@ -208,13 +268,16 @@ def test_a_pod_of_real_containers_outlives_its_agent(kubectl: Kubectl, image: st
         "image": image,
         "command": ["sh", "-c", SCRIPT],
         "lifecycle": {"postStart": {"exec": {"command": ["sh", "-c", "echo > /tmp/hook"]}}},
-        "volumeMounts": [{"name": "settings", "mountPath": "/etc/settings"}],
+        "volumeMounts": [
+            {"name": "settings", "mountPath": "/etc/settings"},
+            {"name": "scratch", "mountPath": "/scratch", "subPath": "own/part"},
+        ],
         "readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1},
     }
     spec = {
         "containers": [container],
         "terminationGracePeriodSeconds": 1,
-        "volumes": [{"name": "settings", "configMap": {"name": "settings"}}],
+        "volumes": [{"name": "settings", "configMap": {"name": "settings"}}, {"name": "scratch", "emptyDir": {}}],
     }
     made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "real"}, "spec": spec}
     kubectl("apply", "-f", "-", stdin=json.dumps(made))
@@ -241,4 +304,40 @@ def test_a_pod_of_real_containers_outlives_its_agent(kubectl: Kubectl, image: st
     assert kubectl("get", "pod", "real", "-o", last) == "3 enough\n"
     kubectl("wait", "pod/real", "--for=jsonpath={.status.containerStatuses[0].started}=true", "--timeout=90s")
     assert kubectl("logs", "real", "--previous") == "began\nends\n"
+    assert kubectl("exec", "real", "--", "sh", "-c", "echo kept > /scratch/file; ls /scratch") == "file\n"
+    assert f"{agent.root}/pods" not in pathlib.Path("/proc/self/mounts").read_text()
     kubectl("delete", "pod", "real", "--timeout=60s")
+    patience.until(lambda: list((agent.root / "pods").iterdir()), lambda left: not left, what="the pod's files go")
+
+
+def test_a_link_in_a_volume_does_not_lead_a_sub_path_to_the_host(
+    kubectl: Kubectl, image: str, agent: nodeprocess.Agent, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "key").write_text("private")
+    volume = [{"name": "shared", "mountPath": "/shared"}]
+    spec = {
+        "initContainers": [
+            {
+                "name": "plant",
+                "image": image,
+                "command": ["ln", "-s", str(tmp_path), "/shared/link"],
+                "volumeMounts": volume,
+            }
+        ],
+        "containers": [
+            {
+                "name": "thief",
+                "image": image,
+                "command": ["sh", "-c", "cat /stolen/key; exec sleep 600"],
+                "volumeMounts": [{"name": "shared", "mountPath": "/stolen", "subPath": "link"}],
+            }
+        ],
+        "terminationGracePeriodSeconds": 1,
+        "volumes": [{"name": "shared", "emptyDir": {}}],
+    }
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "escape"}, "spec": spec}
+    kubectl("apply", "-f", "-", stdin=json.dumps(made))
+    state = "jsonpath={.status.containerStatuses[0].state.waiting['reason','message']}"
+    want = 'CreateContainerConfigError failed to prepare subPath for volumeMount "shared" of container "thief"'
+    eventually(kubectl, "get", "pod", "escape", "-o", state, want=want)
+    kubectl("delete", "pod", "escape", "--timeout=60s")

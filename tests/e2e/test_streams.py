@@ -60,6 +60,8 @@ _OF_CONTAINER = (
     "livenessProbe",
     "lifecycle",
     "terminationMessagePolicy",
+    "securityContext",
+    "volumeMounts",
 )
 
 
@@ -278,3 +280,72 @@ def _drachma(environment: dict[str, str], *arguments: str) -> str:
     )
     assert outcome.returncode == 0, outcome.stderr
     return outcome.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives processes another user")
+def test_a_container_has_the_user_of_its_security_context(kubectl: Kubectl) -> None:
+    context = {"runAsUser": 123456, "runAsGroup": 7, "runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}}
+    _run(kubectl, "other", "id -u; id -g; echo x > file; exec sleep 600", securityContext=context)
+    eventually(kubectl, "logs", "other", want="123456\n7\n")
+    assert kubectl("exec", "other", "--", "sh", "-c", "cat file; id -u") == "x\n123456\n"
+    kubectl("delete", "pod", "other", "--grace-period=1")
+
+
+@pytest.mark.parametrize(
+    ("context", "want"),
+    [
+        pytest.param(
+            {"seccompProfile": {"type": "RuntimeDefault"}, "readOnlyRootFilesystem": True},
+            "container c: runtime process cannot enforce "
+            "securityContext.readOnlyRootFilesystem, securityContext.seccompProfile; "
+            "--allow-unenforced-security runs such containers without",
+            id="unenforced",
+        ),
+        pytest.param(
+            {"runAsNonRoot": True},
+            "container has runAsNonRoot and image will run as root",
+            id="root",
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="the agent is not root"),
+        ),
+    ],
+)
+def test_a_container_that_would_have_more_than_it_asks_for(
+    kubectl: Kubectl, context: dict[str, object], want: str
+) -> None:
+    container = {"name": "c", "image": "none", "command": ["sleep", "600"], "securityContext": context}
+    spec = {"automountServiceAccountToken": False, "containers": [container]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "confined"}, "spec": spec}
+    kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    state = "jsonpath={.status.containerStatuses[0].state.waiting['reason','message']}"
+    eventually(kubectl, "get", "pod", "confined", "-o", state, want=f"CreateContainerConfigError {want}")
+    kubectl("delete", "pod", "confined", "--grace-period=1")
+
+
+@pytest.mark.skipif(not process.can_mount(), reason="this user cannot mount")
+def test_a_link_in_a_volume_does_not_lead_a_sub_path_out(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+    place = tmp_path / "volume"
+    plant = f"ln -s /etc {place}/link; mkdir {place}/own; ln -s own {place}/near"
+    mount = {"name": "v", "mountPath": str(place)}
+    containers = [
+        {
+            "name": name,
+            "image": "none",
+            "command": ["sh", "-c", f"ls {place}; exec sleep 600"],
+            "volumeMounts": [{**mount, "subPath": sub_path}],
+        }
+        for name, sub_path in (("thief", "link"), ("own", "near/made"))
+    ]
+    planter = {"name": "plant", "image": "none", "command": ["sh", "-c", plant], "volumeMounts": [mount]}
+    spec = {
+        "automountServiceAccountToken": False,
+        "initContainers": [planter],
+        "containers": containers,
+        "volumes": [{"name": "v", "emptyDir": {}}],
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "escape"}, "spec": spec}
+    kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+    shown = 'jsonpath={range .status.containerStatuses[*]}{.name} {.state.waiting.message}{.started}{"\\n"}{end}'
+    want = 'thief failed to prepare subPath for volumeMount "v" of container "thief"false\nown true'
+    eventually(kubectl, "get", "pod", "escape", "-o", shown, want=want)
+    assert kubectl("logs", "escape", "-c", "own") == ""
+    kubectl("delete", "pod", "escape", "--grace-period=1")

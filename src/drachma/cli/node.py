@@ -49,6 +49,7 @@ def node(
         typer.Option(help="Where CDI files are, beside /etc/cdi and /var/run/cdi; may be repeated."),
     ] = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
+    allow_unenforced_security: options.AllowUnenforcedSecurity = False,
     listen: Annotated[
         str, typer.Option(help="host:port where the API server finds logs and commands; port 0 takes any.")
     ] = "0.0.0.0:0",
@@ -108,6 +109,7 @@ def node(
                 runtime=runtime,
                 serving_files=serving_files,
                 cdi=tuple(cdi_dir or ()),
+                allows_unenforced_security=allow_unenforced_security,
             ),
         ),
         standalone.Options(

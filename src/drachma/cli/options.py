@@ -185,6 +185,13 @@ PluginDirectory: TypeAlias = Annotated[
 ContainerRuntime: TypeAlias = Annotated[
     RuntimeName, typer.Option("--runtime", help="What runs the containers of these machines.")
 ]
+AllowUnenforcedSecurity: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unenforced-security",
+        help="Run containers whose security context the runtime cannot enforce, with a warning event.",
+    ),
+]
 DisableAdmissionPlugins: TypeAlias = Annotated[
     str, typer.Option(help=f"Plugins of admission to leave out, comma between: {', '.join(phases.DISABLEABLE)}.")
 ]

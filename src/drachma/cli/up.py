@@ -48,6 +48,7 @@ def up(
     pretend_nodes: options.PretendNodes = False,
     plugin_dir: options.PluginDirectory = None,
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
+    allow_unenforced_security: options.AllowUnenforcedSecurity = False,
     autoscale: Annotated[
         bool, typer.Option("--autoscale", help="Have more and fewer simulated machines as pods need.")
     ] = False,
@@ -119,6 +120,7 @@ def up(
             pretends_nodes=pretend_nodes,
             plugin_directory=plugin_dir,
             runtime=runtime,
+            allows_unenforced_security=allow_unenforced_security,
             scaling=scaling,
             recording_to=components.RecordingTo.of(record, mebibytes=record_size),
             more=queues.components,

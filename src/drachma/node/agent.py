@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from drachma import errors
@@ -19,6 +19,7 @@ from drachma.node import (
     hardware,
     nodemetrics,
     noderegistration,
+    podsetup,
     simulatedfaults,
 )
 from drachma.node.directories import Directories
@@ -63,6 +64,7 @@ class Agents:
         self._around = around
         self._runtime = runtime
         self._machines = machines
+        self._files = files
         self._faults = None if directories is not None else _faults(around)
         self._pods = around.informers.of(pod.Pod, selection)
         self._pods.cache.add_index(INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
@@ -105,8 +107,7 @@ class Agents:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 self._has_group.set()
-                uids = {of.metadata.uid for of in self._pods.cache}
-                group.create_task(self._runtime.retain(uids), name="containers of pods that are gone")
+                group.create_task(self._remove_leftovers(), name="what is left of pods that are gone")
                 for agent in self._agents.values():
                     group.create_task(agent.run(), name=f"agent of {agent.name}")
                 if self._faults is not None:
@@ -115,6 +116,18 @@ class Agents:
                     group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
         finally:
             await self._runtime.close()
+
+    def _remove_leftovers(self) -> Coroutine[Any, Any, None]:
+        """Remove the containers and files that agents before this one left of pods that are gone."""
+        uids = {of.metadata.uid for of in self._pods.cache}
+        # Listed before any pod begins, so that none of a pod that comes later is among them.
+        folders = [] if self._files is None else podsetup.find_leftovers(self._files.folder, uids)
+
+        async def remove() -> None:
+            await self._runtime.retain(uids)
+            await podsetup.remove_folders(folders)
+
+        return remove()
 
     async def start(self, machine: hardware.Machine) -> None:
         """Has one more machine, once all run; returns when its node is registered.
@@ -139,7 +152,7 @@ class Agents:
         task.cancel()
         await asyncio.wait([task])
         for of in self._pods.cache.by(INDEX, name):
-            self._runtime.forget(of.metadata.uid)
+            self._agents[name].clean_up(of)
         del self._agents[name]
         if self._addresses is not None:
             self._addresses.remove(name)

@@ -15,7 +15,7 @@ import msgspec
 
 from drachma import errors
 from drachma.node.preparedclaims import Device, DriverState, Key, PreparedClaim, PreparedClaims
-from drachma.nodewire import wholefile
+from drachma.nodewire import regularfile, wholefile
 
 NAME: Final = "dra_manager_state"
 API_VERSION: Final = "checkpoint.dra.kubelet.k8s.io/v1"
@@ -90,16 +90,20 @@ class Checkpoint:
         """What the file knows; where it cannot be read it is put aside, and the text says so."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            if self.path.stat().st_size > _SIZE_LIMIT:
+            content = regularfile.read(self.path, _SIZE_LIMIT + 1, follows_links=False)
+            if len(content) > _SIZE_LIMIT:
                 raise errors.DecodeError(f"not a checkpoint: larger than {_SIZE_LIMIT} bytes")
-            return decode(self.path.read_bytes()), ""
+            return decode(content), ""
         except FileNotFoundError:
             self._write(encode(None))
             return PreparedClaims(), ""
-        except errors.DecodeError as error:
+        except (errors.DecodeError, regularfile.NotRegularError) as error:
             aside = self._put_aside()
             self._write(encode(None))
-            return PreparedClaims(), f"{self.path}: {error}; put aside as {aside.name}"
+            return (
+                PreparedClaims(),
+                f"{self.path}: {error.strerror if isinstance(error, OSError) else error}; put aside as {aside.name}",
+            )
 
     def save(self, claims: PreparedClaims) -> None:
         """Puts all claims into the file, which has the old content or the new one whatever happens."""

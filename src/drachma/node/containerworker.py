@@ -50,6 +50,9 @@ class Node(Protocol):
     async def setup(self, of: pod.Pod, container: pod.Container) -> protocol.Setup:
         """What a container is started with; a StartError where that cannot be had yet."""
 
+    def end_setup(self, of: pod.Pod, container: pod.Container) -> None:
+        """Undo what was set up for the start of a container alone: it has begun, or cannot."""
+
     def bounds(self, of: pod.Pod, container: pod.Container) -> protocol.Bounds | None:
         """What a container may use of the machine, where that is bounded."""
 
@@ -177,6 +180,8 @@ class ContainerWorker:
             self._put(msgspec.structs.replace(before, state=Waiting(reason, str(error))))
             self._say("Failed", f"Error: {error}", is_warning=True)
             return None
+        finally:
+            self._node.end_setup(of, self._container)
         self._running, since = started, self._now()
         self._logs[started.id] = started.log
         self._say("Started", f"Container started: {self.name}")

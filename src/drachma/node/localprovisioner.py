@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pathlib
-import shutil
 from typing import Any, Final
 
 from drachma import errors
 from drachma.api import persistentvolume, persistentvolumeclaim, storageclass
 from drachma.claims import volumeclaims
 from drachma.client import patches
+from drachma.node.volumes import removal
 from drachma.runtime import Surroundings, controller, informer, workqueue
 
 Claim = persistentvolumeclaim.PersistentVolumeClaim
@@ -112,6 +112,6 @@ class LocalProvisioner:
             await self._client.create_document(Volume, document)
 
     async def _remove(self, volume: Volume) -> None:
-        await asyncio.to_thread(shutil.rmtree, self._folder / volume.metadata.name, ignore_errors=True)
+        await asyncio.to_thread(removal.remove_tree, self._folder / volume.metadata.name)
         with contextlib.suppress(errors.ObjectNotFoundError):
             await self._client.delete(Volume, volume.metadata.name, preconditions=patches.same(volume))

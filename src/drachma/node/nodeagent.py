@@ -53,6 +53,8 @@ class PodFiles(NamedTuple):
 
     folder: pathlib.Path
     environment: Mapping[str, str]
+    allows_unenforced: bool = False
+    """That containers run whose security context the runtime cannot enforce in full; an event says so."""
 
 
 class Drivers(preparation.Drivers, Protocol):
@@ -108,6 +110,7 @@ class Agent:
             time=around.clock,
             gates=around.gates,
         )
+        self._allows_unenforced = files is not None and files.allows_unenforced
         self._setups: podsetup.PodSetups | None = None
         if files is not None and runtime.has_files:
             self._setups = podsetup.PodSetups(
@@ -337,9 +340,28 @@ class Agent:
         return None if self._setups is None else await self._setups.before_stop(of, container, run, seconds=seconds)
 
     async def setup(self, of: pod.Pod, container: pod.Container) -> runtimes.Setup:
+        if self._setups is None:
+            return runtimes.Setup(command=container.command, args=container.args)
+        setup = await self._setups.setup(of, container)
+        if fields := self.runtime.unenforced(setup.security):
+            self._judge_unenforced(of, container.name, fields)
+        return setup
+
+    def end_setup(self, of: pod.Pod, container: pod.Container) -> None:
         if self._setups is not None:
-            return await self._setups.setup(of, container)
-        return runtimes.Setup(command=container.command, args=container.args)
+            self._setups.end_setup(of, container)
+
+    def _judge_unenforced(self, of: pod.Pod, container: str, fields: Sequence[str]) -> None:
+        """Refuse a container whose security context cannot be enforced, or warn of it where that is allowed."""
+        runtime, names = self.runtime.name.partition("://")[0], ", ".join(fields)
+        if not self._allows_unenforced:
+            raise runtimes.StartError(
+                "CreateContainerConfigError",
+                f"container {container}: runtime {runtime} cannot enforce {names}; "
+                "--allow-unenforced-security runs such containers without",
+            )
+        message = f"Container {container} runs without {names}, which runtime {runtime} cannot enforce"
+        self.record(of, reason="UnenforcedSecurity", message=message, is_warning=True)
 
     def health(self, of: pod.Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         if not of.spec.resource_claims:

@@ -1,23 +1,24 @@
-"""What containers are started with, on nodes where they really run: variables, streams and volumes."""
+"""What containers are started with, on nodes where they really run: variables, streams, volumes, and security."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import pathlib
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from drachma import errors
 from drachma.api import pod
 from drachma.client import Client, target
-from drachma.node import environment, expansion, terminationmessage
+from drachma.node import environment, expansion, podsecurity, terminationmessage
 from drachma.node.probes import lifecyclehook
 from drachma.node.probes.watching import Probes
 from drachma.node.runningpod import Container, LifecycleHandler, RunningPod
 from drachma.node.runtimes import protocol
 from drachma.node.runtimes.protocol import Exit, Setup, StartError
 from drachma.node.sources import Sources
+from drachma.node.volumes import podvolumes
 from drachma.node.volumes.podvolumes import PodVolumes
 from drachma.runtime import clock
 from drachma.values import quantity
@@ -27,6 +28,9 @@ _log = logging.getLogger(__name__)
 _RUNNING_PODS: Final = target.view_of(target.of(pod.Pod), RunningPod)
 _REFRESH_SECONDS: Final = 60.0
 _CONFIGURATION: Final = "CreateContainerConfigError"
+_FOLDER_MODE: Final = 0o750
+_MARK: Final = ".drachma"
+"""Name of the file that marks the folder of a pod as an agent's own."""
 _LONGEST_HOOK: Final = 86_400.0
 """Seconds that a container may take for what it wants done at its beginning; the kubelet waits for ever."""
 
@@ -50,6 +54,7 @@ class PodSetups:
         self._allocatable = allocatable
         self._clock = time
         self._pods: dict[str, tuple[RunningPod, PodVolumes]] = {}
+        self._removals: set[asyncio.Task[None]] = set()
 
     async def begin(self, of: pod.Pod) -> None:
         """Makes the volumes of a pod, before any of its containers begins.
@@ -59,14 +64,17 @@ class PodSetups:
         """
         await self._begun(of)
         running, volumes = self._pods[of.metadata.uid]
+        try:
+            _make_folder(self._folder / of.metadata.uid)
+        except OSError as error:
+            raise errors.NodeError(f"the pod's folder cannot be made: {error}") from error
         await volumes.make(running, self._sources(of))
 
     async def _begun(self, of: pod.Pod) -> RunningPod:
         uid = of.metadata.uid
         if uid not in self._pods:
             read = await self._read(of)
-            folder = self._folder / uid / "volumes"
-            self._pods[uid] = read, PodVolumes(folder, allocatable=self._allocatable, time=self._clock)
+            self._pods[uid] = read, PodVolumes(self._folder / uid, allocatable=self._allocatable, time=self._clock)
         return self._pods[uid][0]
 
     async def setup(self, of: pod.Pod, container: pod.Container) -> Setup:
@@ -95,9 +103,15 @@ class PodSetups:
             args=[expansion.expand(word, variables) for word in own.args],
             environment=variables,
             mounts=[*mounts, *([] if message is None else [message])],
+            security=podsecurity.effective(running, own),
             has_terminal=own.tty,
             has_input=own.stdin,
         )
+
+    def end_setup(self, of: pod.Pod, container: pod.Container) -> None:
+        """Undo the mounts that a container of a pod was started from: it has its own by now."""
+        if of.metadata.uid in self._pods:
+            self._pods[of.metadata.uid][1].release(container.name)
 
     def probes(self, of: pod.Pod, container: pod.Container) -> Probes | None:
         """What is asked of a container of a pod that has begun; None where that is nothing."""
@@ -140,7 +154,11 @@ class PodSetups:
     def forget(self, of: pod.Pod) -> None:
         """A pod is gone, and so are its volumes and messages."""
         self._pods.pop(of.metadata.uid, None)
-        shutil.rmtree(self._folder / of.metadata.uid, ignore_errors=True)
+        task = asyncio.create_task(
+            remove_folders([self._folder / of.metadata.uid]), name=f"files of {of.metadata.name}"
+        )
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)
 
     async def run(self) -> None:
         """Brings volumes up to date now and again, until cancelled."""
@@ -164,3 +182,25 @@ class PodSetups:
             return await self._client.get(_RUNNING_PODS, of.metadata.name, namespace=of.metadata.namespace)
         except (errors.RefusedError, errors.UnreachableError) as error:
             raise errors.NodeError(f"pod {of.metadata.namespace}/{of.metadata.name}: {error}") from error
+
+
+def _make_folder(folder: pathlib.Path) -> None:
+    """Make the folder of a pod, which is nothing for other users of the machine."""
+    folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    (folder / _MARK).touch()
+
+
+def find_leftovers(folder: pathlib.Path, uids: Set[str]) -> list[pathlib.Path]:
+    """Return the folders of pods other than these that agents before this one left.
+
+    Where the agent shares its root with a kubelet, folders of the kubelet's pods are none of them.
+    """
+    if not folder.is_dir():
+        return []
+    return [each for each in folder.iterdir() if each.name not in uids and (each / _MARK).exists()]
+
+
+async def remove_folders(folders: Iterable[pathlib.Path]) -> None:
+    """Remove the folders of pods that are gone, without holding the event loop."""
+    for each in folders:
+        await asyncio.to_thread(podvolumes.remove, each)

@@ -13,6 +13,7 @@ import msgspec
 from drachma.api import meta
 from drachma.api.pod import ContainerPort, ResourceRequirements
 from drachma.api.struct import Int32, Int64, Struct
+from drachma.node.securitycontext import PodSecurityContext, SecurityContext
 from drachma.values import quantity
 
 
@@ -78,6 +79,8 @@ class VolumeMount(Struct, frozen=True, kw_only=True):
     sub_path: str = ""
     sub_path_expr: str = ""
     read_only: bool = False
+    recursive_read_only: str = ""
+    bind_mount_options: tuple[str, ...] = ()
 
 
 class ExecAction(Struct, frozen=True, kw_only=True):
@@ -172,6 +175,7 @@ class Container(Struct, frozen=True, kw_only=True):
     lifecycle: Lifecycle = Lifecycle()
     termination_message_path: str = ""
     termination_message_policy: str = ""
+    security_context: SecurityContext | None = None
 
 
 class KeyToPath(Struct, frozen=True, kw_only=True):
@@ -282,6 +286,10 @@ class RunningPodSpec(Struct, frozen=True, kw_only=True):
     volumes: tuple[Volume, ...] = ()
     node_name: str = ""
     service_account_name: str = ""
+    security_context: PodSecurityContext | None = None
+    host_pid: bool = msgspec.field(default=False, name="hostPID")
+    host_ipc: bool = msgspec.field(default=False, name="hostIPC")
+    host_users: bool | None = None
 
 
 class Address(Struct, frozen=True, kw_only=True):

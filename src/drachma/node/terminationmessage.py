@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from typing import Final
 
@@ -9,6 +10,7 @@ from drachma.node.logs import selection
 from drachma.node.logs.log import Log
 from drachma.node.runningpod import Container
 from drachma.node.runtimes.protocol import Exit, Mount
+from drachma.nodewire import regularfile
 
 FILE_BYTES: Final = 4096
 """So much of the file counts."""
@@ -28,18 +30,22 @@ def mount(container: Container, folder: pathlib.Path) -> Mount | None:
         return None
     file = folder / container.name
     folder.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(b"")
-    # Whoever the container runs as may write it.
-    file.chmod(0o666)
+    # A new file each time: nothing that has this name, a link least of all, is written to.
+    file.unlink(missing_ok=True)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        # Any user that the container runs as may write it.
+        os.fchmod(descriptor, 0o666)
+    finally:
+        os.close(descriptor)
     target = container.termination_message_path
-    return Mount(str(file), target if target.startswith("/") else f"/{target}", is_dispensable=True)
+    return Mount(str(file.absolute()), target if target.startswith("/") else f"/{target}", is_dispensable=True)
 
 
 async def read(container: Container, folder: pathlib.Path, *, log: Log, ended: Exit) -> str:
     """What the container wrote there, or the end of its log, where it failed and its policy says so."""
     try:
-        with (folder / container.name).open("rb") as file:
-            message = file.read(FILE_BYTES)
+        message = regularfile.read(folder / container.name, FILE_BYTES, follows_links=False)
     except OSError:
         message = b""
     if not message and ended.code != 0 and container.termination_message_policy == _FALLBACK:

@@ -58,6 +58,7 @@ async def beside(
     pretends_nodes: bool = False,
     plugin_directory: pathlib.Path | None = None,
     runtime: RuntimeName = RuntimeName.SIMULATED,
+    allows_unenforced_security: bool = False,
     policy: allocator.Preference = allocator.Policy.FIRST_FIT,
     recording_to: components.RecordingTo | None = None,
     scaling: nodeagents.Scaling | None = None,
@@ -100,8 +101,9 @@ async def beside(
                         client_authority=host.authority,
                         apiserver=host.url,
                         local_endpoints=host.local_endpoints,
-                        root=host.folder / "nodes",
+                        root=(host.folder / "nodes").absolute(),
                         runtime=runtime,
+                        allows_unenforced_security=allows_unenforced_security,
                     ),
                 ),
             )

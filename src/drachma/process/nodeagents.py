@@ -45,6 +45,15 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """Endpoints that an API server in this process may dial although they are at loopback addresses."""
     cdi: tuple[pathlib.Path, ...] = ()
     """Where CDI files are beside the usual places."""
+    allows_unenforced_security: bool = False
+    """That containers run whose security context the runtime cannot enforce in full."""
+
+    @property
+    def files(self) -> nodeagent.PodFiles:
+        """Where pods have their volumes, and how."""
+        return nodeagent.PodFiles(
+            self.root / "pods", _environment(self.apiserver), allows_unenforced=self.allows_unenforced_security
+        )
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +93,7 @@ def simulated_machines(
         _runtime(surroundings, (*machines.all_slices, *(() if scaling is None else scaling.slices)), served),
         directories=None if plugin_directory is None else lambda name: Directories.below(plugin_directory / name),
         addresses=places,
-        files=None if served is None else nodeagent.PodFiles(served.root / "pods", _environment(served.apiserver)),
+        files=None if served is None else served.files,
         pretends_nodes=pretends_nodes,
     )
     parts: list[controller.Controller] = [built]
@@ -129,7 +138,7 @@ def machine(
         selection=Selection(fields=f"spec.nodeName={described.name}"),
         directories=lambda _: directories,
         addresses=places,
-        files=nodeagent.PodFiles(served.root / "pods", _environment(served.apiserver)),
+        files=served.files,
     )
     return lambda: controller.run_all(surroundings, [_endpoint(surroundings, built, places, served), built])
 

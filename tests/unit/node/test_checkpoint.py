@@ -82,6 +82,16 @@ def test_damaged_files_are_put_aside(tmp_path: Path, content: bytes, problem: st
     assert file.load()[1] == ""
 
 
+def test_a_link_is_put_aside_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("precious")
+    file = checkpoint.Checkpoint(tmp_path)
+    file.path.symlink_to(tmp_path / "elsewhere")
+    claims, damage = file.load()
+    assert not list(claims)
+    assert damage == f"{file.path}: not a regular file; put aside as {checkpoint.NAME}.damaged-1"
+    assert (tmp_path / "elsewhere").read_text() == "precious"
+
+
 def test_an_interrupted_save_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = checkpoint.Checkpoint(tmp_path)
     file.save(PreparedClaims([PreparedClaim(uid="u", key=Key("ns", "c"))]))

@@ -1,6 +1,7 @@
 """What containers leave to be said about their end."""
 
 import datetime as dt
+import os
 import pathlib
 
 import pytest
@@ -44,3 +45,22 @@ async def test_messages(tmp_path: pathlib.Path, policy: str, written: bytes, cod
 
 def test_who_wants_no_message_has_no_file(tmp_path: pathlib.Path) -> None:
     assert terminationmessage.mount(_container(path=""), tmp_path) is None
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "directory"])
+async def test_nothing_but_a_file_is_read_or_written(tmp_path: pathlib.Path, kind: str) -> None:
+    secret, file = tmp_path / "secret", tmp_path / "messages" / "c"
+    secret.write_text("precious")
+    file.parent.mkdir()
+    if kind == "link":
+        file.symlink_to(secret)
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.mkdir()
+    assert await terminationmessage.read(_container(), file.parent, log=MemoryLog(), ended=Exit(1)) == ""
+    if kind != "directory":
+        assert terminationmessage.mount(_container(), file.parent) is not None
+        assert not file.is_symlink()
+        assert file.read_bytes() == b""
+    assert secret.read_text() == "precious"

@@ -97,7 +97,13 @@ class ClaimFiles:
         self._metadata.update(reference, request, told)
 
     def remove(self, reference: ClaimReference) -> None:
-        """Removes all files of a claim that are there."""
+        """Removes all files of a claim that are there.
+
+        Raises:
+            errors.DriverError: no claim can have such a name; it would lead to files of others.
+        """
+        if any(letter in part for part in reference for letter in "/\0"):
+            raise errors.DriverError(f"claim {reference}, uid {reference.uid!r}: has no files: names have no '/'")
         files.remove(self._claim_path(reference.uid))
         self._metadata.remove(reference)
 

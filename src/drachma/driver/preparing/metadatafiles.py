@@ -7,6 +7,7 @@ generation.
 
 from __future__ import annotations
 
+import glob
 import json
 import pathlib
 import shutil
@@ -133,7 +134,7 @@ class MetadataFiles:
 
     def remove(self, reference: ClaimReference) -> None:
         """Removes all files of a claim that are there."""
-        for path in self._cdi.glob(f"{self._driver}_{_CLASS}_{reference.uid}_*.json"):
+        for path in self._cdi.glob(f"{self._driver}_{_CLASS}_{glob.escape(reference.uid)}_*.json"):
             files.remove(path)
         shutil.rmtree(self._folder(reference), ignore_errors=True)
 

@@ -7,6 +7,7 @@ place, whatever it writes.
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Final
@@ -14,6 +15,7 @@ from typing import IO, Final
 from drachma.node.logs import entry as entries
 from drachma.node.logs.entry import Entry
 from drachma.node.logs.log import Reading, Signal
+from drachma.nodewire import regularfile
 
 FILE_BYTES: Final = 10 * 1024 * 1024
 """How large a file grows before the next one is begun; the kubelet's containerLogMaxSize."""
@@ -35,7 +37,7 @@ class FileLog:
         self._limit = file_bytes
         self._signal = Signal()
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab", buffering=0)
+        self._file = _append(path)
         self._size = self._file.tell()
         self._generation = 0
 
@@ -72,7 +74,7 @@ class FileLog:
     def _exchange(self) -> None:
         self._file.close()
         self._path.replace(_older(self._path))
-        self._file = self._path.open("ab", buffering=0)
+        self._file = _append(self._path)
         self._size = 0
         self._generation += 1
 
@@ -83,7 +85,7 @@ class _FileReading:
     def __init__(self, log: FileLog) -> None:
         self._log = log
         self._older = _opened(_older(log.path))
-        self._file = log.path.open("rb")
+        self._file = regularfile.open_for_reading(log.path, follows_links=False)
         self._generation = log.generation
 
     def past(self) -> Iterator[Entry]:
@@ -97,7 +99,8 @@ class _FileReading:
                 yield each
             if self._generation != self._log.generation:
                 self._file.close()
-                self._file, self._generation = self._log.path.open("rb"), self._log.generation
+                self._file = regularfile.open_for_reading(self._log.path, follows_links=False)
+                self._generation = self._log.generation
             elif self._log.signal.has_ended:
                 return
             else:
@@ -113,9 +116,16 @@ def _older(path: pathlib.Path) -> pathlib.Path:
     return path.with_name(path.name + ".1")
 
 
+def _append(path: pathlib.Path) -> IO[bytes]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = open(os.open(path, flags, 0o644), "ab", buffering=0)  # noqa: PTH123, SIM115 - kept open, by a descriptor
+    file.seek(0, os.SEEK_END)
+    return file
+
+
 def _opened(path: pathlib.Path) -> IO[bytes] | None:
     try:
-        return path.open("rb")
+        return regularfile.open_for_reading(path, follows_links=False)
     except FileNotFoundError:
         return None
 

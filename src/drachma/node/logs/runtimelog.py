@@ -14,6 +14,7 @@ from typing import IO, Final
 from drachma.node.logs import entry as entries
 from drachma.node.logs.entry import Entry
 from drachma.node.logs.log import Reading
+from drachma.nodewire import regularfile
 from drachma.runtime import clock
 
 _LOOK_SECONDS: Final = 0.1
@@ -79,14 +80,14 @@ class _RuntimeReading:
 
 def _open(path: pathlib.Path) -> IO[bytes] | None:
     try:
-        return path.open("rb")
+        return regularfile.open_for_reading(path, follows_links=False)
     except FileNotFoundError:
         return None
 
 
 def _is_exchanged(file: IO[bytes] | None, path: pathlib.Path) -> bool:
     try:
-        there = path.stat()
+        there = path.lstat()
     except FileNotFoundError:
         return False
     return file is None or not os.path.samestat(there, os.fstat(file.fileno()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 import signal
@@ -23,6 +24,8 @@ from drachma.node.runtimes.protocol import Exit
 _SIGNALLED: Final = 128
 _TIMED_OUT: Final = 124
 _MOST_KEPT: Final = 1 << 20
+_SHOWN: Final = 64
+"""Characters that an error shows of a bad word."""
 _DRAIN_SECONDS: Final = 1.0
 """For how long to wait for output after the process has ended: somebody else may hold its streams open for ever."""
 
@@ -44,6 +47,7 @@ class Child:
         Raises:
             OSError: there is no such command or directory, or it may not be used.
         """
+        _check_words(words, environment)
         self._terminal = self._input = -1
         self._outputs: dict[str, int] = {}
         if has_terminal:
@@ -183,6 +187,21 @@ class Child:
             descriptors.close(descriptor)
         self._input = self._terminal = -1
         self._outputs = {}
+
+
+def _check_words(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Check that the kernel takes the words and variables of a command.
+
+    Raises:
+        OSError: one of them has a null character, or is no text.
+    """
+    for word in (*words, *environment, *environment.values()):
+        try:
+            is_good = b"\0" not in os.fsencode(word)
+        except UnicodeEncodeError:
+            is_good = False
+        if not is_good:
+            raise OSError(errno.EINVAL, "has a null character or is no text", repr(word[:_SHOWN]))
 
 
 class Finished(NamedTuple):

@@ -25,10 +25,11 @@ from drachma import errors
 from drachma.node.logs.filelog import FILE_BYTES
 from drachma.node.logs.log import Log
 from drachma.node.logs.runtimelog import RuntimeLog
-from drachma.node.runtimes import cgrouptree, podmancommand, podmandevices
+from drachma.node.runtimes import cgrouptree, podmancommand, podmandevices, podmanmounts, podmansecurity
 from drachma.node.runtimes.logfolder import LogFolder
 from drachma.node.runtimes.podmancontainer import PodmanContainer
 from drachma.node.runtimes.protocol import StartError, Work
+from drachma.node.runtimes.security import Security, non_root_violation
 from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
 
@@ -39,6 +40,7 @@ _LIMITS: Final = ("--ulimit", "nofile=1024:4096", "--ulimit", "nproc=1024:4096")
 
 _LABEL: Final = "dev.drachma.root"
 _POD_LABEL: Final = "io.kubernetes.pod.uid"
+_CONFIGURATION: Final = "CreateContainerConfigError"
 _UNSTARTED: Final = frozenset({"configured", "created", "initialized"})
 _PULL_SECONDS: Final = 600.0
 
@@ -84,15 +86,28 @@ class PodmanRuntime:
         self._listing: asyncio.Task[dict[str, _Remnant]] | None = None
         self._removals: set[asyncio.Task[None]] = set()
 
+    def unenforced(self, security: Security) -> Sequence[str]:
+        return podmansecurity.unenforced(security)
+
     async def start(self, work: Work) -> PodmanContainer:
         """Refused are images that cannot be had, and whatever podman refuses, in its words."""
         if (container := await self._adopt(work)) is not None:
             return container
         await self._pull(work.container.image)
+        image_user = await self._image_user(work) if work.setup.security.needs_image_user else ""
+        violation = non_root_violation(
+            work.setup.security, image_user=image_user, pod=work.pod.metadata, container=work.container.name
+        )
+        if violation is not None:
+            raise StartError(_CONFIGURATION, violation)
         name = _name(work)
         # How the run before ended is in the pod's status by now.
         await self._discard(*([_name(work, before=1)] if work.attempt else []))
-        made = await podmancommand.call(*self._creation(name, work))
+        try:
+            words = self._creation(name, work, image_user)
+        except errors.InvalidValueError as error:
+            raise StartError("CreateContainerError", f"container {work.container.name}: {error}") from error
+        made = await podmancommand.call(*words)
         if made.code != 0:
             raise StartError("CreateContainerError", f"container {work.container.name}: {made.said}")
         started = await podmancommand.call("start", name)
@@ -196,14 +211,27 @@ class PodmanRuntime:
         """Containers go on; whoever is agent next finds them."""
         await asyncio.gather(*self._removals)
 
+    async def _image_user(self, work: Work) -> str:
+        """Return the user of a container's image; empty for root."""
+        words = ("image", "inspect", "--format", "{{.Config.User}}", "--", work.container.image)
+        answer = await podmancommand.call(*words)
+        if answer.code != 0:
+            raise StartError("CreateContainerError", f"container {work.container.name}: {answer.said}")
+        return answer.output.decode(errors="replace").strip()
+
     async def _pull(self, image: str) -> None:
-        if (await podmancommand.call("image", "exists", image)).code == 0:
+        if (await podmancommand.call("image", "exists", "--", image)).code == 0:
             return
-        pulled = await podmancommand.call("pull", "--quiet", image, seconds=_PULL_SECONDS)
+        pulled = await podmancommand.call("pull", "--quiet", "--", image, seconds=_PULL_SECONDS)
         if pulled.code != 0:
             raise StartError("ErrImagePull", f'failed to pull image "{image}": {pulled.said}')
 
-    def _creation(self, name: str, work: Work) -> list[str]:
+    def _creation(self, name: str, work: Work, image_user: str) -> list[str]:
+        """Return what podman is told to make a container.
+
+        Raises:
+            errors.InvalidValueError: there are no words for something that the container needs.
+        """
         setup, container = work.setup, work.container
         words = ["create", "--name", name, "--label", self._label, "--network", "host", *_LIMITS]
         words += ["--label", f"{_POD_LABEL}={work.pod.metadata.uid}", "--no-hosts"]
@@ -214,20 +242,20 @@ class PodmanRuntime:
         for variable, value in setup.environment.items():
             words += ["--env", f"{variable}={value}"]
         for mount in setup.mounts:
-            words += ["--volume", f"{mount.source}:{mount.target}{':ro' if mount.is_read_only else ''}"]
+            words += podmanmounts.words(mount.source, mount.target, mount.manner)
+        words += podmansecurity.words(setup.security, image_user=image_user, profiles=self._folder / "seccomp")
         try:
             words += podmandevices.words(work.devices, self._cdi)
         except errors.InvalidValueError as error:
-            raise StartError(
-                "CreateContainerError", f"container {container.name}: CDI device injection failed: {error}"
-            ) from error
+            raise errors.InvalidValueError(f"CDI device injection failed: {error}") from error
         if container.working_dir:
             words += ["--workdir", container.working_dir]
         words += ["--tty"] if setup.has_terminal else []
         words += ["--interactive"] if setup.has_input or setup.has_terminal else []
         if setup.command:
             words += ["--entrypoint", json.dumps(list(setup.command))]
-        return [*words, container.image, *setup.args]
+        # The image is named by the user, and might look like an option.
+        return [*words, "--", container.image, *setup.args]
 
 
 def _name(work: Work, *, before: int = 0) -> str:

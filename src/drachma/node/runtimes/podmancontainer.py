@@ -66,14 +66,18 @@ class PodmanContainer:
     async def execute(self, command: Command) -> CommandSession:
         options = ["--interactive"] if command.has_input or command.has_terminal else []
         options += ["--tty"] if command.has_terminal else []
-        child = podmancommand.begin(
-            "exec",
-            *options,
-            self._name,
-            *command.words,
-            has_terminal=command.has_terminal,
-            has_input=command.has_input,
-        )
+        try:
+            child = podmancommand.begin(
+                "exec",
+                *options,
+                "--",
+                self._name,
+                *command.words,
+                has_terminal=command.has_terminal,
+                has_input=command.has_input,
+            )
+        except OSError as error:
+            raise StreamError(f"cannot run {command.words[0]!r}: {error.strerror}") from error
         return CommandSession(child)
 
     async def attach(self) -> Session:

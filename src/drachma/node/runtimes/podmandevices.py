@@ -10,6 +10,7 @@ import pathlib
 from collections.abc import Iterator, Sequence
 
 from drachma import errors
+from drachma.node.runtimes import podmanmounts
 from drachma.nodewire.cdi import registry, spec
 
 
@@ -39,13 +40,16 @@ def of_edits(edits: spec.ContainerEdits) -> list[str]:
     options = [word for variable in edits.env for word in ("--env", variable)]
     options += [word for node in edits.device_nodes for word in _node(node)]
     for mount in edits.mounts:
-        options += ["--volume", ":".join(filter(None, (mount.host_path, mount.container_path, _options(mount))))]
+        options += podmanmounts.words(mount.host_path, mount.container_path, _options(mount))
     return [*options, *(word for group in edits.additional_gids for word in ("--group-add", str(group)))]
 
 
 def _node(node: spec.DeviceNode) -> Iterator[str]:
+    source = node.host_path or node.path
+    for path in (source, node.path):
+        podmanmounts.check(path)
     yield "--device"
-    yield f"{node.host_path or node.path}:{node.path}:{node.permissions or 'rwm'}"
+    yield f"{source}:{node.path}:{node.permissions or 'rwm'}"
 
 
 def _options(mount: spec.Mount) -> str:

@@ -2,9 +2,10 @@
 
 There is no isolation. A container sees the files, the network and the other processes of the machine, as the user of
 the agent; its image is not looked at, so it has to say which command it wants. Where the agent may (as root), volumes
-are mounted for the container alone. What takes a container is refused: CDI edits beyond environment variables and
-device files that are at the same path on the machine. Where the node bounds what containers use, they are put into
-cgroups, if the machine lets the agent make any.
+are mounted for the container alone, and it has the user, groups and capabilities of its security context
+(:mod:`.processsecurity` says what can be enforced). What takes a container is refused: CDI edits beyond environment
+variables and device files that are at the same path on the machine. Where the node bounds what containers use, they
+are put into cgroups, if the machine lets the agent make any.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ import errno
 import logging
 import os
 import pathlib
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
 from drachma import errors
 from drachma.node.logs.log import Log
-from drachma.node.runtimes import cgrouptree, processusage
+from drachma.node.runtimes import cgrouptree, processsecurity, processusage
 from drachma.node.runtimes.child import Child
 from drachma.node.runtimes.childcontainer import ChildContainer
 from drachma.node.runtimes.logfolder import LogFolder
 from drachma.node.runtimes.orphans import Orphans
 from drachma.node.runtimes.output import Output
 from drachma.node.runtimes.protocol import Command, Mount, StartError, Usage, Work
+from drachma.node.runtimes.security import Security, non_root_violation
 from drachma.nodewire.cdi import registry
 from drachma.runtime import clock
 
@@ -37,14 +38,15 @@ _log = logging.getLogger(__name__)
 
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LOOK_SECONDS: Final = 0.002
+_CONFIGURATION: Final = "CreateContainerConfigError"
 _CREATE: Final = "CreateContainerError"
 _RUN: Final = "RunContainerError"
 
 _NAMESPACE: Final = ("unshare", "--mount", "--propagation", "private", "--")
 _MOUNTING: Final = """\
 while [ "$1" != -- ]; do
-  mount --bind "$1" "$2" || exit 126
-  if [ "$3" = ro ]; then mount -o remount,bind,ro "$2" || exit 126; fi
+  mount --bind -- "$1" "$2" || exit 126
+  if [ "$3" != rw ]; then mount -o "remount,bind,$3" -- "$2" || exit 126; fi
   shift 3
 done
 shift
@@ -98,6 +100,7 @@ class ProcessRuntime:
         self._clock = time
         self._cdi = cdi
         self._can_mount = can_mount() if mounts is None else mounts
+        self._is_root = processsecurity.is_root()
         self._logs = LogFolder(folder / "logs")
         self._orphans = Orphans(folder / "processes")
         self._cgroups: cgrouptree.CgroupTree | None = None
@@ -105,20 +108,33 @@ class ProcessRuntime:
         if count := self._orphans.end():
             _log.warning("process runtime: ended %d containers that an agent before this one had left", count)
 
+    def unenforced(self, security: Security) -> Sequence[str]:
+        return processsecurity.unenforced(security, as_root=self._is_root)
+
     async def start(self, work: Work) -> ChildContainer:
         """Refused are a container without a command, devices that take a container, and mounts where there are none."""
-        setup = work.setup
-        words = [*setup.command, *setup.args]
+        setup, name = work.setup, work.container.name
         if not setup.command:
             raise StartError(
                 _CREATE,
-                f"container {work.container.name}: no command: the process runtime has no image to take one from",
+                f"container {name}: no command: the process runtime has no image to take one from",
             )
-        home = self._folder / "pods" / work.pod.metadata.uid / "containers" / work.container.name
+        violation = non_root_violation(
+            setup.security, image_user=str(os.geteuid()), pod=work.pod.metadata, container=name
+        )
+        if violation is not None:
+            raise StartError(_CONFIGURATION, violation)
+        try:
+            guard = processsecurity.words(setup.security, as_root=self._is_root)
+        except errors.InvalidValueError as error:
+            raise StartError(_CONFIGURATION, f"container {name}: {error}") from error
+        own = processsecurity.identity(setup.security, as_root=self._is_root)
+        words = [*guard, *setup.command, *setup.args]
+        home = self._folder / "pods" / work.pod.metadata.uid / "containers" / name
         directory = work.container.working_dir or str(home)
         environment = {
             "PATH": _PATH,
-            "HOME": str(home),
+            "HOME": str(home) if own.user is None else processsecurity.home(own.user),
             "HOSTNAME": work.pod.metadata.name,
             **setup.environment,
             **self._device_environment(work),
@@ -130,6 +146,8 @@ class ProcessRuntime:
         words = [*entrance, *words]
         try:
             home.mkdir(parents=True, exist_ok=True)
+            if own.user is not None:
+                os.chown(home, own.user, -1 if own.group is None else own.group, follow_symlinks=False)
             sink = self._logs.open(work)
             try:
                 child = Child(
@@ -143,7 +161,7 @@ class ProcessRuntime:
                 sink.end()
                 raise
         except OSError as error:
-            raise StartError(_RUN, f"container {work.container.name}: {error.strerror}: {error.filename}") from error
+            raise StartError(_RUN, f"container {name}: {error.strerror}: {error.filename}") from error
         self._orphans.note(child.pid)
         await _become(child.pid)
         handle = _Handle(
@@ -153,9 +171,11 @@ class ProcessRuntime:
             directory=directory,
             has_mounts=bool(mounts),
             entrance=entrance,
+            guard=guard,
         )
-        name = f"process://{child.pid}"
-        return ChildContainer(name, child, sink, output=Output(sink, self._clock.utc), handle=handle)
+        return ChildContainer(
+            f"process://{child.pid}", child, sink, output=Output(sink, self._clock.utc), handle=handle
+        )
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> None:
         """Containers end with the agent that started them."""
@@ -167,7 +187,6 @@ class ProcessRuntime:
         return self._logs.recall(work)
 
     def forget(self, uid: str) -> None:
-        shutil.rmtree(self._folder / "pods" / uid / "containers", ignore_errors=True)
         self._logs.forget(uid)
         if self._cgroups is not None:
             self._cgroups.remove(uid)
@@ -234,7 +253,7 @@ class ProcessRuntime:
                     target.touch()
             except OSError as error:
                 raise StartError(_CREATE, f"mount at {mount.target}: {error.strerror}") from error
-            told += [mount.source, mount.target, "ro" if mount.is_read_only else "rw"]
+            told += [mount.source, mount.target, mount.manner]
         return [*_NAMESPACE, "sh", "-c", _MOUNTING, "sh", *told, "--", directory, *words]
 
 
@@ -250,22 +269,25 @@ class _Handle:
         directory: str,
         has_mounts: bool,
         entrance: Sequence[str],
+        guard: Sequence[str],
     ) -> None:
+        """``guard`` are the words before a command that enforce the container's security context."""
         self._child = child
         self._orphans = orphans
         self._environment = environment
         self._directory = directory
         self._has_mounts = has_mounts
         self._entrance = entrance
+        self._guard = guard
 
     async def stop(self, grace_seconds: float) -> None:
         await self._child.stop(grace_seconds)
 
     def execute(self, command: Command) -> Child:
-        words = list(command.words)
-        if self._has_mounts or self._entrance:
+        words = [*self._guard, *command.words]
+        if self._has_mounts or self._entrance or self._guard:
             # Whoever is to become the command would say in its own words that there is none.
-            self._find(words[0])
+            self._find(command.words[0])
         if self._has_mounts:
             words = ["nsenter", f"--mount=/proc/{self._child.pid}/ns/mnt", f"--wd={self._directory}", "--", *words]
         return Child(

@@ -12,6 +12,7 @@ import msgspec
 from drachma.api import pod as pods
 from drachma.node.cgroups import Cgroup
 from drachma.node.logs.log import Log
+from drachma.node.runtimes.security import Security
 
 
 class Mount(NamedTuple):
@@ -24,6 +25,13 @@ class Mount(NamedTuple):
     target: str
     is_read_only: bool = False
     is_dispensable: bool = False
+    options: tuple[str, ...] = ()
+    """More options of the mount, of nodev, noexec and nosuid."""
+
+    @property
+    def manner(self) -> str:
+        """How it is mounted, as mount(8) says it: ``rw``, or ``ro,nosuid``."""
+        return ",".join(("ro" if self.is_read_only else "rw", *self.options))
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +41,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     args: Sequence[str] = ()
     environment: Mapping[str, str] = {}
     mounts: Sequence[Mount] = ()
+    security: Security = Security()
     has_terminal: bool = False
     has_input: bool = False
 
@@ -169,6 +178,9 @@ class Runtime(Protocol):
     @property
     def has_files(self) -> bool:
         """Whether its containers see files, so that volumes are to be made for them."""
+
+    def unenforced(self, security: Security) -> Sequence[str]:
+        """Return the fields of a container's security context that this runtime cannot enforce."""
 
     async def start(self, work: Work) -> Container:
         """Starts a container.

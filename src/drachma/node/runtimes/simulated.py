@@ -27,6 +27,7 @@ from drachma.node import simulationannotations
 from drachma.node.logs.entry import STDOUT, Entry
 from drachma.node.logs.log import MemoryLog
 from drachma.node.runtimes.protocol import Command, Connection, Exit, Session, StartError, StreamError, Usage, Work
+from drachma.node.runtimes.security import Security
 from drachma.runtime import clock
 from drachma.values import quantity
 
@@ -44,6 +45,10 @@ class SimulatedRuntime:
 
     def __init__(self, time: clock.Clock) -> None:
         self._clock = time
+
+    def unenforced(self, security: Security) -> Sequence[str]:
+        """Return no field: nothing runs, so there is nothing to keep from anything."""
+        return ()
 
     async def start(self, work: Work) -> Container:
         """Never fails but for annotations that cannot be read."""

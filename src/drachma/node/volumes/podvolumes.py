@@ -1,7 +1,13 @@
-"""The volumes of one pod: made before its containers begin, and kept up to date while they run."""
+"""The volumes of one pod: made before its containers begin, and kept up to date while they run.
+
+They are in ``volumes`` below the pod's folder, where no container sees more than the volumes that it mounts.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import os
 import pathlib
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -9,15 +15,21 @@ from typing import Final
 
 from drachma import errors
 from drachma.node import expansion
-from drachma.node.runningpod import Container, HostPathVolume, RunningPod, Volume, VolumeMount
+from drachma.node.runningpod import Container, HostPathVolume, RunningPod, Volume
 from drachma.node.runtimes.protocol import Mount
+from drachma.node.securitycontext import NO_POD_CONTEXT
 from drachma.node.sources import Sources
-from drachma.node.volumes import atomicwriter, payload
+from drachma.node.volumes import atomicwriter, beneath, ownership, payload, removal
+from drachma.node.volumes.subpathmounts import SubPathMounts
 from drachma.runtime import clock
 from drachma.values import quantity
 
+_log = logging.getLogger(__name__)
+
 _ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Where every pod gets the token of its account, whether it wants one or not."""
+
+_SUB_PATHS: Final = "volume-subpaths"
 
 _KINDS: Final[Mapping[str, Callable[[int], bool]]] = {
     "Directory": stat.S_ISDIR,
@@ -36,17 +48,21 @@ _WORDS: Final = {
 
 
 class PodVolumes:
-    """The volumes of one pod, below a folder of its own."""
+    """The volumes of one pod."""
 
     def __init__(
         self, folder: pathlib.Path, *, allocatable: Mapping[str, quantity.Quantity], time: clock.Clock
     ) -> None:
-        self._folder = folder
+        """``folder`` is the pod's own."""
+        self._folder = folder / "volumes"
+        self._sub_paths = SubPathMounts(folder / _SUB_PATHS)
         self._allocatable = allocatable
         self._clock = time
         self._tokens = payload.Tokens()
         self._claimed: dict[str, pathlib.Path] = {}
         """Where volumes of claims are on the machine, by their names in the pod."""
+        self._owned: set[str] = set()
+        """Volumes of claims that belong to the group of the pod's volumes by now."""
 
     async def make(self, of: RunningPod, sources: Sources) -> None:
         """Makes all volumes, or brings those up to date that change.
@@ -63,23 +79,35 @@ class PodVolumes:
                 raise errors.NodeError(f'MountVolume.SetUp failed for volume "{volume.name}" : {error}') from error
 
     async def _make(self, of: RunningPod, volume: Volume, sources: Sources) -> None:
+        security = of.spec.security_context or NO_POD_CONTEXT
+        group = security.fs_group
+        if group is not None and not ownership.may_give(group):
+            # The runtime says so when a container starts, and refuses it unless that is allowed.
+            group = None
         if volume.host_path is not None:
-            _check_host_path(volume.host_path)
+            check_host_path(volume.host_path)
             return
         if volume.persistent_volume_claim is not None:
-            self._claimed[volume.name] = await sources.volume_path(volume.persistent_volume_claim.claim_name)
+            path = await sources.volume_path(volume.persistent_volume_claim.claim_name)
+            if group is not None and volume.name not in self._owned:
+                is_enough = security.fs_group_change_policy == "OnRootMismatch"
+                await asyncio.to_thread(ownership.give, path, group, root_is_enough=is_enough)
+                self._owned.add(volume.name)
+            self._claimed[volume.name] = path
             return
         folder = self._folder / volume.name
         if volume.empty_dir is not None:
             if not folder.exists():
                 folder.mkdir(parents=True)
-                folder.chmod(0o777)
+                if group is not None:
+                    os.chown(folder, -1, group)
+                folder.chmod(0o777 if group is None else 0o777 | stat.S_ISGID)
             return
         now = self._clock.utc()
         files = await payload.build(of, volume, sources, tokens=self._tokens, allocatable=self._allocatable, now=now)
         if files is None:
             raise errors.NodeError("volumes of this kind are not served by this agent")
-        atomicwriter.write(folder, files, now=now)
+        atomicwriter.write(folder, files, now=now, group=group)
 
     def mounts(self, of: RunningPod, container: Container, variables: Mapping[str, str]) -> Sequence[Mount]:
         """Where a container sees what.
@@ -88,36 +116,113 @@ class PodVolumes:
             errors.NodeError: it mounts what there is not.
         """
         volumes = {each.name: each for each in of.spec.volumes}
-        return [self._mount(volumes, each, variables) for each in container.volume_mounts]
+        mounts = []
+        for number, mount in enumerate(container.volume_mounts):
+            volume = volumes.get(mount.name)
+            if volume is None:
+                raise errors.NodeError(f'volume mount {mount.mount_path}: there is no volume "{mount.name}"')
+            source = self._source(volume)
+            below = mount.sub_path or expansion.expand(mount.sub_path_expr, variables)
+            if below:
+                source = self._sub_path(volume, source, below, container=container.name, number=number)
+            target = mount.mount_path
+            mounts.append(
+                Mount(
+                    str(source.absolute()),
+                    target if target.startswith("/") else f"/{target}",
+                    is_read_only=mount.read_only or not _is_writable(volume),
+                    is_dispensable=target == _ACCOUNT,
+                    options=mount.bind_mount_options,
+                )
+            )
+        return mounts
 
-    def _mount(self, volumes: Mapping[str, Volume], mount: VolumeMount, variables: Mapping[str, str]) -> Mount:
-        volume = volumes.get(mount.name)
-        if volume is None:
-            raise errors.NodeError(f'volume mount {mount.mount_path}: there is no volume "{mount.name}"')
-        host, claim = volume.host_path, volume.persistent_volume_claim
-        source = self._claimed.get(mount.name, self._folder / mount.name) if host is None else pathlib.Path(host.path)
-        below = mount.sub_path or expansion.expand(mount.sub_path_expr, variables)
-        if below:
-            if below.startswith("/") or ".." in below.split("/"):
-                raise errors.NodeError(f"volume mount {mount.mount_path}: subPath {below!r} leads out of the volume")
-            source = source / below
-            if not source.exists():
-                source.mkdir(parents=True)
-        is_writable = not claim.read_only if claim is not None else host is not None or volume.empty_dir is not None
-        return Mount(
-            str(source),
-            mount.mount_path,
-            is_read_only=mount.read_only or not is_writable,
-            is_dispensable=mount.mount_path == _ACCOUNT,
-        )
+    def _source(self, volume: Volume) -> pathlib.Path:
+        if volume.host_path is not None:
+            return pathlib.Path(volume.host_path.path)
+        return self._claimed.get(volume.name, self._folder / volume.name)
+
+    def _sub_path(
+        self, volume: Volume, source: pathlib.Path, below: str, *, container: str, number: int
+    ) -> pathlib.Path:
+        """Return where a runtime finds what a path in a volume leads to.
+
+        Errors name no path of the machine: the pod's user is not to learn what there is.
+        """
+        if below.startswith("/"):
+            raise errors.NodeError(f"error SubPath `{below}` must not be an absolute path")
+        if ".." in below.split("/"):
+            raise errors.NodeError(f"unable to provision SubPath `{below}`: must not contain '..'")
+        problem = f'failed to prepare subPath for volumeMount "{volume.name}" of container "{container}"'
+        try:
+            root = os.open(source, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                descriptor = beneath.make_directories(root, below)
+            finally:
+                os.close(root)
+            try:
+                return self._sub_paths.bind(descriptor, volume=volume.name, container=container, number=number)
+            except PermissionError as error:
+                if _is_changed_by_containers(volume):
+                    _log.warning("%s: %s", problem, error)
+                    raise errors.NodeError(f"{problem}: only an agent that may mount can do so safely") from error
+                return pathlib.Path(f"/proc/self/fd/{descriptor}").readlink()
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as error:
+            _log.warning("%s: %s", problem, error)
+            raise errors.NodeError(problem) from error
+
+    def release(self, container: str) -> None:
+        """Undo the mounts of a container's sub paths; one that cannot be undone goes with the pod."""
+        try:
+            self._sub_paths.release(container)
+        except OSError as error:
+            _log.warning("sub paths of container %s: %s: %s", container, error.filename, error.strerror)
 
 
-def _check_host_path(volume: HostPathVolume) -> None:
+def remove(folder: pathlib.Path) -> None:
+    """Remove the folder of a pod that is gone, with its volumes; the more files containers left the longer it takes.
+
+    Where a mount cannot be undone, or something cannot be removed, that stays and is logged.
+    """
+    try:
+        SubPathMounts(folder / _SUB_PATHS).release_all()
+    except OSError as error:
+        _log.warning("%s is not removed: %s: %s", folder, error.filename, error.strerror)
+        return
+    removal.remove_tree(folder)
+
+
+def _is_writable(volume: Volume) -> bool:
+    """Return True if a container may be given a volume to write to."""
+    claim = volume.persistent_volume_claim
+    return not claim.read_only if claim is not None else _is_changed_by_containers(volume)
+
+
+def _is_changed_by_containers(volume: Volume) -> bool:
+    """Return False for volumes that the agent alone writes to."""
+    kinds = (volume.host_path, volume.empty_dir, volume.persistent_volume_claim)
+    return any(each is not None for each in kinds)
+
+
+def check_host_path(volume: HostPathVolume) -> None:
+    """Make a path of the machine that may be missing, and check its type on the descriptor that it leads to."""
     path = pathlib.Path(volume.path)
     if volume.type == "DirectoryOrCreate":
-        path.mkdir(parents=True, exist_ok=True)
-    elif volume.type == "FileOrCreate":
-        path.touch(exist_ok=True)
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+    elif volume.type == "FileOrCreate" and not os.path.lexists(path):
+        # A link with this name that leads nowhere is not followed.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
     kind = volume.type.removesuffix("OrCreate")
-    if kind and not (path.exists() and _KINDS[kind](path.stat().st_mode)):
-        raise errors.NodeError(f"hostPath type check failed: {volume.path} is not {_WORDS[kind]}")
+    if not kind:
+        return
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise errors.NodeError(f"hostPath type check failed: {volume.path} is not {_WORDS[kind]}") from None
+    try:
+        if not _KINDS[kind](os.fstat(descriptor).st_mode):
+            raise errors.NodeError(f"hostPath type check failed: {volume.path} is not {_WORDS[kind]}")
+    finally:
+        os.close(descriptor)

@@ -268,6 +268,24 @@ async def test_a_claim_that_was_never_prepared_does_not_concern_the_driver(node:
     assert node.driver.calls == []
 
 
+@pytest.mark.parametrize(
+    ("reference", "want"),
+    [
+        pytest.param(("ns", "c", "*"), None, id="pattern"),
+        pytest.param(("ns", "../../precious", "u"), "names have no '/'", id="name"),
+        pytest.param(("../../precious/x", "c", "u"), "names have no '/'", id="namespace"),
+        pytest.param(("ns", "c", "../u"), "names have no '/'", id="uid"),
+    ],
+)
+async def test_no_name_leads_to_files_of_others(node: Node, reference: tuple[str, str, str], want: str | None) -> None:
+    await node.prepare(_claim("other"))
+    (node.folder / "precious").mkdir()
+    before = sorted(node.folder.rglob("*"))
+    (problem,) = (await node.preparer.unprepare([driver.ClaimReference(*reference)])).values()
+    assert (problem is None) if want is None else (want in str(problem))
+    assert sorted(node.folder.rglob("*")) == before
+
+
 async def test_what_began_is_undone_though_it_failed(node: Node) -> None:
     node.driver.failure = RuntimeError("hardware gone")
     (problem,) = await node.prepare(_claim())

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import pathlib
 import signal
 
@@ -13,6 +14,7 @@ from drachma.api import meta, pod
 from drachma.node.cgroups import Cgroup
 from drachma.node.logs import selection
 from drachma.node.runtimes import cgrouptree, process, protocol
+from drachma.node.runtimes.security import Security
 from drachma.runtime import clock
 
 POD = pod.Pod(metadata=meta.ObjectMeta(name="p", namespace="default", uid="u1"))
@@ -252,3 +254,66 @@ async def test_what_it_may_use_is_bounded_by_cgroups(tmp_path: pathlib.Path) -> 
             runtime.forget("u1")
             await asyncio.sleep(0.01)
     await runtime.close()
+
+
+async def _ends(
+    tmp_path: pathlib.Path, security: Security, script: str, *, mounts: tuple[protocol.Mount, ...] = ()
+) -> list[str]:
+    container = await _runtime(tmp_path).start(_work("sh", "-c", script, security=security, mounts=mounts))
+    assert (await container.wait()).code == 0, await _written(container)
+    return (await _written(container)).decode().split("\n")[:-1]
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives processes another user")
+SELF = "id -u; id -g; id -G; grep -E '^(CapBnd|NoNewPrivs)' /proc/self/status; pwd; echo x > file; echo $HOME"
+
+
+@needs_root
+async def test_it_has_the_user_and_the_capabilities_of_its_security_context(tmp_path: pathlib.Path) -> None:
+    tmp_path.chmod(0o750)
+    security = Security(user=123456, group=7, groups=(5, 6), drop=("ALL",), forbids_escalation=True, is_non_root=True)
+    home = tmp_path / "pods" / "u1" / "containers" / "c"
+    want = ["123456", "7", "7 5 6", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", str(home), "/"]
+    assert await _ends(tmp_path, security, SELF) == want
+    assert ((home / "file").stat().st_uid, (home / "file").stat().st_gid) == (123456, 7)
+
+
+@needs_root
+async def test_so_have_commands_in_it(tmp_path: pathlib.Path) -> None:
+    container = await _runtime(tmp_path).start(_work("sleep", "300", security=Security(user=123456, group=7)))
+    session = await container.execute(protocol.Command(words=("id", "-u")))
+    assert b"".join([data async for _, data in session.output()]) == b"123456\n"
+    with pytest.raises(protocol.StreamError, match="cannot run 'no-such-command': No such file or directory"):
+        await container.execute(protocol.Command(words=("no-such-command",)))
+    await container.stop(0)
+
+
+@pytest.mark.skipif(not process.can_mount(), reason="this user cannot mount")
+async def test_it_loses_its_privileges_after_its_volumes_are_mounted(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "volume").mkdir(mode=0o777)
+    target = tmp_path / "point"
+    mount = protocol.Mount(str(tmp_path / "volume"), str(target), options=("noexec", "nosuid"))
+    script = f"id -u; grep -c '{target} [^ ]* rw,nosuid,noexec' /proc/mounts"
+    assert await _ends(tmp_path, Security(user=123456), script, mounts=(mount,)) == ["123456", "1"]
+
+
+async def test_it_is_not_root_where_it_may_not_be(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = _runtime(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(protocol.StartError) as refused:
+        await runtime.start(_work("true", security=Security(is_non_root=True)))
+    assert refused.value.reason == "CreateContainerConfigError"
+    assert str(refused.value).startswith("container has runAsNonRoot and image will run as root (pod: ")
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        pytest.param(_work("echo", "a\0b"), id="word"),
+        pytest.param(_work("true", environment={"A": "a\0b"}), id="variable"),
+        pytest.param(_work("true", environment={"A": "\ud800"}), id="no-text"),
+    ],
+)
+async def test_what_no_process_can_be_told(tmp_path: pathlib.Path, work: protocol.Work) -> None:
+    with pytest.raises(protocol.StartError, match="has a null character or is no text"):
+        await _runtime(tmp_path).start(work)

@@ -1,7 +1,9 @@
 """Volumes: what is in them, that it changes all at once, and what is refused."""
 
 import datetime as dt
+import os
 import pathlib
+import stat
 from typing import Any
 
 import msgspec
@@ -9,13 +11,17 @@ import pytest
 
 from drachma import errors
 from drachma.api import hooks, meta
-from drachma.node.runningpod import RunningPod
+from drachma.node.runningpod import HostPathVolume, RunningPod
 from drachma.node.runtimes.protocol import Mount
-from drachma.node.volumes import atomicwriter
+from drachma.node.securitycontext import PodSecurityContext
+from drachma.node.volumes import atomicwriter, podvolumes, subpathmounts
 from drachma.node.volumes.payload import File
 from drachma.node.volumes.podvolumes import PodVolumes
 from tests.unit.node.test_environment import Objects
+from tests.unit.node.volumes import races
+from tests.unit.node.volumes.rights import needs_mounts
 
+PROBLEM = 'failed to prepare subPath for volumeMount "v" of container "c"'
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 
 
@@ -114,19 +120,19 @@ async def test_what_is_in_volumes(tmp_path: pathlib.Path) -> None:
         },
     )
     await volumes.make(of, sources)  # type: ignore[arg-type]
-    assert _files(tmp_path / "all") == {"k": "v", "l": "w"}
-    assert _files(tmp_path / "one") == {"deep/file": "v"}
-    assert _files(tmp_path / "absent") == {}
-    assert _files(tmp_path / "self") == {"labels": 'app="web"'}
-    assert (tmp_path / "scratch").is_dir()
+    assert _files(tmp_path / "volumes" / "all") == {"k": "v", "l": "w"}
+    assert _files(tmp_path / "volumes" / "one") == {"deep/file": "v"}
+    assert _files(tmp_path / "volumes" / "absent") == {}
+    assert _files(tmp_path / "volumes" / "self") == {"labels": 'app="web"'}
+    assert (tmp_path / "volumes" / "scratch").is_dir()
     token = {"token": "default-1", "ca.crt": "cert", "namespace": "default"}
-    assert _files(tmp_path / "token") == token
+    assert _files(tmp_path / "volumes" / "token") == token
     clock.now += dt.timedelta(minutes=40)
     await volumes.make(of, sources)  # type: ignore[arg-type]
-    assert _files(tmp_path / "token") == token
+    assert _files(tmp_path / "volumes" / "token") == token
     clock.now += dt.timedelta(minutes=10)
     await volumes.make(of, sources)  # type: ignore[arg-type]
-    assert _files(tmp_path / "token") == {**token, "token": "default-2"}
+    assert _files(tmp_path / "volumes" / "token") == {**token, "token": "default-2"}
 
 
 @pytest.mark.parametrize(
@@ -154,22 +160,163 @@ async def test_volumes_that_cannot_be_made(tmp_path: pathlib.Path, volume: dict[
     assert str(refused.value) == f'MountVolume.SetUp failed for volume "v" : {want}'
 
 
-def test_where_containers_see_them(tmp_path: pathlib.Path) -> None:
+async def test_where_containers_see_them(tmp_path: pathlib.Path) -> None:
     of = _pod(
         {"name": "data", "emptyDir": {}},
         {"name": "settings", "configMap": {"name": "m"}},
         {"name": "host", "hostPath": {"path": "/srv"}},
         mounts=(
-            {"name": "data", "mountPath": "/data", "subPathExpr": "$(NAME)"},
+            {"name": "data", "mountPath": "data", "bindMountOptions": ["nosuid"]},
             {"name": "settings", "mountPath": "/etc/settings"},
             {"name": "host", "mountPath": "/srv", "readOnly": True},
         ),
     )
-    volumes = PodVolumes(tmp_path, allocatable={}, time=Clock())
-    assert volumes.mounts(of, of.container("c"), {"NAME": "mine"}) == [
-        Mount(str(tmp_path / "data" / "mine"), "/data"),
-        Mount(str(tmp_path / "settings"), "/etc/settings", is_read_only=True),
+    volumes = await _made(of, tmp_path)
+    assert volumes.mounts(of, of.container("c"), {}) == [
+        Mount(str(tmp_path / "volumes" / "data"), "/data", options=("nosuid",)),
+        Mount(str(tmp_path / "volumes" / "settings"), "/etc/settings", is_read_only=True),
         Mount("/srv", "/srv", is_read_only=True),
     ]
-    with pytest.raises(errors.NodeError, match="leads out of the volume"):
-        volumes.mounts(of, of.container("c"), {"NAME": ".."})
+
+
+async def _made(of: RunningPod, folder: pathlib.Path) -> PodVolumes:
+    clock = Clock()
+    volumes = PodVolumes(folder, allocatable={}, time=clock)
+    await volumes.make(of, Sources({"m": {"k": "v"}}, clock))  # type: ignore[arg-type]
+    return volumes
+
+
+def _with_sub_path(path: str, volume: dict[str, Any] | None = None) -> RunningPod:
+    mount = {"name": "v", "mountPath": "/v", "subPathExpr": path}
+    return _pod({"name": "v", **(volume or {"emptyDir": {}})}, mounts=(mount,))
+
+
+@needs_mounts
+async def test_a_sub_path_is_what_it_led_to_when_it_was_mounted(tmp_path: pathlib.Path) -> None:
+    of = _with_sub_path("$(NAME)/deep")
+    volumes = await _made(of, tmp_path / "u1")
+    volume = tmp_path / "u1" / "volumes" / "v"
+    for _ in range(2):
+        (mount,) = volumes.mounts(of, of.container("c"), {"NAME": "mine"})
+    inside = volume / "mine" / "deep"
+    assert stat.S_IMODE(inside.stat().st_mode) == 0o777
+    assert mount == Mount(str(tmp_path / "u1" / "volume-subpaths" / "c" / "v" / "0"), "/v")
+    inside.rename(volume / "moved")
+    inside.symlink_to(tmp_path)
+    (volume / "moved" / "file").write_text("x")
+    assert [each.name for each in pathlib.Path(mount.source).iterdir()] == ["file"]
+    volumes.release("c")
+    assert not pathlib.Path(mount.source).exists()
+    volumes.mounts(of, of.container("c"), {"NAME": "yours"})
+    (tmp_path / "precious").write_text("x")
+    podvolumes.remove(tmp_path / "u1")
+    assert [each.name for each in tmp_path.iterdir()] == ["precious"]
+
+
+@needs_mounts
+async def test_no_race_leads_a_mount_out_of_its_volume(tmp_path: pathlib.Path) -> None:
+    of = _with_sub_path("door/in")
+    volumes = await _made(of, tmp_path / "u1")
+    volume, outside = tmp_path / "u1" / "volumes" / "v", tmp_path / "outside"
+    (volume / "door" / "in").mkdir(parents=True)
+    (volume / "door" / "in" / "inside").touch()
+    (outside / "in").mkdir(parents=True)
+    (volume / "decoy").symlink_to(outside)
+    counts = {"mounted": 0, "refused": 0}
+    with races.exchanging(volume, "door", "decoy"):
+        for _ in range(300):
+            try:
+                (mount,) = volumes.mounts(of, of.container("c"), {})
+            except errors.NodeError:
+                counts["refused"] += 1
+            else:
+                counts["mounted"] += 1
+                assert (pathlib.Path(mount.source) / "inside").exists()
+    assert all(counts.values())
+    podvolumes.remove(tmp_path / "u1")
+    assert not (tmp_path / "u1").exists()
+
+
+@needs_mounts
+async def test_a_sub_path_may_be_a_key_of_a_config_map(tmp_path: pathlib.Path) -> None:
+    of = _with_sub_path("k", {"configMap": {"name": "m"}})
+    volumes = await _made(of, tmp_path / "u1")
+    (mount,) = volumes.mounts(of, of.container("c"), {})
+    assert pathlib.Path(mount.source).read_text() == "v"
+    podvolumes.remove(tmp_path / "u1")
+    assert not (tmp_path / "u1").exists()
+
+
+@pytest.mark.parametrize(
+    ("link", "path", "want"),
+    [
+        pytest.param("/etc", "link", PROBLEM, id="absolute"),
+        pytest.param("../../..", "link/etc", PROBLEM, id="upwards"),
+        pytest.param("/etc", "link/made-by-a-container", PROBLEM, id="nothing-is-made-outside"),
+        pytest.param("missing", "link", PROBLEM, id="leads-nowhere"),
+        pytest.param("loop", "loop", PROBLEM, id="loop"),
+        pytest.param("/etc", "..", "unable to provision SubPath `..`: must not contain '..'", id="dots"),
+        pytest.param("/etc", "/etc", "error SubPath `/etc` must not be an absolute path", id="path"),
+        pytest.param("/etc", "a\0b", PROBLEM, id="null"),
+    ],
+)
+async def test_a_sub_path_that_leads_out_is_refused(tmp_path: pathlib.Path, link: str, path: str, want: str) -> None:
+    of = _with_sub_path("$(P)")
+    volumes = await _made(of, tmp_path)
+    for name in ("link", "loop"):
+        (tmp_path / "volumes" / "v" / name).symlink_to(link)
+    with pytest.raises(errors.NodeError) as refused:
+        volumes.mounts(of, of.container("c"), {"P": path})
+    assert str(refused.value) == want
+    assert not pathlib.Path("/etc/made-by-a-container").exists()
+
+
+async def test_without_the_right_to_mount(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> pathlib.Path:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(subpathmounts.SubPathMounts, "bind", refuse)
+    of = _with_sub_path("sub")
+    volumes = await _made(of, tmp_path / "changed-by-containers")
+    with pytest.raises(errors.NodeError, match="only an agent that may mount can do so safely"):
+        volumes.mounts(of, of.container("c"), {})
+    of = _with_sub_path("k", {"configMap": {"name": "m"}})
+    volumes = await _made(of, tmp_path / "changed-by-the-agent")
+    (mount,) = volumes.mounts(of, of.container("c"), {})
+    assert pathlib.Path(mount.source).read_text() == "v"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to groups")
+async def test_volumes_belong_to_the_group_of_the_pod(tmp_path: pathlib.Path) -> None:
+    of = _pod({"name": "scratch", "emptyDir": {}}, {"name": "settings", "configMap": {"name": "m"}})
+    shared = msgspec.structs.replace(of.spec, security_context=PodSecurityContext(fs_group=4321))
+    await _made(msgspec.structs.replace(of, spec=shared), tmp_path)
+    seen = {}
+    for name in ("scratch", "settings", "settings/k"):
+        status = (tmp_path / "volumes" / name).stat()
+        seen[name] = (status.st_gid, stat.S_IMODE(status.st_mode))
+    assert seen == {"scratch": (4321, 0o2777), "settings": (4321, 0o2755), "settings/k": (4321, 0o644)}
+
+
+def test_no_link_is_followed_when_files_are_written(tmp_path: pathlib.Path) -> None:
+    volume, outside = tmp_path / "volume", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a").write_text("precious")
+    files = {"a": File(b"1", 0o644), "sub/b": File(b"2", 0o644)}
+    for name in ("..data", "..data_tmp", "a", "sub", "old"):
+        volume.mkdir(exist_ok=True)
+        (volume / name).symlink_to(outside)
+    assert atomicwriter.write(volume, files, now=NOW)
+    (volume / "tree" / "deep").mkdir(parents=True)
+    (volume / "tree" / "deep" / "link").symlink_to(outside)
+    files["a"] = File(b"3", 0o644)
+    assert atomicwriter.write(volume, files, now=NOW)
+    assert _files(volume) == {"a": "3", "sub/b": "2"}
+    assert {each.name: each.read_text() for each in outside.iterdir()} == {"a": "precious"}
+
+
+def test_a_link_that_leads_nowhere_makes_no_file_of_the_host(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "made")
+    with pytest.raises(errors.NodeError, match="is not a file"):
+        podvolumes.check_host_path(HostPathVolume(path=str(tmp_path / "link"), type="FileOrCreate"))
+    assert not (tmp_path / "made").exists()
