@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 from drachma import errors
+from drachma.bounds import effort
 from drachma.server import status
 from drachma.server.access import attributes, authorization
 from drachma.server.admission import absent
@@ -146,13 +147,12 @@ class Dispatcher:
         finish = self._audit(call) if services.phases.audit else ()
         try:
             self._admit(call)
-            desk = desks.of(call) if desks is not None and call.body.data else None
             try:
-                answer = await self._answer(call, desk)
+                answer = await self._answer_at(call, desks)
             except absent.AbsentObjectError as early:
                 if not await self._appears(early.key):
                     raise
-                answer = await self._answer(call, desk)
+                answer = await self._answer_at(call, desks)
         except (status.StatusError, errors.StoreError) as error:
             refusal = _refusal(error)
             for each in finish:
@@ -212,7 +212,24 @@ class Dispatcher:
             await follow()
         return answers
 
-    async def _answer(self, call: Call, desk: Desk | None) -> Answer:
+    async def _answer_at(self, call: Call, desks: Desks | None) -> Answer:
+        """Answer a call at a desk if it is large or turns out to be costly, and on the loop otherwise."""
+        if desks is None or not call.body.data:
+            return await self._answer(call, None, units=effort.NO_LIMIT)
+        size = desks.weigh(call)
+        desk = desks.of(size)
+        if desk is None:
+            warnings = len(call.warnings)
+            try:
+                return await self._answer(call, None, units=effort.LOOP_UNITS)
+            except effort.OverrunError:
+                del call.warnings[warnings:]
+                desk = desks.costly
+        async with desks.enter(call, size):
+            return await self._answer(call, desk, units=effort.NO_LIMIT)
+
+    async def _answer(self, call: Call, desk: Desk | None, *, units: int) -> Answer:
+        """Answer a call. Without a desk, deciding may take ``units`` of effort; more raise effort.OverrunError."""
         services, planner = self.services, _planner(call)
         if call.target.resource.traits.is_question:
             return await self._reply(call, desk)
@@ -223,8 +240,9 @@ class Dispatcher:
                 return await _operation(call)(services, call)
             except PendingError:
                 return await self.consulted(lambda: _operation(call)(services, call))
-        plan = planner(services, call)
-        outcome = await services.committer.commit(plan.intent)
+        with effort.limit(effort.Allowance(units)):
+            plan = planner(services, call)
+        outcome = await services.committer.commit(plan.intent, units=units)
         try:
             return plan.answer(outcome)
         except PendingError:
