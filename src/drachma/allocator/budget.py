@@ -19,7 +19,7 @@ Interrupt = Callable[[], str | None]
 
 DEFAULT_STEPS: Final = 1_000_000
 _LOOK_EVERY: Final = 16
-_LOOK_EFFORT: Final = 100
+_LOOK_EFFORT: Final = 200
 """Effort of what happens between two looks at the clock."""
 
 

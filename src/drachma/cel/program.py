@@ -238,7 +238,7 @@ class Program:
 
 def _tick() -> None:
     """Spend effort on a long evaluation, every few iterations."""
-    effort.spend(machine.CHECK_EVERY)
+    effort.spend(2 * machine.CHECK_EVERY)
 
 
 def _not_bool(value: Any) -> str:

@@ -21,6 +21,7 @@ def apiserver(
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
     audit_policy_file: options.AuditPolicyFile = None,
     audit_log_path: options.AuditLogPath = None,
+    cache_bytes: options.CacheBytes = options.DEFAULT_CACHE_BYTES,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -45,5 +46,6 @@ def apiserver(
             event_ttl=event_ttl,
             audit_policy_file=audit_policy_file,
             audit_log_path=audit_log_path,
+            cache_bytes=cache_bytes,
         )
     )

@@ -27,6 +27,7 @@ def up(
     feature_gates: options.FeatureGates = "",
     gangs: options.Gangs = False,
     policy: options.Policy = "first-fit",
+    filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
     token_auth_file: options.TokenAuthFile = None,
     client_ca_file: options.ClientCaFile = None,
     service_account_key_file: options.ServiceAccountKeyFile = None,
@@ -39,6 +40,7 @@ def up(
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
     audit_policy_file: options.AuditPolicyFile = None,
     audit_log_path: options.AuditLogPath = None,
+    cache_bytes: options.CacheBytes = options.DEFAULT_CACHE_BYTES,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
     pretend_nodes: options.PretendNodes = False,
@@ -99,6 +101,7 @@ def up(
         event_ttl=event_ttl,
         audit_policy_file=audit_policy_file,
         audit_log_path=audit_log_path,
+        cache_bytes=cache_bytes,
         additions=queues.additions.with_kinds(*nodemetrics.KINDS),
     )
     hosting.run(
@@ -106,6 +109,7 @@ def up(
         functools.partial(
             embedded.beside,
             policy=options.policy(policy),
+            filter_seconds=filter_timeout,
             gates=hosted.gates,
             simulated=simulated,
             pretends_nodes=pretend_nodes,

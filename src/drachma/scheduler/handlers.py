@@ -27,8 +27,8 @@ from drachma.api import (
 )
 from drachma.api import node as nodes
 from drachma.claims import podstate, reservation
-from drachma.runtime import cache, informer, informers
-from drachma.scheduler import changes, peers, queue, settings
+from drachma.runtime import cache, informer
+from drachma.scheduler import changes, deliberation, peers, queue, settings
 from drachma.scheduler.framework.hints import Action, Change, Resource
 from drachma.scheduler.snapshot import Snapshot, podinfo
 
@@ -50,9 +50,9 @@ class Handlers:
         self._queue: Final = waiting
         self._settings: Final = chosen
         self._peers: Final = others
-        self._claims: informer.Informer[resourceclaim.ResourceClaim] | None = None
+        self._claims: deliberation.Source[resourceclaim.ResourceClaim] | None = None
 
-    def register(self, shared: informers.Informers) -> None:
+    def register(self, shared: deliberation.Sources) -> None:
         """Hear of everything that matters; nodes and devices before claims, and those before pods."""
         shared.of(namespace.Namespace).add_handler(
             informer.Handler(
@@ -96,7 +96,7 @@ class Handlers:
         if self._peers is not None:
             self._peers.register(self._assign)
 
-    def _register_workloads(self, shared: informers.Informers) -> None:
+    def _register_workloads(self, shared: deliberation.Sources) -> None:
         workloads = self._snapshot.workloads
         shared.of(service.Service).add_handler(
             informer.Handler(
@@ -120,7 +120,7 @@ class Handlers:
             )
         )
 
-    def _register_volumes(self, shared: informers.Informers) -> None:
+    def _register_volumes(self, shared: deliberation.Sources) -> None:
         volumes = self._snapshot.volumes
         self._register_storage(
             shared.of(storageclass.StorageClass),
@@ -158,7 +158,7 @@ class Handlers:
 
     def _register_storage(
         self,
-        source: informer.Informer[ObjectT],
+        source: deliberation.Source[ObjectT],
         resource: Resource,
         *,
         put: Callable[[ObjectT], None],

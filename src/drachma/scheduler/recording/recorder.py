@@ -36,8 +36,8 @@ from drachma.api import (
     storageclass,
     volumeattachment,
 )
-from drachma.runtime import cache, clock, informer, informers
-from drachma.scheduler import gangsearch
+from drachma.runtime import cache, clock, informer
+from drachma.scheduler import deliberation, gangsearch
 from drachma.scheduler.decision import Aborted, Decision, Placed, Unfit
 from drachma.scheduler.recording import recordfile, recordlines, recordstate
 from drachma.scheduler.recording.recordstate import (
@@ -87,13 +87,13 @@ class Recorder:
         self._number = 0
         self._missed = 0
 
-    def attach(self, shared: informers.Informers, snapshot: Snapshot) -> None:
+    def attach(self, shared: deliberation.Sources, snapshot: Snapshot) -> None:
         """Listen from now on; after the scheduler's own handlers, so that both know the same at any decision."""
         self._snapshot = snapshot
         snapshot.listener = self
         snapshot.claims.listener = self._claim_changed
         for kind in KINDS:
-            source: informer.Informer[Any] = shared.of(kind)
+            source: deliberation.Source[Any] = shared.of(kind)
             if kind is pod.Pod:
                 source.add_handler(
                     informer.Handler(
