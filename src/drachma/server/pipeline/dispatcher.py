@@ -51,6 +51,9 @@ _ATTEMPTS: Final = 50
 _ATTEMPT_SECONDS: Final = 0.03
 """As long as upstream waits for the account of a new namespace, but looking more often."""
 
+TIMEOUT: Final = "request did not complete within requested timeout - context deadline exceeded"
+"""What a client is told whose call takes too long."""
+
 Operation: TypeAlias = Callable[[Services, Call], Awaitable[Answer]]
 
 Reply: TypeAlias = Callable[[Services, Call, dict[str, Any]], Answer]
@@ -160,6 +163,11 @@ class Dispatcher:
             if refusal is error:
                 raise
             raise refusal from error
+        except BaseException as error:
+            # Given up, or failed: the log says that as well.
+            for each in finish:
+                each(_failure(error))
+            raise
         for each in finish:
             each(answer)
         follow = self.after.get(call.target.resource.key)
@@ -304,6 +312,13 @@ def _operation(call: Call) -> Operation:
     if resource.traits.is_measured:
         return MEASURED[call.verb]
     return OBJECT[call.verb]
+
+
+def _failure(error: BaseException) -> status.StatusError:
+    """How a call ends in the audit log that was not answered."""
+    if isinstance(error, asyncio.CancelledError | TimeoutError):
+        return status.timeout(TIMEOUT)
+    return status.internal(f"{type(error).__name__}: {error}")
 
 
 def _refusal(error: status.StatusError | errors.StoreError) -> status.StatusError:

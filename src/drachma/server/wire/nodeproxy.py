@@ -119,7 +119,8 @@ class NodeProxy:
                 reader, writer = await asyncio.open_connection(
                     where.host, where.port, ssl=context if where.is_secure else None, limit=_HEAD_BYTES
                 )
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, ValueError, OverflowError) as error:
+            # Nodes say what they like: a host that cannot be a name is a ValueError, a port that is none overflows.
             raise status.unclassified(
                 f"error dialing backend: dial tcp {where.host}:{where.port}: {_problem(error)}"
             ) from error
@@ -231,10 +232,12 @@ async def _refusal(code: int, answer: _Answer, reader: asyncio.StreamReader) -> 
     return status.failure(code, "", text or f"the server responded with the status code {code}")
 
 
-def _problem(error: OSError | TimeoutError) -> str:
+def _problem(error: OSError | ValueError | OverflowError) -> str:
     """What is wrong with a connection, as Go says it."""
     if isinstance(error, TimeoutError):
         return "i/o timeout"
+    if not isinstance(error, OSError):
+        return f"lookup: {error}"
     return f"connect: {os.strerror(error.errno).lower()}" if error.errno else str(error)
 
 
