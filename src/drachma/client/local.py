@@ -70,6 +70,8 @@ class Stored(Protocol):
     def data(self) -> bytes:
         """Its JSON in the newest version of its kind."""
 
+    def __hash__(self) -> int: ...
+
 
 class Page(Protocol):
     """A list, or a part of one."""

@@ -3,11 +3,12 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from drachma.api import pod
 from drachma.bounds import effort
-from drachma.client import target
 from drachma.runtime import informer
 from drachma.scheduler import deliberation
 
@@ -140,9 +141,9 @@ class Source:
     resource_version = "7"
 
     def __init__(self) -> None:
-        self.handler: informer.Handler[object] | None = None
+        self.handler: informer.Handler[pod.Pod] | None = None
 
-    def add_handler(self, handler: informer.Handler[object]) -> None:
+    def add_handler(self, handler: informer.Handler[pod.Pod]) -> None:
         self.handler = handler
 
 
@@ -150,7 +151,7 @@ async def test_what_informers_report_waits_in_its_order(thinking: deliberation.D
     source = Source()
 
     class Sources:
-        def of(self, kind: target.Of[object]) -> Source:
+        def of(self, kind: Any) -> Any:
             return source
 
     reports: list[str] = []
@@ -158,15 +159,15 @@ async def test_what_informers_report_waits_in_its_order(thinking: deliberation.D
     def note(what: str) -> Callable[..., None]:
         return lambda *_: reports.append(what)
 
-    delayed = thinking.delay(Sources()).of(object)  # type: ignore[arg-type,type-var]
+    delayed = thinking.delay(Sources()).of(pod.Pod)
     delayed.add_handler(informer.Handler(added=note("added"), updated=note("updated"), deleted=note("deleted")))
     assert delayed.resource_version == "7"
     assert source.handler is not None
-    pod = object()
-    source.handler.added(pod)
+    waiting = pod.Pod()
+    source.handler.added(waiting)
     await thinking.decide(costly)
-    source.handler.updated(pod, pod)
-    source.handler.deleted(pod)
+    source.handler.updated(waiting, waiting)
+    source.handler.deleted(waiting)
     assert reports == ["added"]
     thinking.settle()
     assert reports == ["added", "updated", "deleted"]

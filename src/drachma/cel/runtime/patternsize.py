@@ -53,6 +53,13 @@ _FOLDED: Final = 4
 _WIDEST_COUNT: Final = 9
 """Digits of a repeat count that are worth reading; Go refuses all above 1000."""
 
+_LARGEST_CLASS: Final = 1200
+_LONGEST_NAME: Final = 40
+"""Instructions of the largest Unicode class, and characters of the longest name of one."""
+
+_QUIET: Final = re2.Options()
+_QUIET.log_errors = False
+
 _class_sizes: Final[dict[str, int]] = {}
 """Instructions of Unicode classes as RE2 knows them. RE2 has some two hundred, and no others are kept."""
 
@@ -113,8 +120,11 @@ class _Level:
         return _Term(self.size + self.branches + 2 * self.captures, max(depth, 1), self.repetitions)
 
 
-def estimate(pattern: str) -> Estimate:
-    """Return the figures of a pattern, which need not be well-formed. Takes time in proportion to its length."""
+def estimate(pattern: str, *, most: int) -> Estimate:
+    """Return the figures of a pattern, which need not be well-formed. Takes time in proportion to its length.
+
+    A pattern of more than ``most`` instructions is not read to its end.
+    """
     folds = _IGNORES_CASE.search(pattern) is not None
     levels = [_Level(captures=False)]
     position, end = 0, len(pattern)
@@ -123,6 +133,8 @@ def estimate(pattern: str) -> Estimate:
         assert token is not None, "every character is a token"
         position = token.end()
         level = levels[-1]
+        if level.size > most:
+            break
         match token.lastgroup:
             case "quoted":
                 level.add(_Term(sum(_character(each, folds=folds) for each in token["quoted"])))
@@ -199,19 +211,20 @@ def _bracket(pattern: str, position: int, *, folds: bool) -> tuple[int, int]:
 
 
 def _unicode_class(token: re.Match[str], *, folds: bool) -> int:
-    spelling = f"\\{token['sign']}{{{token['name'] or token['letter'] or ''}}}"
-    size = _class_sizes.get(spelling)
-    if size is None:
-        try:
-            size = int(re2.compile(spelling).programsize)
-        except re2.error:
-            # Not a class, or one that only Go spells so: as large as the largest.
-            return _class_size(r"\PL")
-        _class_sizes[spelling] = size
+    size = _class_size(token["sign"], token["name"] or token["letter"] or "")
     return 2 * size if folds else size
 
 
-def _class_size(spelling: str) -> int:
-    if spelling not in _class_sizes:
-        _class_sizes[spelling] = int(re2.compile(spelling).programsize)
-    return _class_sizes[spelling]
+def _class_size(sign: str, name: str) -> int:
+    spelling = f"\\{sign}{{{name}}}"
+    size = _class_sizes.get(spelling)
+    if size is None:
+        if len(name) > _LONGEST_NAME:
+            return _LARGEST_CLASS
+        try:
+            size = int(re2.compile(spelling, _QUIET).programsize)
+        except re2.error:
+            # Not a class, or one that only Go spells so.
+            return _LARGEST_CLASS
+        _class_sizes[spelling] = size
+    return size

@@ -20,6 +20,9 @@ from drachma.cel.runtime import faults, patternsize
 MOST_INSTRUCTIONS: Final = 100_000
 """Instructions of a compiled pattern, as estimated before it is compiled."""
 
+MOST_CHARACTERS: Final = 16 * 1024
+"""Length of a pattern; an expression that has one in it may have 10,240 characters."""
+
 MOST_DEPTH: Final = 1000
 """Height of an expression's tree, as in Go."""
 
@@ -93,10 +96,10 @@ def compile_pattern(pattern: str) -> Any:
 
 def _admit(pattern: str) -> int:
     """Return how many instructions a pattern is about. Raises PatternError where it is more than there may be."""
-    if len(pattern) > MOST_INSTRUCTIONS:
+    if len(pattern) > MOST_CHARACTERS:
         raise _too_large(pattern)
-    effort.spend(len(pattern))
-    figures = patternsize.estimate(pattern)
+    effort.spend(2 * len(pattern))
+    figures = patternsize.estimate(pattern, most=MOST_INSTRUCTIONS)
     if figures.depth > MOST_DEPTH:
         raise PatternError(f"error parsing regexp: expression nests too deeply: `{pattern[:_SHOWN]}`")
     if figures.instructions > MOST_INSTRUCTIONS:

@@ -79,17 +79,19 @@ def _older_workload(spec: _Part, status: _Part) -> None:
     reference = spec.get("priorityClassRef")
     if isinstance(reference, Mapping):
         del spec["priorityClassRef"]
-        group, kind, name = (reference.get(field) for field in ("group", "kind", "name"))
-        spec["priorityClassName"] = name
+        group, kind = reference.get("group"), reference.get("kind")
         is_typed = isinstance(group, str) and isinstance(kind, str)
-        spec["priorityClassSource"] = _SOURCES.get((group, kind), "") if is_typed else ""
+        spec["priorityClassName"] = reference.get("name")
+        spec["priorityClassSource"] = _SOURCES.get((str(group), str(kind)), "") if is_typed else ""
     _rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
     _convert_topology(status, topologyforms.as_domains)
 
 
 def _convert_topology(status: _Part, change: Callable[[Document], Document]) -> None:
     admission = status.get("admission")
-    assignments = admission.get("podSetAssignments") if isinstance(admission, Mapping) else None
+    if not isinstance(admission, Mapping):
+        return
+    assignments = admission.get("podSetAssignments")
     if not isinstance(assignments, list) or not assignments:
         return
     converted = [
