@@ -6,10 +6,10 @@ all others, fractions rounded up, as kube-scheduler counts them. Names that it d
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Final
 
+from drachma.bounds import memory
 from drachma.values import names, quantity
 
 CPU: Final = "cpu"
@@ -29,7 +29,7 @@ Amounts = tuple[tuple[str, int], ...]
 """Amounts of the ledger by resource name, sorted, without zeros; hashable."""
 
 
-@functools.lru_cache(maxsize=4096)
+@memory.remember(entries=4096, longest=400)
 def is_extended(name: str) -> bool:
     """Whether the resource is an extended one: from a domain that is not Kubernetes' own."""
     if names.is_native_resource(name) or name.startswith("requests."):
@@ -42,7 +42,7 @@ def may_be_devices(name: str) -> bool:
     return name.startswith(DEVICE_CLASS_PREFIX) or is_extended(name)
 
 
-@functools.lru_cache(maxsize=4096)
+@memory.remember(entries=4096, longest=400)
 def is_counted(name: str) -> bool:
     """Whether a node's ledger has the resource."""
     return (

@@ -12,11 +12,15 @@ from typing import Final
 
 import msgspec
 
+from drachma.bounds import effort
+
 Interrupt = Callable[[], str | None]
 """What long evaluations call now and then; it raises to end them."""
 
 DEFAULT_STEPS: Final = 1_000_000
 _LOOK_EVERY: Final = 16
+_LOOK_EFFORT: Final = 200
+"""Effort of what happens between two looks at the clock."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +58,7 @@ class Budget:
 
     def check(self) -> None:
         """Look at the clock, without taking a step; raises ExhaustedError if it is too late."""
+        effort.spend(_LOOK_EFFORT)
         if self._clock is not None and self._deadline is not None and self._clock() >= self._deadline:
             raise ExhaustedError(f"the deadline passed after {self.steps} steps")
 

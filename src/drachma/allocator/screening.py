@@ -24,6 +24,8 @@ _NO_KEY_HINT: Final = (
     "or guarding the check with has() for optional fields"
 )
 _SHAPES_REMEMBERED: Final = 4096
+_CHARACTERS_REMEMBERED: Final = 64 * 1024
+"""Characters of expressions whose programs are kept; a program takes up to 1,000 bytes for each."""
 
 
 class Screen(NamedTuple):
@@ -175,6 +177,7 @@ class Screener:
         self._compiler = compiler
         self.features = features
         self._judges: dict[str, expressions.Judge] = {}
+        self._characters = 0
         self._shapes: dict[Hashable, RequestShape] = {}
         self._derivations: dict[str, expressions.Derivation | errors.CelError] = {}
 
@@ -199,9 +202,10 @@ class Screener:
                         f"class {found.metadata.name}: selector #{number}: "
                         "CEL expression empty (unsupported selector type?)"
                     )
-            if len(self._shapes) >= _SHAPES_REMEMBERED:
+            if len(self._shapes) >= _SHAPES_REMEMBERED or self._characters > _CHARACTERS_REMEMBERED:
                 self._shapes.clear()
                 self._judges.clear()
+                self._characters = 0
             known = self._shapes[key] = RequestShape(
                 str(found.metadata.name),
                 class_judges=self._judges_of(found.spec.selectors),
@@ -230,6 +234,7 @@ class Screener:
         for text in texts:
             if text not in self._judges:
                 self._judges[text] = expressions.Judge(text, self._compiler)
+                self._characters += len(text)
         return tuple(self._judges[text] for text in texts)
 
 

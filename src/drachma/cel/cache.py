@@ -1,4 +1,4 @@
-"""A cache of compiled expressions, bounded; ``device_programs`` is the one that all share who compile the same way.
+"""A cache of compiled expressions, bounded in bytes; ``device_programs`` is shared by all that compile the same way.
 
 Validation compiles an expression when it is written, the allocator when it first meets it as a stored one; most
 clusters have few different ones. Refusals are remembered too: a bad selector in a popular class is looked at once.
@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import OrderedDict
 from typing import Final
 
+from drachma.bounds import memory
 from drachma.cel import environment, program
 
-DEFAULT_SIZE: Final = 1024
+PROGRAM_BYTES: Final = 16 * 1024
+"""Bytes of a small program."""
+
+CHARACTER_BYTES: Final = 1000
+"""Bytes of a program for every character of its expression; chains of macros take as much."""
+
+_Outcome = program.Program | program.CompilationError
 
 
 class Cache:
     """Compiled programs of one environment; the least recently used go first. Safe to share between threads."""
 
-    def __init__(self, env: environment.Environment, *, size: int = DEFAULT_SIZE) -> None:
-        if size < 1:
-            raise ValueError(f"cache size {size}: must be at least 1")
+    def __init__(self, env: environment.Environment, *, limits: memory.Memory | None = None) -> None:
+        """``limits`` is the memory that the programs are kept in, or None for that of the process."""
         self._env = env
-        self._size = size
         self._lock = threading.Lock()
-        self._entries: OrderedDict[tuple[str, bool], program.Program | program.CompilationError] = OrderedDict()
+        self._entries: Final = memory.Cache[tuple[str, bool], _Outcome]("expressions", limits)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -40,18 +44,16 @@ class Cache:
 
     def _get(self, expression: str, *, derived: bool) -> program.Program:
         key = (expression, derived)
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None:
-                self._entries.move_to_end(key)
+        entry = self._entries.get(key)
         if entry is None:
             entry = self._compile(expression, derived=derived)
             with self._lock:
                 # Two threads may have compiled the same; the first one wins, so that all share its generated code.
-                entry = self._entries.setdefault(key, entry)
-                self._entries.move_to_end(key)
-                while len(self._entries) > self._size:
-                    self._entries.popitem(last=False)
+                first = self._entries.get(key)
+                if first is None:
+                    self._entries.put(key, entry, size=_size(expression, entry))
+                else:
+                    entry = first
         if isinstance(entry, program.CompilationError):
             raise program.CompilationError(str(entry), internal=entry.internal)
         return entry
@@ -62,6 +64,12 @@ class Cache:
             return program.compile_expression(expression, self._env, derived=derived)
         except program.CompilationError as error:
             return error
+
+
+def _size(expression: str, entry: _Outcome) -> int:
+    if isinstance(entry, program.CompilationError):
+        return 2 * (len(expression) + len(str(entry)))
+    return PROGRAM_BYTES + CHARACTER_BYTES * len(expression)
 
 
 @functools.cache

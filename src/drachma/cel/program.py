@@ -21,6 +21,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import resourceslice
+from drachma.bounds import effort
 from drachma.cel import (
     checker,
     codegen,
@@ -41,6 +42,11 @@ from drachma.cel.stepwise import machine
 
 COST_LIMIT: Final = machine.LIMIT
 """What one evaluation of a selector may cost."""
+
+_COMPILATION_EFFORT: Final = 6
+"""Effort of compiling one character."""
+_COST_PER_EFFORT: Final = 8
+"""Cost units that generated code runs for one unit of effort."""
 
 _TO_BOOL: Final = {
     "int": "unsupported type conversion from 'int' to bool",
@@ -176,7 +182,7 @@ class Program:
         fast = self._fast
         if fast is not None:
             try:
-                value, cost = fast(variables, None)
+                value, cost = fast(variables, _tick)
             except codegen.Costly:
                 # The stepwise machine would get there too, and take a hundred times as long.
                 if limit <= COST_LIMIT:
@@ -185,8 +191,11 @@ class Program:
                 pass
             else:
                 if cost <= limit:
+                    effort.spend(cost // _COST_PER_EFFORT)
                     return stepwise.Result(value, cost)
-        return self.evaluate_stepwise(variables, limit=limit)
+        result = self.evaluate_stepwise(variables, limit=limit, interrupt=_tick)
+        effort.spend(result.cost)
+        return result
 
     def evaluate_stepwise(
         self, variables: Mapping[str, Any], *, interrupt: machine.Interrupt | None = None, limit: int = COST_LIMIT
@@ -227,6 +236,11 @@ class Program:
         return value, result.cost
 
 
+def _tick() -> None:
+    """Spend effort on a long evaluation, every few iterations."""
+    effort.spend(2 * machine.CHECK_EVERY)
+
+
 def _not_bool(value: Any) -> str:
     name = kinds.name(value)
     if name == types.OPTIONAL_NAME:
@@ -242,6 +256,7 @@ def compile_expression(expression: str, env: environment.Environment, *, derived
     In a device environment the expression must give a bool or, if it is for a ``derived`` attribute, a value that an
     attribute can have.
     """
+    effort.spend(_COMPILATION_EFFORT * len(expression))
     try:
         checked = checker.check(parser.parse(expression, env.macros), env)
     except source.CompileError as error:

@@ -25,6 +25,7 @@ def apiserver(
     audit_log_path: options.AuditLogPath = None,
     kubelet_certificate_authority: options.KubeletCertificateAuthority = None,
     allow_loopback_nodes: options.AllowLoopbackNodes = False,
+    cache_bytes: options.CacheBytes = options.DEFAULT_CACHE_BYTES,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -53,5 +54,6 @@ def apiserver(
             audit_log_path=audit_log_path,
             kubelet_certificate_authority=kubelet_certificate_authority,
             allow_loopback_nodes=allow_loopback_nodes,
+            cache_bytes=cache_bytes,
         )
     )

@@ -6,6 +6,7 @@ from typing import Final
 import typer
 
 from drachma.api import gates
+from drachma.bounds import memory
 from drachma.cli import options
 from drachma.process import accessfiles, auditfiles, hosting
 from drachma.server.wire import app as asgi
@@ -37,9 +38,14 @@ def build(
     audit_log_path: str | None,
     kubelet_certificate_authority: pathlib.Path | None,
     allow_loopback_nodes: bool,
+    cache_bytes: str,
     additions: asgi.Additions = _NOTHING,
 ) -> hosting.Options:
-    """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense."""
+    """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense.
+
+    Sets the limit on the caches of this process as well.
+    """
+    memory.PROCESS.limit = options.size_in_bytes(cache_bytes, name="--cache-bytes")
     return hosting.Options(
         data=data,
         address=serving.Address.parse(listen),

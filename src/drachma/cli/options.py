@@ -13,6 +13,7 @@ from drachma.node import hardware
 from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.offline import machineprofiles
 from drachma.server.pipeline import phases
+from drachma.values import quantity
 
 FeatureGates: TypeAlias = Annotated[str, typer.Option(help="Name=true,Other=false; features by upstream's names.")]
 Gangs: TypeAlias = Annotated[
@@ -140,6 +141,16 @@ AuditLogPath: TypeAlias = Annotated[
     str | None, typer.Option(help="Where it is noted, one JSON document a line; - for standard output.")
 ]
 
+CacheBytes: TypeAlias = Annotated[
+    str, typer.Option(help="Memory that all caches of this process may hold together, such as 256Mi.")
+]
+DEFAULT_CACHE_BYTES: Final = "256Mi"
+
+FilterTimeout: TypeAlias = Annotated[
+    float, typer.Option(min=0.001, help="Seconds that allocating devices on one node may take.")
+]
+DEFAULT_FILTER_TIMEOUT: Final = 10.0
+
 Unneeded: TypeAlias = Annotated[float, typer.Option(min=0, help="Seconds that nobody needs a node before it goes.")]
 Cooldown: TypeAlias = Annotated[float, typer.Option(min=0, help="Seconds after growing before any node goes.")]
 DEFAULT_UNNEEDED: Final = 600.0
@@ -231,3 +242,14 @@ def seconds(text: str, *, name: str) -> float:
     if duration is None or duration.nanos <= 0:
         raise errors.InvalidValueError(f"{name} {text!r}: expected more than no time, such as 1h30m or 90s")
     return duration.nanos / 10**9
+
+
+def size_in_bytes(text: str, *, name: str) -> int:
+    """Return the bytes that an option says. Raises InvalidValueError for a text that is no positive quantity."""
+    try:
+        amount = quantity.Quantity.parse(text)
+    except errors.InvalidValueError as error:
+        raise errors.InvalidValueError(f"{name} {text!r}: {error}") from None
+    if amount.sign <= 0:
+        raise errors.InvalidValueError(f"{name} {text!r}: expected more than nothing, such as 256Mi")
+    return amount.as_int64()

@@ -30,7 +30,7 @@ def scheduler(
     peers: Annotated[
         bool, typer.Option(help="Other schedulers work at the same time, all with this option; nobody leads.")
     ] = False,
-    filter_timeout: Annotated[float, typer.Option(help="Seconds that allocating on one node may take.")] = 10.0,
+    filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
     binding_timeout: Annotated[float, typer.Option(help="Seconds that devices may take to become ready.")] = 600.0,
     volume_controllers: Annotated[
         bool, typer.Option(help="Somebody binds volumes to claims; without, no pod waits for that.")

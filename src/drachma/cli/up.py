@@ -28,6 +28,7 @@ def up(
     enable_first_alpha: options.EnableFirstAlpha = False,
     gangs: options.Gangs = False,
     policy: options.Policy = "first-fit",
+    filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
     token_auth_file: options.TokenAuthFile = None,
     client_ca_file: options.ClientCaFile = None,
     service_account_key_file: options.ServiceAccountKeyFile = None,
@@ -43,6 +44,7 @@ def up(
     audit_log_path: options.AuditLogPath = None,
     kubelet_certificate_authority: options.KubeletCertificateAuthority = None,
     allow_loopback_nodes: options.AllowLoopbackNodes = False,
+    cache_bytes: options.CacheBytes = options.DEFAULT_CACHE_BYTES,
     nodes: options.Nodes = 0,
     profile: options.Profile = "gpu-server",
     pretend_nodes: options.PretendNodes = False,
@@ -108,6 +110,7 @@ def up(
         audit_log_path=audit_log_path,
         kubelet_certificate_authority=kubelet_certificate_authority,
         allow_loopback_nodes=allow_loopback_nodes,
+        cache_bytes=cache_bytes,
         additions=queues.additions.with_kinds(*nodemetrics.KINDS),
     )
     hosting.run(
@@ -115,6 +118,7 @@ def up(
         functools.partial(
             embedded.beside,
             policy=options.policy(policy),
+            filter_seconds=filter_timeout,
             gates=hosted.gates,
             simulated=simulated,
             pretends_nodes=pretend_nodes,

@@ -15,12 +15,19 @@ import msgspec
 
 from drachma import errors
 from drachma.api import meta, pod, serviceaccount
+from drachma.bounds import memory
 from drachma.client import bodies, patches, protocol, target, transactions, wire
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 _REMEMBERED: Final = 1024
 """Decoded objects of each kind that are kept, so that all who watch or read a version decode it once."""
+
+_SMALL_BYTES: Final = 4096
+"""Bytes of an object that counts among those; larger ones are kept within the memory of all caches."""
+
+_DECODED_FACTOR: Final = 8
+"""Bytes of a decoded object for each byte of its JSON, which is kept with it."""
 
 _JSON: Final = "application/json"
 _CHANGES: Final = {change.value: change for change in protocol.Change}
@@ -62,6 +69,8 @@ class Stored(Protocol):
     @property
     def data(self) -> bytes:
         """Its JSON in the newest version of its kind."""
+
+    def __hash__(self) -> int: ...
 
 
 class Page(Protocol):
@@ -419,7 +428,18 @@ def _remembering_reader(wanted: target.Target[Any]) -> Callable[[Stored], Any]:
     decode = wire.reader(wanted, wanted.versions[0]).object
 
     @functools.lru_cache(maxsize=_REMEMBERED)
-    def read(stored: Stored) -> Any:
+    def read_small(stored: Stored) -> Any:
         return decode(stored.data)
 
-    return cast("Callable[[Stored], Any]", read)
+    large = memory.Cache[Stored, Any]("decoded objects")
+
+    def read(stored: Stored) -> Any:
+        if len(stored.data) <= _SMALL_BYTES:
+            return read_small(stored)
+        value = large.get(stored)
+        if value is None:
+            value = decode(stored.data)
+            large.put(stored, value, size=_DECODED_FACTOR * len(stored.data))
+        return value
+
+    return read

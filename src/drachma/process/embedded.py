@@ -60,6 +60,7 @@ async def beside(
     runtime: RuntimeName = RuntimeName.SIMULATED,
     allows_unenforced_security: bool = False,
     policy: allocator.Preference = allocator.Policy.FIRST_FIT,
+    filter_seconds: float = Settings().filter_seconds,
     recording_to: components.RecordingTo | None = None,
     scaling: nodeagents.Scaling | None = None,
     more: tuple[components.Component, ...] = (),
@@ -85,7 +86,7 @@ async def beside(
             clients=client_of,
         )
         # Here volumes are bound to claims, so that pods can wait for it.
-        chosen = Settings(gates=gates, policy=policy, has_volume_controllers=True)
+        chosen = Settings(gates=gates, policy=policy, filter_seconds=filter_seconds, has_volume_controllers=True)
         scheduler = functools.partial(components.scheduler, settings=chosen, recording_to=recording_to)
         parts: tuple[components.Component, ...] = (components.controllers, scheduler, *more)
         if simulated is not None or pretends_nodes or scaling is not None:

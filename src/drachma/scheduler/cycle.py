@@ -11,9 +11,14 @@ import random
 from collections.abc import Callable
 from typing import Final
 
+from drachma.bounds import effort
 from drachma.scheduler.decision import Aborted, Decision, Placed, Unfit
 from drachma.scheduler.framework import cyclestate, diagnosis, plugin, profile, scoring, verdict
 from drachma.scheduler.snapshot import Snapshot, podinfo
+
+_EFFORT: Final = 200
+_NODES_PER_EFFORT: Final = 8
+"""Effort of a decision about an ordinary pod; plugins add what they find to be more."""
 
 Observe = Callable[[str, float], None]
 """Hears how long an extension point took, in seconds."""
@@ -48,6 +53,7 @@ class Cycle:
     def _decide(self, cycle: cyclestate.CycleState, besides: int) -> Decision:
         info, nodes = cycle.pod, cycle.snapshot.nodes
         count = len(nodes)
+        effort.spend(_EFFORT + count // _NODES_PER_EFFORT)
         if not count:
             return Unfit(info, diagnosis.Diagnosis(0), cycle)
         began = self._monotonic()

@@ -6,8 +6,8 @@ from typing import Final
 
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import podstate, reservation
-from drachma.runtime import cache, informer, informers
-from drachma.scheduler import peers, queue, settings
+from drachma.runtime import cache, informer
+from drachma.scheduler import deliberation, peers, queue, settings
 from drachma.scheduler.snapshot import Snapshot, changes, kinds, podinfo
 from drachma.scheduler.snapshot.changes import Action, Change, Resource
 
@@ -27,9 +27,9 @@ class Handlers:
         self._queue: Final = waiting
         self._settings: Final = chosen
         self._peers: Final = others
-        self._claims: informer.Informer[resourceclaim.ResourceClaim] | None = None
+        self._claims: deliberation.Source[resourceclaim.ResourceClaim] | None = None
 
-    def register(self, shared: informers.Informers) -> None:
+    def register(self, shared: deliberation.Sources) -> None:
         """Follow all kinds of the snapshot, in the order of its table: claims and pods come last."""
         for row in kinds.followed(self._settings.gates):
             if row.kind is resourceclaim.ResourceClaim:
@@ -46,7 +46,7 @@ class Handlers:
         if self._peers is not None:
             self._peers.register(self._assign)
 
-    def _follow(self, source: informer.Informer[meta.Object], row: kinds.SnapshotKind) -> None:
+    def _follow(self, source: deliberation.Source[meta.Object], row: kinds.SnapshotKind) -> None:
         """Keep the objects of one kind in the snapshot, and wake pods that their changes can help."""
 
         def put(old: meta.Object | None, new: meta.Object) -> None:

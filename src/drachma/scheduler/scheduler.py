@@ -1,8 +1,9 @@
 """The scheduler: pops pods, decides, assumes, and has the rest written in the background.
 
-Deciding is one synchronous step, so between two decisions nothing moves but what informers and binders report in
-between. A pod that was decided is counted in the snapshot at once and written later; if that fails it is uncounted,
-whatever was written is taken back, and it goes back to the queue.
+Deciding is one step, so between two decisions nothing moves but what informers and binders report in between. A
+decision that takes long is made in a thread, and changes that are reported meanwhile wait for its end. A pod that was
+decided is counted in the snapshot at once and written later; if that fails it is uncounted, whatever was written is
+taken back, and it goes back to the queue.
 
 Run it as a task next to the informers; cancelling it ends it at any point, and another one takes up from what the API
 shows.
@@ -26,6 +27,7 @@ from drachma.scheduler import (
     binder,
     bindings,
     cycle,
+    deliberation,
     evictor,
     gangpreemption,
     gangsearch,
@@ -80,6 +82,10 @@ class Scheduler:
             profile=self._settings.name,
         )
         self.snapshot: Final = Snapshot(enabled)
+        # What other schedulers announce changes the snapshot by ways of its own.
+        self._deliberation: Final = deliberation.Deliberation(
+            self._clock.monotonic, has_thread=not self._settings.has_peers
+        )
         self._profile: Final = plugins or profiles.default(self._settings, time=self._clock, chance=self._chance)
         self._cycle: Final = cycle.Cycle(
             self._profile,
@@ -128,10 +134,11 @@ class Scheduler:
             scheduler=self._settings.name,
             others=self._peers,
         )
-        handlers.Handlers(self.snapshot, self.queue, chosen=self._settings, others=self._peers).register(shared)
+        sources = self._deliberation.delay(shared)
+        handlers.Handlers(self.snapshot, self.queue, chosen=self._settings, others=self._peers).register(sources)
         self._recording: Final = recorder
         if recorder is not None:
-            recorder.attach(shared, self.snapshot)
+            recorder.attach(sources, self.snapshot)
 
     def _make_peers(self, client: protocol.Client) -> peers.Peers:
         return peers.Peers(
@@ -161,6 +168,7 @@ class Scheduler:
                     group.create_task(self._peers.run(), name="other schedulers")
                 group.create_task(self._schedule(), name="scheduling")
         finally:
+            self._deliberation.close()
             for task in tuple(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -184,7 +192,10 @@ class Scheduler:
             if entry is None:
                 await self._wait()
                 continue
-            self._attempt(entry)
+            try:
+                await self._attempt(entry)
+            finally:
+                self._deliberation.settle()
             # Informers and binders get their turn between any two decisions.
             await asyncio.sleep(0)
 
@@ -209,7 +220,7 @@ class Scheduler:
 
     # One pod
 
-    def _attempt(self, entry: queue.QueuedPod) -> None:
+    async def _attempt(self, entry: queue.QueuedPod) -> None:
         info = entry.info
         if info.pod.metadata.deletion_timestamp is not None:
             text = f"skip schedule deleting pod: {info.key}"
@@ -223,13 +234,13 @@ class Scheduler:
             case gangs.Undefined(problem=problem):
                 self._return(entry, reason=messages.UNSCHEDULABLE, text=problem, rejectors=_GANG, nominated=None)
             case gangs.Gang() if (needed := self.snapshot.missing(gang)) > 1:
-                self._attempt_gang(entry, gang, needed=needed)
+                await self._attempt_gang(entry, gang, needed=needed)
             case _:
-                self._attempt_alone(entry)
+                await self._attempt_alone(entry)
 
-    def _attempt_alone(self, entry: queue.QueuedPod) -> None:
+    async def _attempt_alone(self, entry: queue.QueuedPod) -> None:
         began = self._clock.monotonic()
-        decided = self._cycle.decide(entry.info, self.snapshot)
+        decided = await self._deliberation.decide(lambda: self._cycle.decide(entry.info, self.snapshot))
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
         if self._recording is not None:
             self._recording.decided(decided)
@@ -237,7 +248,7 @@ class Scheduler:
             case Placed():
                 self._assume([(entry, decided)], began=began)
             case Unfit():
-                self._unfit(entry, decided, began=began)
+                await self._unfit(entry, decided, began=began)
             case Aborted():
                 self._failed(entry, decided.message, began=began)
 
@@ -258,6 +269,7 @@ class Scheduler:
             await self._binder.bind([binding for _, binding in attempts])
         except bindings.BindingError as error:
             problem = error
+            await self._deliberation.settled()
         for entry, binding in attempts:
             if binding.is_bound:
                 self._bound(entry, binding, began=began)
@@ -265,6 +277,7 @@ class Scheduler:
                 await self._unbind(binding)
         if problem is None:
             return
+        await self._deliberation.settled()
         # Not before all is taken back: of a gang, nobody may take those for bound that are not.
         for entry, binding in attempts:
             if binding.is_bound:
@@ -290,6 +303,7 @@ class Scheduler:
     async def _unbind(self, binding: bindings.Binding) -> None:
         """Take back all that was done for a pod that could not be bound."""
         await self._binder.undo(binding)
+        await self._deliberation.settled()
         placed = binding.placed
         info = placed.info
         if self.snapshot.unbind(placed.assignment):
@@ -313,10 +327,10 @@ class Scheduler:
         else:
             self.queue.retry(entry, current=current)
 
-    def _unfit(self, entry: queue.QueuedPod, unfit: Unfit, *, began: float) -> None:
+    async def _unfit(self, entry: queue.QueuedPod, unfit: Unfit, *, began: float) -> None:
         info = unfit.info
         began_after = self._clock.monotonic()
-        tried = self._profile.post_filter(unfit.cycle, unfit.diagnosis)
+        tried = await self._deliberation.decide(lambda: self._profile.post_filter(unfit.cycle, unfit.diagnosis))
         if unfit.diagnosis.node_count:
             self.metrics.preemption_attempts.inc()
         for proposed in tried.remedies:
@@ -342,7 +356,7 @@ class Scheduler:
 
     # A gang
 
-    def _attempt_gang(self, entry: queue.QueuedPod, gang: gangs.Gang, *, needed: int) -> None:
+    async def _attempt_gang(self, entry: queue.QueuedPod, gang: gangs.Gang, *, needed: int) -> None:
         """Find nodes for a pod and all others of its gang that wait, at least so many, or for none of them."""
         fellows = [self.queue.take(key, uid) for uid, key in gang.members.items() if uid != entry.info.uid]
         entries = sorted(
@@ -372,7 +386,7 @@ class Scheduler:
         search = functools.partial(
             gangsearch.search, self._cycle, members=infos, needed=needed, steps=self._settings.gang_steps
         )
-        decided = search(self.snapshot)
+        decided = await self._deliberation.decide(lambda: search(self.snapshot))
         self.metrics.algorithm.observe(self._clock.monotonic() - began)
         if self._recording is not None:
             self._recording.decided_together(infos, decided, needed=needed)
@@ -386,16 +400,16 @@ class Scheduler:
                 for unfit in left:
                     self._gang_waits([by_uid[unfit.info.uid]], unfit.diagnosis.message(), unfit, began=began)
             case gangsearch.Short():
-                self._free_claims(decided.unfit.info)
+                await self._free_claims(decided.unfit.info)
                 tell = functools.partial(messages.short, gang, needed, len(entries))
-                tried = self._preempt_for(gang, infos, search=search, tell=tell)
+                tried = await self._preempt_for(gang, infos, search=search, tell=tell)
                 text = f"{tell(decided)} {tried.message}"
                 self._gang_waits(entries, text, decided.unfit, began=began, nodes=tried.nodes)
                 self._tell_group(gang, status="False", reason=messages.UNSCHEDULABLE, message=text)
             case Aborted(message=message):
                 self._gang_failed(gang, entries, message, began=began)
 
-    def _preempt_for(
+    async def _preempt_for(
         self,
         gang: gangs.Gang,
         infos: Sequence[podinfo.PodInfo],
@@ -409,7 +423,9 @@ class Scheduler:
         if self._remedies.is_making_room(preemptor):
             return gangpreemption.NoRoom(gangpreemption.UNDER_WAY, is_under_way=True)
         began = self._clock.monotonic()
-        tried = gangpreemption.preempt(self._cycle, self.snapshot, infos, gang=gang, search=search, tell=tell)
+        tried = await self._deliberation.decide(
+            lambda: gangpreemption.preempt(self._cycle, self.snapshot, infos, gang=gang, search=search, tell=tell)
+        )
         self.metrics.point("PodGroupPostFilter", self._clock.monotonic() - began)
         self.metrics.workload_preemption("Success" if isinstance(tried, gangpreemption.Room) else "Unschedulable")
         if isinstance(tried, gangpreemption.Room):
@@ -450,11 +466,13 @@ class Scheduler:
             work = self._groups.write(group, status=status, reason=reason, message=message)
             self._spawn(work, f"status of pod group {gang.key}")
 
-    def _free_claims(self, info: podinfo.PodInfo) -> None:
+    async def _free_claims(self, info: podinfo.PodInfo) -> None:
         """Free claims that are in a pod's way and that nobody uses; whom to evict is decided for the whole gang."""
-        alone = self._cycle.decide(info, self.snapshot)
+        alone = await self._deliberation.decide(lambda: self._cycle.decide(info, self.snapshot))
         if isinstance(alone, Unfit):
-            for proposed in self._profile.post_filter(alone.cycle, alone.diagnosis).remedies:
+            unfit = alone
+            tried = await self._deliberation.decide(lambda: self._profile.post_filter(unfit.cycle, unfit.diagnosis))
+            for proposed in tried.remedies:
                 if not isinstance(proposed, remedy.Eviction):
                     self._remedies.apply(proposed, info)
 

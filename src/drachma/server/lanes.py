@@ -58,6 +58,8 @@ class Lanes:
         self._here: Final = threading.local()
         self.least: Final = sizes[0]
         self.all: Final = tuple(Lane(self._here) for _ in sizes)
+        self.costly: Final = Lane(self._here)
+        """For work that turned out to take long, whatever its size."""
         self.reading: Final = Lane(self._here, threads=_READING_THREADS)
         self._by_size: Final = tuple(zip(sizes, self.all, strict=True))[::-1]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 import msgspec
 
 from drachma import errors
 from drachma.api.v1alpha2 import resourceslice
+from drachma.bounds import memory
 from drachma.values import quantity, semver
 
 
@@ -75,7 +75,7 @@ def _strings(value: tuple[str, ...] | resourceslice.NamedResourcesStringSlice) -
     return tuple(value.strings if isinstance(value, resourceslice.NamedResourcesStringSlice) else value)
 
 
-@functools.lru_cache(maxsize=1024)
+@memory.remember(entries=1024, longest=256)
 def _version(text: str) -> Version:
     """A version read tolerantly: ``v1.2`` is 1.2.0. What is none stays as it is, and is no version to anybody."""
     try:

@@ -9,7 +9,6 @@ a typed read becomes a read of one of the two, and a comparison with a literal a
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,7 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from drachma import cel, errors
-from drachma.cel import ast, lexer, namedresources, parser, printer, program
+from drachma.bounds import memory
+from drachma.cel import ast, cache, lexer, namedresources, parser, printer, program
 from drachma.cel.runtime import faults, versions
 from drachma.structured import identifiers, resources
 
@@ -94,9 +94,15 @@ def accepts(expression: str, resource: resources.Resource) -> bool:
     return result.value
 
 
-@functools.lru_cache(maxsize=1024)
 def _compile(expression: str) -> namedresources.Selector:
-    return namedresources.compile_selector(expression)
+    selector = _selectors.get(expression)
+    if selector is None:
+        selector = namedresources.compile_selector(expression)
+        _selectors.put(expression, selector, size=cache.PROGRAM_BYTES + cache.CHARACTER_BYTES * len(expression))
+    return selector
+
+
+_selectors: Final = memory.Cache[str, namedresources.Selector]("expressions")
 
 
 def _node(text: str) -> ast.Node:

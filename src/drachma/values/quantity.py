@@ -14,10 +14,10 @@ Reading and spelling, and what is refused, are in :mod:`drachma.values.notation`
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Final
 
+from drachma.bounds import memory
 from drachma.values import notation
 from drachma.values.notation import Format, Holder
 
@@ -55,8 +55,7 @@ class Quantity:
     @classmethod
     def parse(cls, text: str) -> Quantity:
         """The quantity spelled by ``text``; raises InvalidValueError with upstream's message."""
-        # Long texts stay out of the cache so that it cannot be made to hold much memory.
-        return _parse_cached(text) if len(text) <= _CACHED_LENGTH else _parse(text)
+        return _parse(text)
 
     @classmethod
     def from_int(cls, number: int, *, format: Format = Format.DECIMAL_SI) -> Quantity:  # noqa: A002
@@ -243,12 +242,10 @@ class Quantity:
         return _wrap(_wrap(quotient) + (1 if rest else 0))
 
 
+@memory.remember(entries=4096, longest=_CACHED_LENGTH)
 def _parse(text: str) -> Quantity:
     nanos, scale, holder, family, canonical = notation.parse(text)
     return Quantity(nanos, scale, holder, family, text, text if canonical else "")
-
-
-_parse_cached = functools.lru_cache(maxsize=4096)(_parse)
 
 
 def _holder(nanos: int, scale: int) -> Holder:

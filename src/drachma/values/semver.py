@@ -9,12 +9,12 @@ Refused, with upstream's messages: missing components, leading zeros, other char
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
+from drachma.bounds import memory
 from drachma.values import quotation
 
 _UINT64_MAX: Final = 2**64 - 1
@@ -45,8 +45,7 @@ class SemVer:
     @classmethod
     def parse(cls, text: str) -> SemVer:
         """The version spelled by ``text``; raises InvalidValueError with upstream's message."""
-        # Devices repeat the same few versions; long texts stay out of the cache, which is bounded by count.
-        return _parse_cached(text) if len(text) <= _CACHED_LENGTH else _parse(text)
+        return _parse(text)
 
     @classmethod
     def parse_tolerant(cls, text: str) -> SemVer:
@@ -124,6 +123,7 @@ class SemVer:
         return self._key >= other._key
 
 
+@memory.remember(entries=1024, longest=_CACHED_LENGTH)
 def _parse(text: str) -> SemVer:
     if not text:
         raise errors.InvalidValueError("Version string empty")
@@ -141,9 +141,6 @@ def _parse(text: str) -> SemVer:
         prerelease=prerelease.split(".") if dash else (),
         build=build.split(".") if plus else (),
     )
-
-
-_parse_cached = functools.lru_cache(maxsize=1024)(_parse)
 
 
 def _number(text: str, part: str) -> int:

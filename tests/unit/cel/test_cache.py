@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from drachma import cel
+from drachma.bounds import memory
 from tests.unit.cel import running
 
 
@@ -16,11 +17,12 @@ def test_a_program_is_compiled_once() -> None:
 
 
 def test_the_least_recently_used_go_first() -> None:
-    cache = cel.Cache(running.ENV, size=2)
+    cache = cel.Cache(running.ENV, limits=memory.Memory(memory.LEAST_LIMIT))
     first, second = cache.selector("true"), cache.selector("false")
-    assert cache.selector("true") is first
-    cache.selector("1 == 1")
-    assert len(cache) == 2
+    for number in range(60):
+        assert cache.selector("true") is first
+        cache.selector(f"{number} == {number}")
+    assert len(cache) < 62
     assert cache.selector("true") is first
     assert cache.selector("false") is not second
 
@@ -39,9 +41,13 @@ def test_refusals_are_remembered_and_raised_anew() -> None:
     assert len(cache) == 1
 
 
-def test_size_is_positive() -> None:
-    with pytest.raises(ValueError, match="cache size 0: must be at least 1"):
-        cel.Cache(running.ENV, size=0)
+def test_a_long_expression_takes_more_room_than_a_short_one() -> None:
+    room = memory.Memory()
+    cache = cel.Cache(running.ENV, limits=room)
+    cache.selector("true")
+    short = room.sizes()["expressions"]
+    cache.selector(" && ".join(["true"] * 100))
+    assert room.sizes()["expressions"] > 10 * short
 
 
 def test_threads_share_one_program() -> None:

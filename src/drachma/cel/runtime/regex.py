@@ -1,22 +1,48 @@
 """Regular expressions: ``matches``, ``find`` and ``findAll``, in the syntax of RE2.
 
-Called through ``library``, and by plans, which compile constant patterns once. RE2 runs in linear time whatever the
-pattern; patterns that Go refuses are refused with Go's message.
+Called through ``library``, and by plans, which compile constant patterns once. Schemas of custom resources compile
+their patterns here as well. RE2 matches in linear time whatever the pattern. Patterns that Go refuses are refused with
+Go's message, and so are patterns whose program would be large. Differs from upstream: Go counts a Unicode class as one
+instruction and takes programs of three million; here the limit is :data:`MOST_INSTRUCTIONS` of RE2's.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
 
-from drachma.cel.runtime import faults
+from drachma.bounds import effort, memory
+from drachma.cel.runtime import faults, patternsize
 
-_CACHED: Final = 256
+MOST_INSTRUCTIONS: Final = 100_000
+"""Instructions of a compiled pattern, as estimated before it is compiled."""
+
+MOST_CHARACTERS: Final = 16 * 1024
+"""Length of a pattern; an expression that has one in it may have 10,240 characters."""
+
+MOST_DEPTH: Final = 1000
+"""Height of an expression's tree, as in Go."""
+
+MOST_REPETITIONS: Final = 1000
+"""Repetitions of an innermost element, as in Go."""
+
 _SMALL_PROGRAM: Final = 1000
+_BASE_BYTES: Final = 512 * 1024
+_INSTRUCTION_BYTES: Final = 40
+"""Memory of a compiled pattern: enough for its program and for what a search remembers."""
+
+_STEPS_PER_UNIT: Final = 100
+"""Instructions that a search takes in about a microsecond."""
+
+_REST_COST: Final = 2
+"""Thousandths of a unit for every character after a match, which the next search may look at."""
+
+_SHOWN: Final = 1000
+"""Characters of a pattern that a message about its size repeats."""
+
 _REASONS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -42,27 +68,74 @@ _CATEGORIES: Final = {
     "any": "Any",
 }  # fmt: skip
 
-_OPTIONS: Final = re2.Options()
-_OPTIONS.log_errors = False
+_outcomes: Final = memory.Cache[str, "Any | PatternError"]("patterns")
 
 
 class PatternError(ValueError):
     """A text is not a regular expression; the message is Go's."""
 
 
-@functools.lru_cache(maxsize=_CACHED)
 def compile_pattern(pattern: str) -> Any:
-    """The compiled pattern; raises PatternError."""
+    """Return the compiled pattern. Raises PatternError, also where it did so before."""
+    outcome = _outcomes.get(pattern)
+    if outcome is None:
+        size = 0
+        try:
+            size = _admit(pattern)
+            effort.spend(size)
+            outcome = _compile(pattern, _options(size))
+        except PatternError as error:
+            outcome = error
+        # Twice: a matcher may have a second program.
+        held = len(pattern) * 2 if isinstance(outcome, PatternError) else 2 * _memory(size)
+        _outcomes.put(pattern, outcome, size=held)
+    if isinstance(outcome, PatternError):
+        raise PatternError(str(outcome))
+    return outcome
+
+
+def _admit(pattern: str) -> int:
+    """Return how many instructions a pattern is about. Raises PatternError where it is more than there may be."""
+    if len(pattern) > MOST_CHARACTERS:
+        raise _too_large(pattern)
+    effort.spend(2 * len(pattern))
+    figures = patternsize.estimate(pattern, most=MOST_INSTRUCTIONS)
+    if figures.depth > MOST_DEPTH:
+        raise PatternError(f"error parsing regexp: expression nests too deeply: `{pattern[:_SHOWN]}`")
+    if figures.instructions > MOST_INSTRUCTIONS:
+        if figures.repetitions > MOST_REPETITIONS:
+            raise PatternError(f"error parsing regexp: invalid repeat count: `{pattern[:_SHOWN]}`")
+        raise _too_large(pattern)
+    return figures.instructions
+
+
+def _too_large(pattern: str) -> PatternError:
+    return PatternError(f"error parsing regexp: expression too large: `{pattern[:_SHOWN]}`")
+
+
+def _memory(instructions: int) -> int:
+    """Return how many bytes RE2 may use for one program."""
+    return _BASE_BYTES + _INSTRUCTION_BYTES * instructions
+
+
+def _options(instructions: int) -> re2.Options:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _memory(instructions)
+    return options
+
+
+def _compile(pattern: str, options: re2.Options) -> Any:
     if _GO_LACKS(pattern):
         raise PatternError(r"error parsing regexp: invalid escape sequence: `\C`")
     try:
-        return re2.compile(pattern, _OPTIONS)
+        return _build(pattern, options)
     except re2.error as error:
         message = _go_message(error, pattern)
     respelled = _CLASS.sub(_respell_class, pattern)
     if respelled != pattern:
         try:
-            return re2.compile(respelled, _OPTIONS)
+            return _build(respelled, options)
         except re2.error as error:
             other = _go_message(error, respelled)
         if "invalid character class range" not in other:
@@ -71,6 +144,14 @@ def compile_pattern(pattern: str) -> Any:
             for match in _CLASS.finditer(pattern):
                 message = message.replace(_respell_class(match), match[0])
     raise PatternError(message)
+
+
+def _build(pattern: str, options: re2.Options) -> Any:
+    try:
+        return re2.compile(pattern, options)
+    finally:
+        # The library's own cache is bounded by count only.
+        re2.purge()
 
 
 def _respell_class(match: re.Match[str]) -> str:
@@ -97,17 +178,28 @@ def _go_message(error: re2.error, pattern: str) -> str:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """A function that tells whether some part of a text matches; raises PatternError."""
+    """Return a function that tells whether some part of a text matches. Raises PatternError."""
     compiled = compile_pattern(pattern)
-    if compiled.programsize > _SMALL_PROGRAM:
-        return lambda text: compiled.search(text) is not None
+    size = compiled.programsize
+    if size > _SMALL_PROGRAM:
+
+        def search_large(text: str) -> bool:
+            _spend_on(text, size)
+            return compiled.search(text) is not None
+
+        return search_large
     # A set of one pattern answers without looking for the position, at a fraction of the price. It has no second
     # method for when its memory runs out, so it is for programs that cannot fill it.
-    patterns = re2.Set.SearchSet(_OPTIONS)
-    patterns.Add(pattern)
+    patterns = re2.Set.SearchSet(_options(size))
+    patterns.Add(compiled.pattern)
     patterns.Compile()
     search = patterns.Match
     return lambda text: search(text) is not None
+
+
+def _spend_on(text: str, size: int) -> None:
+    # In the worst case, every instruction of a large program is looked at for every character.
+    effort.spend(len(text) * size // _STEPS_PER_UNIT)
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -116,6 +208,7 @@ def matches(text: str, pattern: str) -> bool:
         compiled = compile_pattern(pattern)
     except PatternError as error:
         raise faults.Fault(str(error)) from None
+    _spend_on(text, compiled.programsize)
     return compiled.search(text) is not None
 
 
@@ -133,6 +226,7 @@ def find(text: str, pattern: str) -> str:
 
 def find_compiled(text: str, compiled: Any) -> str:
     """The same with a compiled pattern."""
+    _spend_on(text, compiled.programsize)
     match = compiled.search(text)
     return str(match.group()) if match is not None else ""
 
@@ -148,8 +242,10 @@ def find_all_compiled(text: str, compiled: Any, limit: int = -1) -> list[str]:
     last_end = -1
     if limit == 0:
         return found
+    _spend_on(text, compiled.programsize)
     for match in compiled.finditer(text):
         start, end = match.span()
+        effort.spend(1 + (len(text) - end) * _REST_COST // 1000)
         # An empty match directly after another match does not count.
         if end > start or start != last_end:
             found.append(str(match.group()))

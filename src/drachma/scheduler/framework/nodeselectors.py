@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import functools
+from typing import Final
 
 from drachma.api import nodeselector
+from drachma.bounds import memory
 from drachma.claims import nodeaffinity
 from drachma.scheduler.snapshot import nodeinfo
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import nodes
 
-_REMEMBERED = 4096
+_matchers: Final = memory.Cache[nodeselector.NodeSelector, nodes.NodeSelectorMatcher]("node selectors")
+
+_FACTOR: Final = 4
+"""Bytes of a selector and its matcher for each character of the selector's text."""
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
+def size(key: object) -> int:
+    """Return about how many bytes a selector and its matcher take."""
+    return _FACTOR * len(repr(key))
+
+
 def strict(selector: nodeselector.NodeSelector) -> nodes.NodeSelectorMatcher:
     """The matcher of a selector; InvalidValueError for one that is not well-formed."""
-    return nodes.NodeSelectorMatcher.compile(nodeaffinity.terms(selector.node_selector_terms))
+    matcher = _matchers.get(selector)
+    if matcher is None:
+        matcher = nodes.NodeSelectorMatcher.compile(nodeaffinity.terms(selector.node_selector_terms))
+        _matchers.put(selector, matcher, size=size(selector))
+    return matcher
 
 
 def matching_nodes(selector: nodeselector.NodeSelector, of_all: snapshotnodes.Nodes, *, among: int) -> int:

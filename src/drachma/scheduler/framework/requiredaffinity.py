@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from typing import Final
 
 from drachma import errors
 from drachma.api import node as nodes
 from drachma.api import nodeselector, pod
+from drachma.bounds import memory
 from drachma.claims import nodeaffinity
+from drachma.scheduler.framework import nodeselectors
 from drachma.scheduler.snapshot import nodeinfo
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 from drachma.values import nodes as matching
@@ -41,8 +44,14 @@ def _matches_info(required: Required, info: nodeinfo.NodeInfo) -> bool:
     return matches(required, info.node)
 
 
-@functools.lru_cache(maxsize=1024)
 def _matcher(required: Required) -> matching.RequiredAffinity:
-    labels, selector = required
-    stated = None if selector is None else nodeaffinity.terms(selector.node_selector_terms)
-    return matching.RequiredAffinity(dict(labels), stated)
+    matcher = _matchers.get(required)
+    if matcher is None:
+        labels, selector = required
+        stated = None if selector is None else nodeaffinity.terms(selector.node_selector_terms)
+        matcher = matching.RequiredAffinity(dict(labels), stated)
+        _matchers.put(required, matcher, size=nodeselectors.size(required))
+    return matcher
+
+
+_matchers: Final = memory.Cache[Required, matching.RequiredAffinity]("node selectors")

@@ -8,8 +8,9 @@ from typing import Final
 from drachma import errors
 from drachma.api import node as nodes
 from drachma.api import nodeselector, pod
+from drachma.bounds import memory
 from drachma.claims import nodeaffinity
-from drachma.scheduler.framework import cyclestate, hints, plugin, requiredaffinity, scoring, verdict
+from drachma.scheduler.framework import cyclestate, hints, nodeselectors, plugin, requiredaffinity, scoring, verdict
 from drachma.scheduler.framework.plugin import Filtered, PreFilterResult, Scores
 from drachma.scheduler.snapshot import Snapshot, nodeinfo
 from drachma.values import nodes as matching
@@ -84,13 +85,19 @@ def _names(selector: nodeselector.NodeSelector) -> frozenset[str] | None:
 _Weighted = tuple[tuple[int, matching.NodeSelectorMatcher], ...]
 
 
-@functools.lru_cache(maxsize=1024)
 def _weighted(terms: _Preferred) -> _Weighted:
-    return tuple(
-        (term.weight, matching.NodeSelectorMatcher.compile(nodeaffinity.terms((term.preference,))))
-        for term in terms
-        if term.weight and (term.preference.match_expressions or term.preference.match_fields)
-    )
+    weighted = _preferences.get(terms)
+    if weighted is None:
+        weighted = tuple(
+            (term.weight, matching.NodeSelectorMatcher.compile(nodeaffinity.terms((term.preference,))))
+            for term in terms
+            if term.weight and (term.preference.match_expressions or term.preference.match_fields)
+        )
+        _preferences.put(terms, weighted, size=nodeselectors.size(terms))
+    return weighted
+
+
+_preferences: Final = memory.Cache[_Preferred, _Weighted]("node selectors")
 
 
 def _preference(weighted: _Weighted, info: nodeinfo.NodeInfo) -> int:

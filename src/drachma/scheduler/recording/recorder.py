@@ -17,8 +17,8 @@ from msgspec import structs
 
 from drachma.accounting import ledger
 from drachma.api import meta, pod, resourceclaim
-from drachma.runtime import cache, clock, informer, informers
-from drachma.scheduler import gangsearch
+from drachma.runtime import cache, clock, informer
+from drachma.scheduler import deliberation, gangsearch
 from drachma.scheduler.decision import Aborted, Decision, Placed, Unfit
 from drachma.scheduler.recording import recordfile, recordlines, recordstate
 from drachma.scheduler.recording.recordstate import (
@@ -48,7 +48,7 @@ class Recorder:
         self._number = 0
         self._missed = 0
 
-    def attach(self, shared: informers.Informers, snapshot: Snapshot) -> None:
+    def attach(self, shared: deliberation.Sources, snapshot: Snapshot) -> None:
         """Listen from now on; after the scheduler's own handlers, so that both know the same at any decision."""
         self._snapshot = snapshot
         snapshot.listener = self
@@ -57,7 +57,7 @@ class Recorder:
             if row.kind is resourceclaim.ResourceClaim:
                 # The snapshot reports claims: it knows those first that were just written.
                 continue
-            source: informer.Informer[Any] = shared.of(row.kind)
+            source: deliberation.Source[Any] = shared.of(row.kind)
             if row.kind is pod.Pod:
                 source.add_handler(
                     informer.Handler(

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import jwt
 import msgspec
 
+from drachma.bounds import memory
 from drachma.server.access import secrettokens, signingkeys
 from drachma.server.access.accounts import Reference, RefusedTokenError, Store, account, account_user, username
 from drachma.server.user import User
@@ -25,8 +26,8 @@ ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 """Who issues tokens unless somebody else is named."""
 
 _LEEWAY: Final = timedelta(minutes=1)
-_REMEMBERED: Final = 4096
-"""Signatures that are remembered: to verify one takes some tens of microseconds."""
+_TOKEN_FACTOR: Final = 4
+"""Bytes of a token with all that it says, for each of its characters."""
 
 _ENCODED: Final = re.compile(r"[A-Za-z0-9_-]*")
 _BAD_SIGNATURE: Final = "go-jose/go-jose: error in cryptographic primitive"
@@ -103,7 +104,8 @@ class AccountTokens:
         self.audiences: Final = tuple(audiences) or self.issuers
         self._store = store
         self._clock = clock
-        self._signed: dict[str, _Verified] = {}
+        # Verifying a signature takes some tens of microseconds.
+        self._signed: Final = memory.Cache[str, _Verified]("tokens")
         self._jws = jwt.PyJWS(algorithms=sorted({key.algorithm for key in keys.trusted}))
 
     # Making them
@@ -157,9 +159,8 @@ class AccountTokens:
             if envelope is None or envelope.issuer not in (*self.issuers, secrettokens.ISSUER):
                 return None
             claims = self._verify(token, envelope.key_id)
-            if len(self._signed) >= _REMEMBERED:
-                self._signed.clear()
-            verified = self._signed[token] = _Verified(claims, _user(claims))
+            verified = _Verified(claims, _user(claims))
+            self._signed.put(token, verified, size=_TOKEN_FACTOR * len(token))
         return verified
 
     def _verify(self, token: str, key_id: str) -> _Claims:

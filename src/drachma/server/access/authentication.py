@@ -37,6 +37,9 @@ INVALID_TOKEN: Final = "invalid bearer token"
 _REMEMBERED: Final = 4096
 """Headers that are remembered with the user of the file that they stand for."""
 
+_REMEMBERED_LENGTH: Final = 1024
+"""Characters of such a header; spaces around a token can make one as long as the head of a request."""
+
 _UID: Final = "1.3.6.1.4.1.57683.2"
 """The attribute of a certificate's subject that has the uid of its user."""
 
@@ -118,7 +121,7 @@ class Authenticator:
         user = self._users.get(_digest(token))
         if user is not None:
             # Tokens of the file stay good. A header is found by its hash, which is keyed and tells as little.
-            if len(self._good) < _REMEMBERED:
+            if len(self._good) < _REMEMBERED and len(authorization) <= _REMEMBERED_LENGTH:
                 self._good[authorization] = user
             return user
         identity = self.review(token).identity

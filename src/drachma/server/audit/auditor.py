@@ -196,8 +196,8 @@ def _request_object(call: Call) -> Any:
         return content
     try:
         return msgspec.json.decode(call.body.data)
-    except msgspec.DecodeError:
-        # What is no JSON cannot be part of it.
+    except (ValueError, RecursionError):
+        # Bytes that are no JSON, no UTF-8 or too deep cannot be part of it.
         return None
 
 

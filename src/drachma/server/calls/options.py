@@ -24,6 +24,9 @@ Query = Mapping[str, Sequence[str]]
 
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 
+_COMMON_LENGTH: Final = 512
+"""Characters of options that are likely to come again; longer ones are read anew."""
+
 META_GROUP: Final = "meta.k8s.io"
 NOT_OLDER_THAN: Final = "NotOlderThan"
 EXACT: Final = "Exact"
@@ -89,10 +92,10 @@ def for_write(query: Query, kind: str, *, patch_type: str = "") -> WriteOptions:
     if not query and not is_apply:
         return _PLAIN_WRITE
     given = tuple([(name, *query[name]) for name in _WRITE_PARAMETERS if name in query])
-    return _write_options(given, kind, is_apply=is_apply)
+    is_common = sum(len(text) for texts in given for text in texts) <= _COMMON_LENGTH
+    return (_common_options if is_common else _write_options)(given, kind, is_apply=is_apply)
 
 
-@functools.lru_cache(maxsize=1024)
 def _write_options(given: tuple[tuple[str, ...], ...], kind: str, *, is_apply: bool) -> WriteOptions:
     """What most clients say again and again; what is refused is not remembered."""
     query = {name: values for name, *values in given}
@@ -116,6 +119,9 @@ def _write_options(given: tuple[tuple[str, ...], ...], kind: str, *, is_apply: b
         field_validation=validation or "Warn",  # type: ignore[arg-type]
         force=_boolean(query, "force") or False,
     )
+
+
+_common_options: Final = functools.lru_cache(maxsize=1024)(_write_options)
 
 
 def for_list(query: Query, resource: resources.Resource, *, version: str) -> ListOptions:

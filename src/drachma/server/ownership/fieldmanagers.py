@@ -4,11 +4,11 @@ A phase of every ordinary write asks it, and the patch verb for server-side appl
 the version that the client spoke, so objects are converted to it where it differs from the stored one.
 """
 
-import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
+from drachma.bounds import memory
 from drachma.server.calls import options
 from drachma.server.ownership import apply, managedfields, managers
 from drachma.server.surface.strategy import Served, Write
@@ -121,7 +121,7 @@ def _kind(served: Served, version: str, subresource: str) -> managers.Kind:
     return managers.Kind.of(resource, version, convert=convert, subresource=subresource)
 
 
-@functools.lru_cache(maxsize=256)
+@memory.remember(entries=256, longest=1024)
 def _agent(user_agent: str) -> str:
     """A manager's name from a User-Agent header: what comes before the first slash, printable and not too long."""
     name = "".join(character for character in user_agent.partition("/")[0] if character.isprintable())

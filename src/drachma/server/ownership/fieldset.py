@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from drachma import errors
+from drachma.bounds import memory
 from drachma.server import documents
 from drachma.values import quotation
 
@@ -34,6 +35,10 @@ _quote: Final = json.encoder.encode_basestring
 
 _parse: Final = msgspec.json.Decoder().decode
 
+_COMMON_ELEMENTS: Final = 16384
+_COMMON_LENGTH: Final = 256
+"""Elements that are likely to come again, and their length; names in client's objects can have any."""
+
 _RANKS: Final = {"f": 0, "k": 1, "v": 2, "i": 3}
 
 
@@ -48,10 +53,16 @@ def item(keys: Mapping[str, Any]) -> str:
     return _escaped(f"k:{{{content}}}")
 
 
-@functools.lru_cache(maxsize=4096)
 def named_item(key: str, name: str) -> str:
     """The element of a list item that is known by one text."""
+    return (_common_item if len(key) + len(name) <= _COMMON_LENGTH else _named_item)(key, name)
+
+
+def _named_item(key: str, name: str) -> str:
     return _escaped(f"k:{{{_quote(key)}:{_quote(name)}}}")
+
+
+_common_item: Final = functools.lru_cache(maxsize=4096)(_named_item)
 
 
 def value(scalar: Any) -> str:
@@ -206,7 +217,7 @@ def _escaped(text: str) -> str:
     return text.translate(_ESCAPES) if _ESCAPED.search(text) else text
 
 
-@functools.lru_cache(maxsize=65536)
+@memory.remember(entries=_COMMON_ELEMENTS, longest=_COMMON_LENGTH)
 def _canonical(key: str) -> str | None:
     if len(key) < 2:
         raise errors.InvalidValueError("key must be 2 characters long:")
@@ -231,7 +242,7 @@ def _canonical(key: str) -> str | None:
     return value(content)
 
 
-@functools.lru_cache(maxsize=65536)
+@memory.remember(entries=_COMMON_ELEMENTS, longest=_COMMON_LENGTH)
 def _order(element: str) -> tuple[int, Any]:
     content: Any = element[2:]
     if element[0] != "f":
@@ -255,7 +266,7 @@ def _scalar_order(scalar: Any) -> tuple[int, Any]:
             return 3, _json(scalar)
 
 
-@functools.lru_cache(maxsize=65536)
+@memory.remember(entries=_COMMON_ELEMENTS, longest=_COMMON_LENGTH)
 def _shown(element: str) -> str:
     content = element[2:]
     match element[0]:

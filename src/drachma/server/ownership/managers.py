@@ -17,6 +17,9 @@ from drachma.server.surface import resources
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
+_COMMON_LENGTH: Final = 512
+"""Characters of a manager whose identifier is kept; clients can write longer ones into managedFields."""
+
 MAX_UPDATERS: Final = 10
 """How many managers that are not appliers keep an entry of their own."""
 
@@ -42,10 +45,9 @@ class Manager(NamedTuple):
     @property
     def identifier(self) -> str:
         """What upstream sorts managers by."""
-        return _identifier(self)
+        return (_common_identifier if sum(map(len, self)) <= _COMMON_LENGTH else _identifier)(self)
 
 
-@functools.lru_cache(maxsize=1024)
 def _identifier(manager: Manager) -> str:
     parts = {
         "manager": manager.name,
@@ -54,6 +56,9 @@ def _identifier(manager: Manager) -> str:
         "subresource": manager.subresource,
     }
     return msgspec.json.encode({key: value for key, value in parts.items() if value}).decode()
+
+
+_common_identifier: Final = functools.lru_cache(maxsize=1024)(_identifier)
 
 
 class Owned(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, assert_never
 import msgspec
 
 from drachma import errors
+from drachma.bounds import effort
 from drachma.server import objectmeta, status
 from drachma.server.admission.proposal import Companion
 from drachma.server.admission.quotacharge import QuotaCharge
@@ -51,15 +52,21 @@ class Committer:
         self._store = store
         self._ask = ask
 
-    async def commit(self, intent: intents.Intent, decider: Decider | None = None) -> intents.Outcome:
+    async def commit(
+        self, intent: intents.Intent, decider: Decider | None = None, *, units: int = effort.NO_LIMIT
+    ) -> intents.Outcome:
         """What the intent left behind. If it is refused, at whatever point, nothing has been written.
 
         It is decided here and now, unless there is a ``decider`` for what takes long.
+
+        Raises:
+            effort.OverrunError: without a decider, deciding takes more than ``units``; nothing has been written.
         """
         for _ in range(ATTEMPTS):
             try:
                 if decider is None:
-                    decision = intent.decide(self._store.get)
+                    with effort.limit(effort.Allowance(units)):
+                        decision = intent.decide(self._store.get)
                 else:
                     decision, lookups = await decider(intent)
                     if not distantreader.is_current(lookups, self._store):

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 from drachma import errors
+from drachma.bounds import effort
 from drachma.server import status
 from drachma.server.access import attributes, authorization
 from drachma.server.admission import absent
@@ -49,6 +50,9 @@ _T = TypeVar("_T")
 _ATTEMPTS: Final = 50
 _ATTEMPT_SECONDS: Final = 0.03
 """As long as upstream waits for the account of a new namespace, but looking more often."""
+
+TIMEOUT: Final = "request did not complete within requested timeout - context deadline exceeded"
+"""What a client is told whose call takes too long."""
 
 Operation: TypeAlias = Callable[[Services, Call], Awaitable[Answer]]
 
@@ -146,13 +150,12 @@ class Dispatcher:
         finish = self._audit(call) if services.phases.audit else ()
         try:
             self._admit(call)
-            desk = desks.of(call) if desks is not None and call.body.data else None
             try:
-                answer = await self._answer(call, desk)
+                answer = await self._answer_at(call, desks)
             except absent.AbsentObjectError as early:
                 if not await self._appears(early.key):
                     raise
-                answer = await self._answer(call, desk)
+                answer = await self._answer_at(call, desks)
         except (status.StatusError, errors.StoreError) as error:
             refusal = _refusal(error)
             for each in finish:
@@ -160,6 +163,11 @@ class Dispatcher:
             if refusal is error:
                 raise
             raise refusal from error
+        except BaseException as error:
+            # Given up, or failed: the log says that as well.
+            for each in finish:
+                each(_failure(error))
+            raise
         for each in finish:
             each(answer)
         follow = self.after.get(call.target.resource.key)
@@ -212,7 +220,24 @@ class Dispatcher:
             await follow()
         return answers
 
-    async def _answer(self, call: Call, desk: Desk | None) -> Answer:
+    async def _answer_at(self, call: Call, desks: Desks | None) -> Answer:
+        """Answer a call at a desk if it is large or turns out to be costly, and on the loop otherwise."""
+        if desks is None or not call.body.data:
+            return await self._answer(call, None, units=effort.NO_LIMIT)
+        size = desks.weigh(call)
+        desk = desks.of(size)
+        if desk is None:
+            warnings = len(call.warnings)
+            try:
+                return await self._answer(call, None, units=effort.LOOP_UNITS)
+            except effort.OverrunError:
+                del call.warnings[warnings:]
+                desk = desks.costly
+        async with desks.enter(call, size):
+            return await self._answer(call, desk, units=effort.NO_LIMIT)
+
+    async def _answer(self, call: Call, desk: Desk | None, *, units: int) -> Answer:
+        """Answer a call. Without a desk, deciding may take ``units`` of effort; more raise effort.OverrunError."""
         services, planner = self.services, _planner(call)
         if call.target.resource.traits.is_question:
             return await self._reply(call, desk)
@@ -223,8 +248,9 @@ class Dispatcher:
                 return await _operation(call)(services, call)
             except PendingError:
                 return await self.consulted(lambda: _operation(call)(services, call))
-        plan = planner(services, call)
-        outcome = await services.committer.commit(plan.intent)
+        with effort.limit(effort.Allowance(units)):
+            plan = planner(services, call)
+        outcome = await services.committer.commit(plan.intent, units=units)
         try:
             return plan.answer(outcome)
         except PendingError:
@@ -286,6 +312,13 @@ def _operation(call: Call) -> Operation:
     if resource.traits.is_measured:
         return MEASURED[call.verb]
     return OBJECT[call.verb]
+
+
+def _failure(error: BaseException) -> status.StatusError:
+    """How a call ends in the audit log that was not answered."""
+    if isinstance(error, asyncio.CancelledError | TimeoutError):
+        return status.timeout(TIMEOUT)
+    return status.internal(f"{type(error).__name__}: {error}")
 
 
 def _refusal(error: status.StatusError | errors.StoreError) -> status.StatusError:

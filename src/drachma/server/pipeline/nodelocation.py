@@ -135,7 +135,9 @@ def place(
     if stored is None:
         raise status.failure(404, "NotFound", f'nodes "{node}" not found', details={"name": node, "kind": "nodes"})
     current: Mapping[str, Any] = stored.value.get("status") or {}
-    addresses = {each["type"]: str(each["address"]) for each in reversed(current.get("addresses") or ())}
+    addresses = {
+        each.get("type", ""): str(each.get("address", "")) for each in reversed(current.get("addresses") or ())
+    }
     host = next((addresses[kind] for kind in _ADDRESS_TYPES if kind in addresses), "")
     if not host:
         shown = " ".join(f"{{{kind} {address}}}" for kind, address in addresses.items())

@@ -2,7 +2,7 @@
 
 What is stored begins with kind and apiVersion in upstream's order. Versions of one shape differ in these two only, and
 items of lists are written without them, so most answers are the stored bytes with another beginning. Other versions
-are converted once per stored object and remembered.
+are converted once per stored object and kept for a while, within the memory of all caches.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
+from drachma.bounds import memory
 from drachma.server.surface import resources
 from drachma.server.surface.strategy import Served
 from drachma.store import record
 
 _encode = msgspec.json.Encoder().encode
-
-_REMEMBERED: Final = 8192
-"""How many converted objects are kept; enough for the events that many watchers are sent at about the same time."""
 
 
 def encode(document: Any) -> bytes:
@@ -39,7 +37,7 @@ class Encoder:
         self._are_whole = resource.traits.is_custom
         self.shared: Final[dict[tuple[str, int, int, int], bytes]] = {}
         """What several watches are sent; theirs to fill and to empty."""
-        self._conversions: Final[dict[tuple[record.Record, str], bytes]] = {}
+        self._conversions: Final = memory.Cache[tuple[record.Key, str], tuple[int, bytes]]("conversions")
 
     def object(self, stored: record.Record, version: str) -> bytes:
         """A whole object."""
@@ -61,13 +59,16 @@ class Encoder:
         return self._strategy.serve(stored.value, version)
 
     def _converted(self, stored: record.Record, version: str) -> bytes:
-        """An object of another shape, converted once for all who ask for it at about the same time."""
-        key = (stored, version)
-        data = self._conversions.get(key)
-        if data is None:
-            if len(self._conversions) >= _REMEMBERED:
-                self._conversions.clear()
-            data = self._conversions[key] = _encode(self._strategy.serve(stored.value, version))
+        """Return an object in another shape, converted once for all that ask for it at about the same time.
+
+        Of every object the conversion that was made last is kept, so that those of older states go at once.
+        """
+        key = (stored.key, version)
+        kept = self._conversions.get(key)
+        if kept is not None and kept[0] == stored.revision:
+            return kept[1]
+        data = _encode(self._strategy.serve(stored.value, version))
+        self._conversions.put(key, (stored.revision, data), size=len(data))
         return data
 
 

@@ -59,9 +59,17 @@ class Clause(msgspec.Struct, frozen=True):
     parameters: Mapping[str, str]
 
 
-@functools.lru_cache(maxsize=256)
+_COMMON_LENGTH: Final = 1024
+"""Characters of headers that are likely to come again; longer ones are read anew."""
+
+
 def output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
     """The first form that the client prefers and the server has; a 406 where there is none."""
+    is_common = len(accept) + len(user_agent) + len(pretty) <= _COMMON_LENGTH
+    return (_common_output if is_common else _output)(accept, user_agent, pretty)
+
+
+def _output(accept: str, user_agent: str, pretty: str) -> Output:
     chosen = _choose(accept)
     if chosen is None:
         raise status.not_acceptable(mediatypes.TEXT_TYPES if mediatypes.PROTOBUF in accept else mediatypes.BODY_TYPES)
@@ -69,7 +77,9 @@ def output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
     return msgspec.structs.replace(chosen, is_pretty=is_pretty) if is_pretty else chosen
 
 
-@functools.lru_cache(maxsize=256)
+_common_output: Final = functools.lru_cache(maxsize=256)(_output)
+
+
 def refusal_output(accept: str, user_agent: str = "", *, pretty: str = "") -> Output:
     """The form of a Status that refuses: never a Table, and JSON where nothing that is accepted can be given."""
     plain = [part for part in accept.split(",") if not {"as", "g", "v"} & _clause(part).parameters.keys()]
@@ -78,7 +88,6 @@ def refusal_output(accept: str, user_agent: str = "", *, pretty: str = "") -> Ou
     return msgspec.structs.replace(chosen, is_pretty=is_pretty) if is_pretty else chosen
 
 
-@functools.lru_cache(maxsize=256)
 def admit(accept: str, available: tuple[str, ...]) -> None:
     """The 406 of a route that has none of the media types of an Accept header; only ``*/*`` stands for others."""
     if accept and not {"*/*", *available} & _bare(accept):

@@ -29,6 +29,7 @@ from drachma.server.calls import options
 from drachma.server.calls.call import Body, Call, Origin, Target
 from drachma.server.kinds import builtin
 from drachma.server.kinds.apiextensions import extensions
+from drachma.server.pipeline import dispatcher as dispatching
 from drachma.server.pipeline import nodesummaries, phases, services
 from drachma.server.pipeline.answer import Answer, Elsewhere
 from drachma.server.pipeline.desk import Desks
@@ -278,8 +279,7 @@ class Application:
             with self._deadlines.start():
                 # Nobody's body is read who may not do it anyway: the dispatcher says so.
                 if call.verb not in _READS and self._is_allowed(call):
-                    body = Body(await request.body(), call.body.media_type)
-                    call = msgspec.structs.replace(call, body=body)
+                    call = msgspec.structs.replace(call, body=await self._read_body(request, call))
                 answer = await self.dispatcher.dispatch(call, self._desks)
             if answers.is_long(answer, call, output):
                 return await self._presented(answer, call, output, self._lanes.reading)
@@ -294,11 +294,21 @@ class Application:
         except DisconnectedError:
             return None
         except TimeoutError:
-            detail = "request did not complete within requested timeout - context deadline exceeded"
-            return responses.refusal(status.timeout(detail))
+            return responses.refusal(status.timeout(dispatching.TIMEOUT))
         except Exception as error:
             _log.exception("%s %s: unexpected error", request.method, request.path)
             return responses.refusal(status.internal(f"{type(error).__name__}: {error}"))
+
+    async def _read_body(self, request: Request, call: Call) -> Body:
+        """Return the body of a request. A body that is refused, or does not come in time, is audited."""
+        try:
+            return Body(await request.body(), call.body.media_type)
+        except status.StatusError as error:
+            self._note(request, error)
+            raise
+        except asyncio.CancelledError:
+            self._note(request, status.timeout(dispatching.TIMEOUT))
+            raise
 
     def _beside_resources(self, request: Request) -> responses.Response:
         try:

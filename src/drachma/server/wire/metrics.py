@@ -16,6 +16,7 @@ from prometheus_client import registry as collecting
 from drachma.server.calls.call import Call
 from drachma.server.reads import watching
 from drachma.server.reads.reader import Reader
+from drachma.server.wire import cachemetrics
 
 COMPONENT: Final = "apiserver"
 
@@ -109,6 +110,7 @@ class Metrics(collecting.Collector):
         self._watches: Final[dict[tuple[str, ...], Level]] = {}
         self._watch_bytes: Final[dict[tuple[str, ...], int]] = {}
         self.registry.register(self)
+        self.registry.register(cachemetrics.CacheMetrics())
 
     def observe_store(self, store: Reader, open_watches: watching.Watches) -> None:
         """Adds what is known about the store: its revision, and the number of watches."""

@@ -1,8 +1,9 @@
 """Names of fields in CEL: those that are no identifiers are escaped, as upstream does it."""
 
-import functools
 import re
 from typing import Final
+
+from drachma.bounds import memory
 
 _RESERVED: Final = frozenset(
     {
@@ -15,7 +16,7 @@ _WORDS: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": 
 _is_escapable: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*").fullmatch
 
 
-@functools.lru_cache(maxsize=4096)
+@memory.remember(entries=4096, longest=256)
 def escape(name: str) -> str | None:
     """The identifier for a field; None for names that have none, which no expression can reach."""
     if not _is_escapable(name):

@@ -12,7 +12,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from drachma.server.access import accounttokens, signingkeys
+from drachma.bounds import memory
+from drachma.server.access import signingkeys
 from drachma.server.access.accounts import Reference, RefusedTokenError
 from drachma.server.access.accounttokens import ISSUER, AccountTokens, Binding
 from drachma.server.user import User
@@ -342,7 +343,7 @@ class TestOfSecrets:
 
 
 def test_what_is_remembered_is_bounded(tokens: AccountTokens, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounttokens, "_REMEMBERED", 2)
+    monkeypatch.setattr(memory.PROCESS, "_limit", 0)
     for number in range(5):
         assert tokens.identify(tokens.issue(PLAIN, audiences=[ISSUER], seconds=600, token_id=str(number))) is not None
-    assert len(tokens._signed) <= 2
+    assert len(tokens._signed) == 0

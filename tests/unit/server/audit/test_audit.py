@@ -1,6 +1,7 @@
 """The audit log: what is noted of which calls, and what never is."""
 
 import json
+import os
 import pathlib
 import stat
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ import pytest
 from drachma import errors
 from drachma.server import audit
 from drachma.server.access import authorization
+from drachma.server.calls.call import BODY_LIMIT
 from drachma.server.user import User
 from tests.unit.server import client
 from tests.unit.server.admission.policies import CONFIG_MAPS, bind, config_map, validating
@@ -294,3 +296,55 @@ def test_bad_policies(text: str, want: str) -> None:
     with pytest.raises(errors.InvalidValueError) as caught:
         audit.read(text.encode(), title="p.yaml")
     assert want in str(caught.value)
+
+
+@pytest.mark.parametrize("level", ["Metadata", "RequestResponse"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b'{"metadata":{"name":"\xff"}}', id="not-utf-8"),
+        pytest.param(b'{"metadata":{"name":"\\ud800"}}', id="half-a-surrogate-pair"),
+        pytest.param(b"[" * 100_000, id="deep"),
+    ],
+)
+async def test_a_body_that_is_no_document_is_refused_and_noted(tmp_path: pathlib.Path, level: str, body: bytes) -> None:
+    path = tmp_path / "audit.log"
+    server = await _server(path, f"omitStages: [RequestReceived]\nrules: [{{level: {level}}}]")
+    answer = await server.send("POST", client.CLAIMS, body)
+    (event,) = _events(path)
+    assert 400 <= answer.code < 500
+    assert event["responseStatus"]["code"] == answer.code
+
+
+async def test_a_body_that_is_too_large_is_noted(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "audit.log"
+    server = await _server(path, "omitStages: [RequestReceived]\nrules: [{level: RequestResponse}]")
+    answer = await server.send("POST", client.CLAIMS, b" " * (BODY_LIMIT + 1))
+    (event,) = _events(path)
+    assert (answer.code, event["responseStatus"]["code"], event["stage"]) == (413, 413, "ResponseComplete")
+    assert (event["verb"], event["objectRef"]["resource"]) == ("create", "resourceclaims")
+
+
+async def test_a_call_that_fails_is_noted(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "audit.log"
+    server = await _server(path, "omitStages: [RequestReceived]\nrules: [{level: Metadata}]")
+
+    async def fail(*_: object, **__: object) -> None:
+        raise LookupError("a defect")
+
+    monkeypatch.setattr(server.app.dispatcher, "_answer", fail)
+    answer = await server.call("POST", client.CLAIMS, client.claim())
+    (event,) = _events(path)
+    assert (answer.code, event["responseStatus"]["code"]) == (500, 500)
+
+
+async def test_a_log_that_cannot_be_written_refuses_no_request(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = audit.read((_HEAD + "rules: [{level: Metadata}]").encode(), title="p.yaml")
+    path = tmp_path / "audit.log"
+    path.touch()
+    log = audit.Log(os.open(path, os.O_RDONLY))
+    server = await client.start(audit=lambda clock: audit.Auditor(policy, log, clock=clock))
+    assert (await server.call("POST", client.CLAIMS, client.claim())).code == 201
+    assert "audit event" in caplog.text

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from drachma.bounds import effort
 from drachma.server import lanes
 from drachma.server.admission import hooks
 from drachma.server.wire import answers, app
@@ -174,3 +175,59 @@ async def test_large_answers_are_written_aside(
     answer = await server.call("GET", path + name, headers={"accept": accept})
     assert answer.code == 200
     assert [thread != threading.get_ident() for thread in threads] == [want_aside]
+
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/elsewhere/resourceclaims"
+
+
+def claim(*expressions: str) -> dict[str, Any]:
+    selectors = [{"cel": {"expression": expression}} for expression in expressions]
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu", "selectors": selectors}}
+    return {"metadata": {"name": "claim"}, "spec": {"devices": {"requests": [request]}}}
+
+
+def costly_claim(name: str) -> dict[str, Any]:
+    """A small claim with patterns that take long to compile, which nothing has compiled before."""
+    return claim(*(f'device.driver.matches("{name}-{number}-\\\\PL{{60}}")' for number in range(2)))
+
+
+async def decided_in(body: dict[str, Any]) -> tuple[int, set[int], Any]:
+    """The code of creating a claim, the threads that looked at it, and the answer."""
+    threads: set[int] = set()
+
+    def look(review: hooks.Review) -> hooks.Verdict:
+        threads.add(threading.get_ident())
+        return hooks.Verdict()
+
+    hook = hooks.Hook("claims.example.com", frozenset({"resource.k8s.io/resourceclaims"}), validate=look)
+    server = await client.start(additions=app.Additions(functions=(hook,)))
+    await server.call("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
+    answer = await server.call("POST", CLAIMS, body)
+    return answer.code, threads, answer
+
+
+async def test_a_small_body_that_takes_long_is_decided_aside() -> None:
+    code, threads, _ = await decided_in(costly_claim("aside"))
+    assert code == 201
+    assert threading.get_ident() not in threads
+
+
+async def test_a_small_body_that_takes_no_time_is_decided_on_the_loop() -> None:
+    code, threads, _ = await decided_in(claim('device.driver == "x.example.com"'))
+    assert (code, threads) == (201, {threading.get_ident()})
+
+
+async def test_a_body_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "THREAD_UNITS", 50_000)
+    code, threads, answer = await decided_in(costly_claim("refused"))
+    assert (code, threads) == (413, set())
+    assert "deciding takes more effort than a request may take" in answer.body["message"]
+
+
+async def test_warnings_are_given_once_however_often_a_call_is_decided() -> None:
+    body = costly_claim("warned")
+    body["surplus"] = 1
+    _, _, answer = await decided_in(body)
+    assert [value for name, value in answer.headers if name.lower() == "warning"] == [
+        '299 - "unknown field \\"surplus\\""'
+    ]

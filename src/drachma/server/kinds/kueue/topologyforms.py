@@ -5,18 +5,32 @@ and end; and how many pods are in each.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+from drachma.server import status
 
 _Form = Mapping[str, Any]
 
+_MOST_DOMAINS: Final = 100_000
+"""Domains of an assignment in v1beta1. A slice of v1beta2 says as much in a few bytes."""
 
-def as_slices(assignment: _Form) -> dict[str, Any]:
-    """The form of v1beta2 of what v1beta1 says; Kueue too makes one slice of it."""
+_MOST_LEVELS: Final = 16
+_LONGEST_TEXT: Final = 253
+"""Levels of an assignment, and characters that values have in common; what the schemas allow is less or as much."""
+
+
+def as_slices(assignment: _Form) -> _Form:
+    """Return the form of v1beta2 of what v1beta1 says, of which Kueue too makes one slice.
+
+    An assignment that is not well-formed is returned as it is.
+    """
     levels, domains = assignment.get("levels") or [], assignment.get("domains") or []
+    if not _has_form(levels, domains):
+        return assignment
     if not domains:
         return {"levels": levels, "slices": []}
     counts = [each["count"] for each in domains]
-    pods = {"universal": counts[0]} if len(set(counts)) == 1 else {"individual": counts}
+    pods: _Form = {"universal": counts[0]} if len(set(counts)) == 1 else {"individual": counts}
     values = [_shortened([each["values"][level] for each in domains]) for level in range(len(levels))]
     return {
         "levels": levels,
@@ -24,16 +38,76 @@ def as_slices(assignment: _Form) -> dict[str, Any]:
     }
 
 
-def as_domains(assignment: _Form) -> dict[str, Any]:
-    """The form of v1beta1 of what v1beta2 says."""
+def as_domains(assignment: _Form) -> _Form:
+    """Return the form of v1beta1 of what v1beta2 says. An assignment that is not well-formed is returned as it is.
+
+    Raises:
+        status.StatusError: there are more domains than v1beta1 has room for.
+    """
+    slices = assignment.get("slices") or []
+    if not isinstance(slices, list) or not all(map(_is_slice, slices)):
+        return assignment
+    count = sum(part["domainCount"] for part in slices)
+    if count > _MOST_DOMAINS:
+        raise status.too_large(f"a topology assignment of {count} domains, and v1beta1 holds at most {_MOST_DOMAINS}")
     domains = []
-    for part in assignment.get("slices") or ():
+    for part in slices:
         for position in range(part["domainCount"]):
             counts = part["podCounts"]
-            count = counts["universal"] if "universal" in counts else counts["individual"][position]
+            pods = counts["universal"] if "universal" in counts else counts["individual"][position]
             values = [_value(each, position) for each in part["valuesPerLevel"]]
-            domains.append({"values": values, "count": count})
+            domains.append({"values": values, "count": pods})
     return {"levels": assignment.get("levels") or [], "domains": domains}
+
+
+def _has_form(levels: object, domains: object) -> bool:
+    """Return True if levels and domains of v1beta1 are such that slices can be made of them."""
+    return (
+        isinstance(levels, list)
+        and isinstance(domains, list)
+        and all(
+            isinstance(each, Mapping)
+            and type(each.get("count")) is int
+            and isinstance(each.get("values"), list)
+            and len(each["values"]) >= len(levels)
+            and all(isinstance(value, str) for value in each["values"])
+            for each in domains
+        )
+    )
+
+
+def _is_slice(part: object) -> bool:
+    """Return True if a slice of v1beta2 is such that domains can be made of it."""
+    if not isinstance(part, Mapping) or type(part.get("domainCount")) is not int or part["domainCount"] < 0:
+        return False
+    count, pods, levels = part["domainCount"], part.get("podCounts"), part.get("valuesPerLevel")
+    if not isinstance(pods, Mapping) or not isinstance(levels, list) or len(levels) > _MOST_LEVELS:
+        return False
+    has_pods = type(pods.get("universal")) is int or _has_many(pods.get("individual"), count)
+    return has_pods and all(_has_values(each, count) for each in levels)
+
+
+def _has_values(values: object, count: int) -> bool:
+    if not isinstance(values, Mapping):
+        return False
+    if "universal" in values:
+        return _is_text(values["universal"])
+    own = values.get("individual")
+    return (
+        isinstance(own, Mapping)
+        and _has_many(own.get("roots"), count)
+        and _is_text(own.get("prefix", ""))
+        and _is_text(own.get("suffix", ""))
+    )
+
+
+def _has_many(values: object, count: int) -> bool:
+    return isinstance(values, list) and len(values) >= count
+
+
+def _is_text(value: object) -> bool:
+    """Return True for a text that is short enough to be repeated for every domain."""
+    return isinstance(value, str) and len(value) <= _LONGEST_TEXT
 
 
 def _value(values: _Form, position: int) -> str:

@@ -1,7 +1,8 @@
 """Objects of ``kueue.x-k8s.io`` in another version: what Kueue's conversion webhook does, in the server itself.
 
 Only what has another name or form in the other version is said here; who asks prunes what that version has no field
-for, and sets its defaults. Documents are not changed.
+for, and sets its defaults. Documents are not changed. They are converted before they are validated, so a value that is
+not of its type is left as it is, for validation to refuse.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,10 +42,13 @@ def _as_it_is(spec: _Part, status: _Part) -> None:
 
 def _newer_cluster_queue(spec: _Part, _status: _Part) -> None:
     _rename(spec, "cohort", "cohortName")
-    if checks := spec.pop("admissionChecks", None):
-        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in checks]}
+    checks = spec.get("admissionChecks")
+    if isinstance(checks, list):
+        del spec["admissionChecks"]
+        if checks:
+            spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in checks]}
     fungibility = spec.get("flavorFungibility")
-    if fungibility is not None:
+    if isinstance(fungibility, Mapping):
         old = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
         stops = {field: _STOPS for field, word in old.items() if fungibility.get(field) == word}
         spec["flavorFungibility"] = {**fungibility, **stops}
@@ -63,32 +67,40 @@ def _older_local_queue(_spec: _Part, status: _Part) -> None:
 
 
 def _newer_workload(spec: _Part, status: _Part) -> None:
-    name, reference = spec.pop("priorityClassName", ""), _CLASSES.get(spec.pop("priorityClassSource", ""))
-    if reference is not None:
-        spec["priorityClassRef"] = {"group": reference[0], "kind": reference[1], "name": name}
+    if isinstance(spec.get("priorityClassSource", ""), str):
+        name, reference = spec.pop("priorityClassName", ""), _CLASSES.get(spec.pop("priorityClassSource", ""))
+        if reference is not None:
+            spec["priorityClassRef"] = {"group": reference[0], "kind": reference[1], "name": name}
     _rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
     _convert_topology(status, topologyforms.as_slices)
 
 
 def _older_workload(spec: _Part, status: _Part) -> None:
-    reference = spec.pop("priorityClassRef", None)
-    if reference is not None:
-        spec["priorityClassName"] = reference["name"]
-        spec["priorityClassSource"] = _SOURCES.get((reference["group"], reference["kind"]), "")
+    reference = spec.get("priorityClassRef")
+    if isinstance(reference, Mapping):
+        del spec["priorityClassRef"]
+        group, kind = reference.get("group"), reference.get("kind")
+        is_typed = isinstance(group, str) and isinstance(kind, str)
+        spec["priorityClassName"] = reference.get("name")
+        spec["priorityClassSource"] = _SOURCES.get((str(group), str(kind)), "") if is_typed else ""
     _rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
     _convert_topology(status, topologyforms.as_domains)
 
 
-def _convert_topology(status: _Part, change: Callable[[Document], _Part]) -> None:
+def _convert_topology(status: _Part, change: Callable[[Document], Document]) -> None:
     admission = status.get("admission")
-    if admission is None:
+    if not isinstance(admission, Mapping):
         return
-    assignments = [
-        {**each, "topologyAssignment": change(each["topologyAssignment"])} if "topologyAssignment" in each else each
-        for each in admission.get("podSetAssignments") or ()
+    assignments = admission.get("podSetAssignments")
+    if not isinstance(assignments, list) or not assignments:
+        return
+    converted = [
+        {**each, "topologyAssignment": change(each["topologyAssignment"])}
+        if isinstance(each, Mapping) and isinstance(each.get("topologyAssignment"), Mapping)
+        else each
+        for each in assignments
     ]
-    if assignments:
-        status["admission"] = {**admission, "podSetAssignments": assignments}
+    status["admission"] = {**admission, "podSetAssignments": converted}
 
 
 def _rename(part: _Part, old: str, new: str) -> None:

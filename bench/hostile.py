@@ -1,0 +1,65 @@
+"""Hostile expressions: what the slowest of very many random patterns and CEL expressions take, in time and memory.
+
+``python -m bench hostile`` tries 100,000 of each; ``python -m bench.hostile COUNT SEED`` as many as it is told. What
+counts is the time of the processor, so that other programs of the machine do not matter.
+"""
+
+import random
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from tests.property import cel_hostile, regex_hostile
+
+from drachma.bounds import memory
+
+COUNT: Final = 100_000
+
+
+def main(count: int = COUNT, seed: int = 1) -> None:
+    """Try many inputs of both kinds and print what became of them."""
+    chance = random.Random(seed)
+    _run(
+        "regular expressions",
+        count,
+        lambda: regex_hostile.pattern(chance),
+        lambda text: regex_hostile.attempt(text, chance),
+    )
+    expressions = _expressions(seed)
+    _run("CEL expressions", count, lambda: next(expressions), cel_hostile.attempt)
+
+
+def _expressions(seed: int) -> Iterator[str]:
+    block = 0
+    while True:
+        yield from cel_hostile.inputs(seed * 1_000_003 + block, 1000)
+        block += 1
+
+
+def _run(title: str, count: int, make: Callable[[], str], attempt: Callable[[str], str]) -> None:
+    ends: Counter[str] = Counter()
+    slowest, text = 0.0, ""
+    over: Counter[int] = Counter()
+    began = time.perf_counter()
+    for _ in range(count):
+        candidate = make()
+        start = time.thread_time()
+        ends[attempt(candidate)] += 1
+        taken = time.thread_time() - start
+        for milliseconds in (20, 50):
+            over[milliseconds] += taken * 1000 > milliseconds
+        if taken > slowest:
+            slowest, text = taken, candidate
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    caches = sum(memory.PROCESS.sizes().values()) // 2**20
+    print(f"{count} hostile {title} in {time.perf_counter() - began:.0f} s: {dict(ends)}")
+    print(f"  slowest {slowest * 1000:.1f} ms, above 20 ms: {over[20]}, above 50 ms: {over[50]}")
+    print(f"  peak memory {peak} MiB, of it caches count {caches} MiB")
+    print(f"  the slowest: {text[:100]!r}{'...' if len(text) > 100 else ''} ({len(text)} characters)")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
