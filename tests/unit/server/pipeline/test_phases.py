@@ -67,6 +67,9 @@ check      preconditions                delete
            leave to create              upsert
            LimitRanger                  create, status, upsert of pods
            LimitRanger                  create, update, upsert of persistentvolumeclaims
+           PodSecurity                  create, update, status, upsert of pods
+           PodSecurity                  create, update, upsert of apps/daemonsets, apps/deployments, apps/replicasets, apps/statefulsets, batch/cronjobs, batch/jobs, podtemplates, replicationcontrollers
+           PodSecurity                  create, update, upsert of namespaces
            Priority                     create, update, upsert of scheduling.k8s.io/priorityclasses
            Priority                     delete of scheduling.k8s.io/priorityclasses
            CertificateApproval          status of certificates.k8s.io/certificatesigningrequests
