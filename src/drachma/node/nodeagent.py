@@ -166,7 +166,10 @@ class Agent:
     async def run(self) -> None:
         """Runs the node's pods until cancelled."""
         self._is_running = True
-        for of in self._pods.cache.by(INDEX, self.name):
+        pods = list(self._pods.cache.by(INDEX, self.name))
+        if self._pod_addresses is not None:
+            self._pod_addresses.recall(pods)
+        for of in pods:
             self.take(of)
         parts: list[Coroutine[Any, Any, None]] = [] if self._setups is None else [self._setups.run()]
         parts += [
@@ -197,8 +200,8 @@ class Agent:
         host = self._address.host
         # Containers that really run have the network of their machine.
         own = self._address.pods if self.runtime.has_files else self._pod_addresses.of(of)
-        pods = {"podIP": own, "podIPs": [{"ip": own}]} if own else {}
-        return {"hostIP": host, "hostIPs": [{"ip": host}], **pods}
+        pods = {"podIP": own, "podIPs": _only(own)} if own else {}
+        return {"hostIP": host, "hostIPs": _only(host), **pods}
 
     @property
     def client(self) -> Client:
@@ -349,8 +352,8 @@ class Agent:
             for each in of.spec.containers
         }
 
-    async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> None:
-        await self._client.patch(
+    async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> pod.Pod:
+        return await self._client.patch(
             pod.Pod,
             of.metadata.name,
             patch=patches.strategic({"status": content}, patches.same(of)),
@@ -372,6 +375,11 @@ class Agent:
 
     async def _claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
         return await self._client.get(resourceclaim.ResourceClaim, name, namespace=namespace)
+
+
+def _only(address: str) -> list[dict[str, str]]:
+    """Return the list of one address for a patch; without the directive, an address from before would stay in it."""
+    return [{"$patch": "replace"}, {"ip": address}]
 
 
 def _is(of: pod.Pod, namespace: str, name: str) -> bool:
