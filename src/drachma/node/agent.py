@@ -46,13 +46,13 @@ class Agents:
         machines: hardware.Hardware,
         runtime: runtimes.Runtime,
         *,
-        selection: Selection = EVERYTHING,
+        only: str = "",
         directories: Callable[[str], Directories] | None = None,
         addresses: Addresses | None = None,
         files: PodFiles | None = None,
         pretends_nodes: bool = False,
     ) -> None:
-        """``selection`` is which pods may be seen: one node sees its own only.
+        """``only`` is the node whose objects may be read, where the client is that node's; else there is no limit.
 
         Where it ``pretends_nodes``, nodes that others create get an agent too, unless somebody keeps their lease.
 
@@ -64,7 +64,8 @@ class Agents:
         self._runtime = runtime
         self._machines = machines
         self._faults = None if directories is not None else _faults(around)
-        self._pods = around.informers.of(pod.Pod, selection)
+        self._pods = around.informers.of(pod.Pod, Selection(fields=f"spec.nodeName={only}") if only else EVERYTHING)
+        nodes = around.informers.of(node.Node, Selection(fields=f"metadata.name={only}") if only else EVERYTHING)
         self._pods.cache.add_index(INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
         metrics = nodemetrics.NodeMetrics(around.registry)
         recorder = around.recorder(_COMPONENT)
@@ -81,6 +82,7 @@ class Agents:
                 metrics=metrics,
                 recorder=recorder,
                 pods=self._pods,
+                nodes=nodes,
             )
 
         self._build = build
@@ -92,7 +94,8 @@ class Agents:
         self._started: Final[dict[str, asyncio.Task[None]]] = {}
         self._newcomers: Final[asyncio.Queue[str] | None] = asyncio.Queue() if pretends_nodes else None
         if self._newcomers is not None:
-            around.informers.of(node.Node).add_handler(informer.Handler(added=self._see_node))
+            nodes.add_handler(informer.Handler(added=self._see_node))
+        nodes.add_handler(informer.Handler(added=self._hear_node, updated=lambda _old, new: self._hear_node(new)))
         self._pods.add_handler(
             informer.Handler(added=self._heard, updated=lambda _old, new: self._heard(new), deleted=self._removed)
         )
@@ -155,6 +158,11 @@ class Agents:
         for kind, document in offered:
             with contextlib.suppress(errors.ObjectExistsError):
                 await admin.create_document(kind, document)
+
+    def _hear_node(self, stored: node.Node) -> None:
+        agent = self._agents.get(stored.metadata.name)
+        if agent is not None:
+            agent.hear_node(stored)
 
     def _see_node(self, of: node.Node) -> None:
         if self._newcomers is not None and of.metadata.name not in self._agents:

@@ -21,6 +21,7 @@ from drachma.node import (
     health,
     nodemetrics,
     noderegistration,
+    nodestatus,
     pastpod,
     plugins,
     podaddresses,
@@ -81,6 +82,7 @@ class Agent:
         metrics: nodemetrics.NodeMetrics,
         recorder: events.Recorder,
         pods: informer.Informer[pod.Pod],
+        nodes: informer.Informer[node.Node],
     ) -> None:
         """Without directories the node's drivers are simulated, with ``faults``; what they prepared is not kept."""
         self.name: Final = machine.name
@@ -122,9 +124,10 @@ class Agent:
             client=around.client,
             time=around.clock,
             recorder=recorder,
-            address=address,
-            runtime=runtime.name,
-            features=self._declared_features(),
+            status=nodestatus.NodeStatus(
+                machine, address=address, runtime=runtime.name, features=self._declared_features()
+            ),
+            nodes=nodes,
         )
         self._workers: Final[dict[str, PodWorker]] = {}
         self._tasks: Final[dict[str, asyncio.Task[None]]] = {}
@@ -162,6 +165,10 @@ class Agent:
     async def register(self) -> None:
         """Makes the Node, or brings it up to date; tries until that is done."""
         self._node = await self._registration.register(self._preparation.damage)
+
+    def hear_node(self, stored: node.Node) -> None:
+        """Take note of a change of the stored Node."""
+        self._registration.hear(stored)
 
     async def run(self) -> None:
         """Runs the node's pods until cancelled."""

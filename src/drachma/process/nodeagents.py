@@ -13,7 +13,6 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import codec
-from drachma.client import Selection
 from drachma.node import agent, hardware, localprovisioner, nodeagent, simulatedcdi
 from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses, certificate, server
@@ -121,7 +120,7 @@ def machine(
         surroundings,
         machines,
         _runtime(surroundings, machines.all_slices, served),
-        selection=Selection(fields=f"spec.nodeName={described.name}"),
+        only=described.name,
         directories=lambda _: directories,
         addresses=places,
         files=nodeagent.PodFiles(served.root / "pods", _environment(served.apiserver)),
