@@ -9,10 +9,10 @@ import asyncio
 import contextlib
 import datetime as dt
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from drachma import errors
-from drachma.api import deviceclass, lease, meta, node, pod, resourceslice
+from drachma.api import deviceclass, lease, node, pod, resourceslice
 from drachma.client import Selection
 from drachma.client.protocol import EVERYTHING
 from drachma.node import (
@@ -20,10 +20,11 @@ from drachma.node import (
     nodemetrics,
     noderegistration,
     simulatedfaults,
+    slicepublishing,
 )
 from drachma.node.directories import Directories
 from drachma.node.endpoint.addresses import Addresses, NodeAddress
-from drachma.node.nodeagent import INDEX, Agent, PodFiles
+from drachma.node.nodeagent import INDEX, Agent, PodFiles, Simulation
 from drachma.node.runtimes import protocol as runtimes
 from drachma.runtime import Surroundings, controller, informer
 
@@ -63,7 +64,7 @@ class Agents:
         self._around = around
         self._runtime = runtime
         self._machines = machines
-        self._faults = None if directories is not None else _faults(around)
+        self._simulation = None if directories is not None else _simulate(around)
         self._pods = around.informers.of(pod.Pod, Selection(fields=f"spec.nodeName={only}") if only else EVERYTHING)
         nodes = around.informers.of(node.Node, Selection(fields=f"metadata.name={only}") if only else EVERYTHING)
         self._pods.cache.add_index(INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
@@ -76,7 +77,7 @@ class Agents:
                 machine,
                 runtime=runtime,
                 directories=None if directories is None else directories(machine.name),
-                faults=self._faults,
+                simulation=self._simulation,
                 address=address,
                 files=files,
                 metrics=metrics,
@@ -95,7 +96,11 @@ class Agents:
         self._newcomers: Final[asyncio.Queue[str] | None] = asyncio.Queue() if pretends_nodes else None
         if self._newcomers is not None:
             nodes.add_handler(informer.Handler(added=self._see_node))
-        nodes.add_handler(informer.Handler(added=self._hear_node, updated=lambda _old, new: self._hear_node(new)))
+        nodes.add_handler(
+            informer.Handler(
+                added=self._hear_node, updated=lambda _old, new: self._hear_node(new), deleted=self._miss_node
+            )
+        )
         self._pods.add_handler(
             informer.Handler(added=self._heard, updated=lambda _old, new: self._heard(new), deleted=self._removed)
         )
@@ -112,8 +117,9 @@ class Agents:
                 group.create_task(self._runtime.retain(uids), name="containers of pods that are gone")
                 for agent in self._agents.values():
                     group.create_task(agent.run(), name=f"agent of {agent.name}")
-                if self._faults is not None:
-                    group.create_task(self._faults.run(), name="faults of devices")
+                if self._simulation is not None:
+                    group.create_task(self._simulation.faults.run(), name="faults of devices")
+                    group.create_task(self._publish_fabric(self._simulation.publishers), name="slices of no node")
                 if self._newcomers is not None:
                     group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
         finally:
@@ -148,21 +154,27 @@ class Agents:
             self._addresses.remove(name)
 
     async def _offer(self) -> None:
-        """Makes device classes, and slices of what belongs to no node alone where no real driver does."""
+        """Makes device classes; those that are there stay as they are."""
         admin = self._around.acting_as(_ADMIN).client
-        offered: list[tuple[type[meta.Object], dict[str, Any]]] = [
-            (deviceclass.DeviceClass, each) for each in self._machines.classes
-        ]
-        if self._faults is not None:
-            offered += [(resourceslice.ResourceSlice, each) for each in self._machines.slices]
-        for kind, document in offered:
+        for document in self._machines.classes:
             with contextlib.suppress(errors.ObjectExistsError):
-                await admin.create_document(kind, document)
+                await admin.create_document(deviceclass.DeviceClass, document)
+
+    async def _publish_fabric(self, publishers: slicepublishing.SlicePublishers) -> None:
+        """Publishes devices that belong to no node alone, which no driver of a node does."""
+        admin = self._around.acting_as(_ADMIN).client
+        slices = self._machines.slices
+        await slicepublishing.SlicePublisher(slicepublishing.FABRIC, slices, client=admin, shared=publishers).run()
 
     def _hear_node(self, stored: node.Node) -> None:
         agent = self._agents.get(stored.metadata.name)
         if agent is not None:
             agent.hear_node(stored)
+
+    def _miss_node(self, gone: node.Node) -> None:
+        agent = self._agents.get(gone.metadata.name)
+        if agent is not None:
+            agent.miss_node()
 
     def _see_node(self, of: node.Node) -> None:
         if self._newcomers is not None and of.metadata.name not in self._agents:
@@ -207,6 +219,9 @@ class Agents:
             agent.drop(of)
 
 
-def _faults(around: Surroundings) -> simulatedfaults.SimulatedFaults:
+def _simulate(around: Surroundings) -> Simulation:
     slices = around.informers.of(resourceslice.ResourceSlice)
-    return simulatedfaults.SimulatedFaults(slices, client=around.acting_as(_ADMIN).client, time=around.clock)
+    return Simulation(
+        faults=simulatedfaults.SimulatedFaults(slices, client=around.acting_as(_ADMIN).client, time=around.clock),
+        publishers=slicepublishing.SlicePublishers(slices, gates=around.gates, time=around.clock),
+    )
