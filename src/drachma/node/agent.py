@@ -129,14 +129,11 @@ class Agents:
         """Has one more machine, once all run; returns when its node is registered.
 
         Raises:
-            errors.InvalidValueError: there is one of its name.
+            errors.InvalidValueError: there is one of its name, or nothing can listen for it.
         """
         await self._has_group.wait()
         assert self._group is not None, "was waited for"
-        if machine.name in self._agents:
-            raise errors.InvalidValueError(f"machine {machine.name}: there is one of this name")
-        address = None if self._addresses is None else self._addresses.add(machine.name)
-        agent = self._agents[machine.name] = self._build(machine, address)
+        agent = await self._add(machine)
         await agent.register()
         self._started[machine.name] = self._group.create_task(agent.run(), name=f"agent of {machine.name}")
 
@@ -152,6 +149,27 @@ class Agents:
         del self._agents[name]
         if self._addresses is not None:
             self._addresses.remove(name)
+
+    async def _add(self, machine: hardware.Machine) -> Agent:
+        """Build the agent of one more machine, at the address that its node had before if that is free.
+
+        Raises:
+            errors.InvalidValueError: there is one of its name, or nothing can listen for it.
+        """
+        before = "" if self._addresses is None else await self._address_before(machine.name)
+        if machine.name in self._agents:
+            raise errors.InvalidValueError(f"machine {machine.name}: there is one of this name")
+        address = None if self._addresses is None else self._addresses.add(machine.name, before=before)
+        agent = self._agents[machine.name] = self._build(machine, address)
+        return agent
+
+    async def _address_before(self, name: str) -> str:
+        try:
+            stored = await self._around.acting_as(_ADMIN).client.get_document(node.Node, name)
+        except (errors.RefusedError, errors.UnreachableError):
+            return ""
+        addresses = (stored.get("status") or {}).get("addresses") or ()
+        return next((str(each["address"]) for each in addresses if each["type"] == "InternalIP"), "")
 
     async def _offer(self) -> None:
         """Makes device classes; those that are there stay as they are."""
@@ -186,7 +204,7 @@ class Agents:
             name = await newcomers.get()
             if name in self._agents or await self._is_kept(name):
                 continue
-            agent = self._agents[name] = self._build(hardware.pretended(name))
+            agent = await self._add(hardware.pretended(name))
             await agent.register()
             group.create_task(agent.run(), name=f"agent of {name}")
 

@@ -152,4 +152,4 @@ def _endpoint(
     context = certificate.context(
         "nodes", address="127.0.0.1", client_authority=served.client_authority, now=surroundings.clock.utc()
     )
-    return server.Endpoint(places.socket, agents, context=context, time=surroundings.clock)
+    return server.Endpoint(places, agents, context=context, time=surroundings.clock)
