@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
+import logging
 from collections.abc import Callable
 from typing import Final
 
 from drachma import errors
-from drachma.api import deviceclass, lease, node, pod, resourceslice
+from drachma.api import deviceclass, node, pod, resourceslice
 from drachma.client import Selection
 from drachma.client.protocol import EVERYTHING
 from drachma.node import (
     hardware,
+    nodelease,
     nodemetrics,
-    noderegistration,
     simulatedfaults,
     slicepublishing,
 )
@@ -27,6 +27,8 @@ from drachma.node.endpoint.addresses import Addresses, NodeAddress
 from drachma.node.nodeagent import INDEX, Agent, PodFiles, Simulation
 from drachma.node.runtimes import protocol as runtimes
 from drachma.runtime import Surroundings, controller, informer
+
+_log = logging.getLogger(__name__)
 
 _COMPONENT: Final = "kubelet"
 _USER_PREFIX: Final = "system:node:"
@@ -55,7 +57,7 @@ class Agents:
     ) -> None:
         """``only`` is the node whose objects may be read, where the client is that node's; else there is no limit.
 
-        Where it ``pretends_nodes``, nodes that others create get an agent too, unless somebody keeps their lease.
+        Where it ``pretends_nodes``, nodes that others create get an agent too, while no other agent keeps their lease.
 
         ``directories`` are those of a node by its name; without any, drivers are simulated. ``addresses`` say
         where nodes are reached, if they are; ``files`` are for containers that see any.
@@ -93,9 +95,10 @@ class Agents:
         self._group: asyncio.TaskGroup | None = None
         self._has_group: Final = asyncio.Event()
         self._started: Final[dict[str, asyncio.Task[None]]] = {}
+        self._nodes: Final = nodes
         self._newcomers: Final[asyncio.Queue[str] | None] = asyncio.Queue() if pretends_nodes else None
         if self._newcomers is not None:
-            nodes.add_handler(informer.Handler(added=self._see_node))
+            nodes.add_handler(informer.Handler(added=self._see_node, deleted=self._see_node))
         nodes.add_handler(
             informer.Handler(
                 added=self._hear_node, updated=lambda _old, new: self._hear_node(new), deleted=self._miss_node
@@ -144,9 +147,11 @@ class Agents:
             return
         task.cancel()
         await asyncio.wait([task])
+        if self._agents.pop(name, None) is None:
+            # It was not the turn of this process yet to look after the node.
+            return
         for of in self._pods.cache.by(INDEX, name):
             self._runtime.forget(of.metadata.uid)
-        del self._agents[name]
         if self._addresses is not None:
             self._addresses.remove(name)
 
@@ -195,31 +200,33 @@ class Agents:
             agent.miss_node()
 
     def _see_node(self, of: node.Node) -> None:
-        if self._newcomers is not None and of.metadata.name not in self._agents:
+        if self._newcomers is not None:
             self._newcomers.put_nowait(of.metadata.name)
 
-    async def _pretend(self, newcomers: asyncio.Queue[str], group: asyncio.TaskGroup) -> None:
-        """Gives nodes that others made an agent each, unless they have one somewhere else."""
+    async def _pretend(self, names: asyncio.Queue[str], group: asyncio.TaskGroup) -> None:
+        """Gives nodes that others made an agent each, for as long as there is the Node."""
+        pretended: dict[str, str] = {}
         while True:
-            name = await newcomers.get()
-            if name in self._agents or await self._is_kept(name):
-                continue
-            agent = await self._add(hardware.pretended(name))
-            await agent.register()
-            group.create_task(agent.run(), name=f"agent of {name}")
+            name = await names.get()
+            stored = self._nodes.cache.get(name)
+            uid = None if stored is None else stored.metadata.uid
+            if name in pretended and pretended[name] != uid:
+                del pretended[name]
+                await self.stop(name)
+            if uid is not None and name not in pretended and name not in self._agents:
+                pretended[name] = uid
+                self._started[name] = group.create_task(self._adopt(name), name=f"agent of {name}")
 
-    async def _is_kept(self, name: str) -> bool:
-        """Whether somebody renews the lease of a node."""
+    async def _adopt(self, name: str) -> None:
+        """Looks after a node from the moment that no other agent does."""
+        await nodelease.wait_until_free(self._around.acting_as(_ADMIN).client, name, time=self._around.clock)
         try:
-            known = await self._around.acting_as(_ADMIN).client.get(
-                lease.Lease, name, namespace=noderegistration.LEASE_NAMESPACE
-            )
-        except errors.ObjectNotFoundError:
-            return False
-        if not known.spec.renew_time:
-            return False
-        age = self._around.clock.utc() - dt.datetime.fromisoformat(known.spec.renew_time)
-        return age.total_seconds() < noderegistration.LEASE_SECONDS
+            agent = await self._add(hardware.pretended(name))
+        except errors.InvalidValueError as error:
+            _log.warning("node %s: is not pretended: %s", name, error)
+            return
+        await agent.register()
+        await agent.run()
 
     def at(self, address: str) -> Agent | None:
         """The agent of the node that is reached at an address."""

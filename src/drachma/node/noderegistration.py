@@ -161,7 +161,8 @@ class NodeRegistration:
 
     async def _renew(self) -> None:
         now = meta.micro_time_text(self._clock.utc())
-        spec = lease.LeaseSpec(holder_identity=self._name, lease_duration_seconds=LEASE_SECONDS, renew_time=now)
+        holder = self._machine.lease_holder or self._name
+        spec = lease.LeaseSpec(holder_identity=holder, lease_duration_seconds=LEASE_SECONDS, renew_time=now)
         try:
             await self._client.patch(
                 lease.Lease, self._name, patch=patches.merge({"spec": spec}), namespace=LEASE_NAMESPACE
