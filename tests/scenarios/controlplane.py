@@ -68,8 +68,12 @@ class ControlPlane(clusterview.ClusterView):
         self.launch("controllers", components.controllers)
 
     def launch(self, label: str, component: components.Component) -> None:
+        self.launch_on(label, component, self._components)
+
+    def launch_on(self, label: str, component: components.Component, client: Client) -> None:
+        """Like launch(), with a client of the component's own."""
         chance = random.Random(self._chance.getrandbits(32))
-        line = self._lines[label] = lifeline.Lifeline(self._components)
+        line = self._lines[label] = lifeline.Lifeline(client)
         surroundings = Surroundings(line.client, time=self.clock, chance=chance, gates=self._gates)
         self._running[label] = asyncio.create_task(embedded.run(surroundings, parts=(component,)), name=label)
 

@@ -69,6 +69,10 @@ class Talker:
             await self._reading
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         return self._process.returncode is None
 

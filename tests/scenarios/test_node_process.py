@@ -1,5 +1,6 @@
 """The agent of a node as a process, with drivers that are processes too, on a control plane that is another one."""
 
+import asyncio
 import functools
 import pathlib
 from collections.abc import Iterator
@@ -9,10 +10,11 @@ import pytest
 
 from drachma.api import namespace, pod, resourceclaim
 from drachma.node import checkpoint
+from tests import listeners
 from tests.scenarios import nodecluster, processes
 from tests.scenarios.nodecluster import NodeCluster, devices, workload
 
-NODES = tuple(f"worker-{number}" for number in range(1, 12))
+NODES = tuple(f"worker-{number}" for number in range(1, 14))
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +279,39 @@ async def test_a_namespace_in_use_goes_with_all_that_is_in_it(server: processes.
         await driver.says("unprepare busy/", times=4)
         assert not await cluster.all_of(resourceclaim.ResourceClaim, "busy")
         assert not _checkpoint(cluster, "worker-11")
+
+
+async def test_an_agent_listens_where_it_reaches_the_api_server(server: processes.Process) -> None:
+    async with nodecluster.connected(server) as cluster:
+        agent = await cluster.agent("worker-12")
+        opened = listeners.listen_addresses(agent.pid)
+        assert {str(address) for address, _ in opened} == {"127.0.0.1"}
+
+
+def _plain_pod(name: str, node: str) -> dict[str, Any]:
+    spec = {"nodeName": node, "containers": [{"name": "c", "image": "busybox"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+async def test_a_killed_agent_gives_no_address_twice(server: processes.Process) -> None:
+    async with nodecluster.connected(server) as cluster:
+        agent = await cluster.agent("worker-13")
+        names = [f"old-{number}" for number in range(10)]
+        for name in names:
+            await cluster.client.create_document(pod.Pod, _plain_pod(name, "worker-13"))
+        before = {name: (await cluster.pod_is(name, "Running"))["podIP"] for name in names}
+        assert len(set(before.values())) == len(names)
+        await agent.kill()
+        newcomers = [f"a-new-{number}" for number in range(10)]
+        for name in newcomers:
+            await cluster.client.create_document(pod.Pod, _plain_pod(name, "worker-13"))
+        await cluster.agent("worker-13")
+        everybody = (*names, *newcomers)
+        statuses = await asyncio.gather(*(cluster.pod_is(name, "Running") for name in everybody))
+        after = {name: status["podIP"] for name, status in zip(everybody, statuses, strict=True)}
+        assert {name: after[name] for name in names} == before
+        assert len(set(after.values())) == len(everybody)
+        await asyncio.gather(*(cluster.pod_goes(name) for name in everybody))
 
 
 async def test_two_hundred_pods_go_through_ten_nodes() -> None:

@@ -1,10 +1,14 @@
 """Node: the part of it that scheduling and node lifecycle read. A partial view."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from drachma.api import meta
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int64, Struct
 from drachma.values import quantity
+
+SIMULATED_RUNTIME: Final = "simulated://"
+"""Beginning of the container runtime of nodes whose containers are simulated: their pods have no network."""
 
 
 class Taint(Struct, frozen=True, kw_only=True):

@@ -51,8 +51,12 @@ def node(
     runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
     allow_unenforced_security: options.AllowUnenforcedSecurity = False,
     listen: Annotated[
-        str, typer.Option(help="host:port where the API server finds logs and commands; port 0 takes any.")
-    ] = "0.0.0.0:0",
+        str,
+        typer.Option(
+            help="host:port where the API server finds logs and commands; port 0 takes any. By default any port of the "
+            "address by which this machine reaches the API server; 0.0.0.0:0 is for all addresses."
+        ),
+    ] = "",
     client_ca_file: Annotated[
         pathlib.Path | None, typer.Option(help="Authorities of clients' certificates; the kubeconfig's by default.")
     ] = None,
@@ -93,7 +97,7 @@ def node(
     renewal = None
     if bootstrap_kubeconfig is not None and kubeconfig is not None:
         renewal = nodeidentity.Renewal(access, own, file=kubeconfig, time=time, chance=random.Random())
-    host, port = serving.Address.parse(listen)
+    host, port = serving.Address.parse(listen) if listen else ("", 0)
     towards = urllib.parse.urlsplit(access.server).hostname or ""
     authority = client_ca_file.read_bytes() if client_ca_file is not None else access.certificate_authority or b""
     standalone.run(

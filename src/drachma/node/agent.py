@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import deviceclass, lease, meta, node, pod, resourceslice
+from drachma.api import deviceclass, node, pod, resourceslice
 from drachma.client import Selection
 from drachma.client.protocol import EVERYTHING
 from drachma.node import (
     hardware,
+    nodelease,
     nodemetrics,
-    noderegistration,
     podsetup,
     simulatedfaults,
+    slicepublishing,
 )
 from drachma.node.directories import Directories
 from drachma.node.endpoint.addresses import Addresses, NodeAddress
-from drachma.node.nodeagent import INDEX, Agent, PodFiles
+from drachma.node.nodeagent import INDEX, Agent, PodFiles, Simulation
 from drachma.node.runtimes import protocol as runtimes
 from drachma.runtime import Surroundings, controller, informer
+
+_log = logging.getLogger(__name__)
 
 _COMPONENT: Final = "kubelet"
 _USER_PREFIX: Final = "system:node:"
@@ -47,15 +50,15 @@ class Agents:
         machines: hardware.Hardware,
         runtime: runtimes.Runtime,
         *,
-        selection: Selection = EVERYTHING,
+        only: str = "",
         directories: Callable[[str], Directories] | None = None,
         addresses: Addresses | None = None,
         files: PodFiles | None = None,
         pretends_nodes: bool = False,
     ) -> None:
-        """``selection`` is which pods may be seen: one node sees its own only.
+        """``only`` is the node whose objects may be read, where the client is that node's; else there is no limit.
 
-        Where it ``pretends_nodes``, nodes that others create get an agent too, unless somebody keeps their lease.
+        Where it ``pretends_nodes``, nodes that others create get an agent too, while no other agent keeps their lease.
 
         ``directories`` are those of a node by its name; without any, drivers are simulated. ``addresses`` say
         where nodes are reached, if they are; ``files`` are for containers that see any.
@@ -65,8 +68,9 @@ class Agents:
         self._runtime = runtime
         self._machines = machines
         self._files = files
-        self._faults = None if directories is not None else _faults(around)
-        self._pods = around.informers.of(pod.Pod, selection)
+        self._simulation = None if directories is not None else _simulate(around)
+        self._pods = around.informers.of(pod.Pod, Selection(fields=f"spec.nodeName={only}") if only else EVERYTHING)
+        nodes = around.informers.of(node.Node, Selection(fields=f"metadata.name={only}") if only else EVERYTHING)
         self._pods.cache.add_index(INDEX, lambda of: (of.spec.node_name,) if of.spec.node_name else ())
         metrics = nodemetrics.NodeMetrics(around.registry)
         recorder = around.recorder(_COMPONENT)
@@ -77,12 +81,13 @@ class Agents:
                 machine,
                 runtime=runtime,
                 directories=None if directories is None else directories(machine.name),
-                faults=self._faults,
+                simulation=self._simulation,
                 address=address,
                 files=files,
                 metrics=metrics,
                 recorder=recorder,
                 pods=self._pods,
+                nodes=nodes,
             )
 
         self._build = build
@@ -92,9 +97,15 @@ class Agents:
         self._group: asyncio.TaskGroup | None = None
         self._has_group: Final = asyncio.Event()
         self._started: Final[dict[str, asyncio.Task[None]]] = {}
+        self._nodes: Final = nodes
         self._newcomers: Final[asyncio.Queue[str] | None] = asyncio.Queue() if pretends_nodes else None
         if self._newcomers is not None:
-            around.informers.of(node.Node).add_handler(informer.Handler(added=self._see_node))
+            nodes.add_handler(informer.Handler(added=self._see_node, deleted=self._see_node))
+        nodes.add_handler(
+            informer.Handler(
+                added=self._hear_node, updated=lambda _old, new: self._hear_node(new), deleted=self._miss_node
+            )
+        )
         self._pods.add_handler(
             informer.Handler(added=self._heard, updated=lambda _old, new: self._heard(new), deleted=self._removed)
         )
@@ -110,8 +121,9 @@ class Agents:
                 group.create_task(self._remove_leftovers(), name="what is left of pods that are gone")
                 for agent in self._agents.values():
                     group.create_task(agent.run(), name=f"agent of {agent.name}")
-                if self._faults is not None:
-                    group.create_task(self._faults.run(), name="faults of devices")
+                if self._simulation is not None:
+                    group.create_task(self._simulation.faults.run(), name="faults of devices")
+                    group.create_task(self._publish_fabric(self._simulation.publishers), name="slices of no node")
                 if self._newcomers is not None:
                     group.create_task(self._pretend(self._newcomers, group), name="agents of other nodes")
         finally:
@@ -133,14 +145,11 @@ class Agents:
         """Has one more machine, once all run; returns when its node is registered.
 
         Raises:
-            errors.InvalidValueError: there is one of its name.
+            errors.InvalidValueError: there is one of its name, or nothing can listen for it.
         """
         await self._has_group.wait()
         assert self._group is not None, "was waited for"
-        if machine.name in self._agents:
-            raise errors.InvalidValueError(f"machine {machine.name}: there is one of this name")
-        address = None if self._addresses is None else self._addresses.add(machine.name)
-        agent = self._agents[machine.name] = self._build(machine, address)
+        agent = await self._add(machine)
         await agent.register()
         self._started[machine.name] = self._group.create_task(agent.run(), name=f"agent of {machine.name}")
 
@@ -151,50 +160,87 @@ class Agents:
             return
         task.cancel()
         await asyncio.wait([task])
+        agent = self._agents.pop(name, None)
+        if agent is None:
+            # It was not the turn of this process yet to look after the node.
+            return
         for of in self._pods.cache.by(INDEX, name):
-            self._agents[name].clean_up(of)
-        del self._agents[name]
+            agent.clean_up(of)
         if self._addresses is not None:
             self._addresses.remove(name)
 
+    async def _add(self, machine: hardware.Machine) -> Agent:
+        """Build the agent of one more machine, at the address that its node had before if that is free.
+
+        Raises:
+            errors.InvalidValueError: there is one of its name, or nothing can listen for it.
+        """
+        before = "" if self._addresses is None else await self._address_before(machine.name)
+        if machine.name in self._agents:
+            raise errors.InvalidValueError(f"machine {machine.name}: there is one of this name")
+        address = None if self._addresses is None else self._addresses.add(machine.name, before=before)
+        agent = self._agents[machine.name] = self._build(machine, address)
+        return agent
+
+    async def _address_before(self, name: str) -> str:
+        try:
+            stored = await self._around.acting_as(_ADMIN).client.get_document(node.Node, name)
+        except (errors.RefusedError, errors.UnreachableError):
+            return ""
+        addresses = (stored.get("status") or {}).get("addresses") or ()
+        return next((str(each["address"]) for each in addresses if each["type"] == "InternalIP"), "")
+
     async def _offer(self) -> None:
-        """Makes device classes, and slices of what belongs to no node alone where no real driver does."""
+        """Makes device classes; those that are there stay as they are."""
         admin = self._around.acting_as(_ADMIN).client
-        offered: list[tuple[type[meta.Object], dict[str, Any]]] = [
-            (deviceclass.DeviceClass, each) for each in self._machines.classes
-        ]
-        if self._faults is not None:
-            offered += [(resourceslice.ResourceSlice, each) for each in self._machines.slices]
-        for kind, document in offered:
+        for document in self._machines.classes:
             with contextlib.suppress(errors.ObjectExistsError):
-                await admin.create_document(kind, document)
+                await admin.create_document(deviceclass.DeviceClass, document)
+
+    async def _publish_fabric(self, publishers: slicepublishing.SlicePublishers) -> None:
+        """Publishes devices that belong to no node alone, which no driver of a node does."""
+        admin = self._around.acting_as(_ADMIN).client
+        slices = self._machines.slices
+        await slicepublishing.SlicePublisher(slicepublishing.FABRIC, slices, client=admin, shared=publishers).run()
+
+    def _hear_node(self, stored: node.Node) -> None:
+        agent = self._agents.get(stored.metadata.name)
+        if agent is not None:
+            agent.hear_node(stored)
+
+    def _miss_node(self, gone: node.Node) -> None:
+        agent = self._agents.get(gone.metadata.name)
+        if agent is not None:
+            agent.miss_node()
 
     def _see_node(self, of: node.Node) -> None:
-        if self._newcomers is not None and of.metadata.name not in self._agents:
+        if self._newcomers is not None:
             self._newcomers.put_nowait(of.metadata.name)
 
-    async def _pretend(self, newcomers: asyncio.Queue[str], group: asyncio.TaskGroup) -> None:
-        """Gives nodes that others made an agent each, unless they have one somewhere else."""
+    async def _pretend(self, names: asyncio.Queue[str], group: asyncio.TaskGroup) -> None:
+        """Gives nodes that others made an agent each, for as long as there is the Node."""
+        pretended: dict[str, str] = {}
         while True:
-            name = await newcomers.get()
-            if name in self._agents or await self._is_kept(name):
-                continue
-            agent = self._agents[name] = self._build(hardware.pretended(name))
-            await agent.register()
-            group.create_task(agent.run(), name=f"agent of {name}")
+            name = await names.get()
+            stored = self._nodes.cache.get(name)
+            uid = None if stored is None else stored.metadata.uid
+            if name in pretended and pretended[name] != uid:
+                del pretended[name]
+                await self.stop(name)
+            if uid is not None and name not in pretended and name not in self._agents:
+                pretended[name] = uid
+                self._started[name] = group.create_task(self._adopt(name), name=f"agent of {name}")
 
-    async def _is_kept(self, name: str) -> bool:
-        """Whether somebody renews the lease of a node."""
+    async def _adopt(self, name: str) -> None:
+        """Looks after a node from the moment that no other agent does."""
+        await nodelease.wait_until_free(self._around.acting_as(_ADMIN).client, name, time=self._around.clock)
         try:
-            known = await self._around.acting_as(_ADMIN).client.get(
-                lease.Lease, name, namespace=noderegistration.LEASE_NAMESPACE
-            )
-        except errors.ObjectNotFoundError:
-            return False
-        if not known.spec.renew_time:
-            return False
-        age = self._around.clock.utc() - dt.datetime.fromisoformat(known.spec.renew_time)
-        return age.total_seconds() < noderegistration.LEASE_SECONDS
+            agent = await self._add(hardware.pretended(name))
+        except errors.InvalidValueError as error:
+            _log.warning("node %s: is not pretended: %s", name, error)
+            return
+        await agent.register()
+        await agent.run()
 
     def at(self, address: str) -> Agent | None:
         """The agent of the node that is reached at an address."""
@@ -212,6 +258,9 @@ class Agents:
             agent.drop(of)
 
 
-def _faults(around: Surroundings) -> simulatedfaults.SimulatedFaults:
+def _simulate(around: Surroundings) -> Simulation:
     slices = around.informers.of(resourceslice.ResourceSlice)
-    return simulatedfaults.SimulatedFaults(slices, client=around.acting_as(_ADMIN).client, time=around.clock)
+    return Simulation(
+        faults=simulatedfaults.SimulatedFaults(slices, client=around.acting_as(_ADMIN).client, time=around.clock),
+        publishers=slicepublishing.SlicePublishers(slices, gates=around.gates, time=around.clock),
+    )

@@ -44,6 +44,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """Drivers of devices that it reaches and that are not in it."""
     has_any_driver: bool = False
     """Whether any driver that is asked for is there: of a machine that somebody else described, nobody knows."""
+    lease_holder: str = ""
+    """Holder of the node's lease, if it is not the node itself."""
 
     @property
     def name(self) -> str:
@@ -117,7 +119,7 @@ def copies(documents: Iterable[Mapping[str, Any]], count: int) -> Hardware:
 def pretended(name: str) -> Machine:
     """A machine of which there is only its Node, which somebody else made."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
-    return Machine(node=node, has_any_driver=True)
+    return Machine(node=node, has_any_driver=True, lease_holder=f"{name}_pretended")
 
 
 def _copy(described: Machine, name: str) -> Machine:

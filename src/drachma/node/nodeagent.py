@@ -21,6 +21,7 @@ from drachma.node import (
     health,
     nodemetrics,
     noderegistration,
+    nodestatus,
     pastpod,
     plugins,
     podaddresses,
@@ -31,6 +32,7 @@ from drachma.node import (
     preparation,
     simulateddrivers,
     simulatedfaults,
+    slicepublishing,
 )
 from drachma.node.directories import Directories
 from drachma.node.endpoint.addresses import NodeAddress
@@ -57,13 +59,20 @@ class PodFiles(NamedTuple):
     """That containers run whose security context the runtime cannot enforce in full; an event says so."""
 
 
+class Simulation(NamedTuple):
+    """What all simulated drivers of a process share."""
+
+    faults: simulatedfaults.SimulatedFaults
+    publishers: slicepublishing.SlicePublishers
+
+
 class Drivers(preparation.Drivers, Protocol):
     """The drivers of a node: :class:`drachma.node.plugins.Plugins`, or simulated ones."""
 
     @property
     def health(self) -> health.Reports: ...
 
-    async def run(self, owner: node.Node, /) -> None:
+    async def run(self, owner: slicepublishing.Owner, /) -> None:
         """Looks after the drivers of a node that is registered; returns when that needs nothing more."""
 
 
@@ -77,14 +86,15 @@ class Agent:
         *,
         runtime: runtimes.Runtime,
         directories: Directories | None,
-        faults: simulatedfaults.SimulatedFaults | None,
+        simulation: Simulation | None,
         address: NodeAddress | None,
         files: PodFiles | None,
         metrics: nodemetrics.NodeMetrics,
         recorder: events.Recorder,
         pods: informer.Informer[pod.Pod],
+        nodes: informer.Informer[node.Node],
     ) -> None:
-        """Without directories the node's drivers are simulated, with ``faults``; what they prepared is not kept."""
+        """Without directories the node's drivers are part of a simulation; what they prepared is not kept."""
         self.name: Final = machine.name
         self.clock: Final = around.clock
         self.runtime: Final = runtime
@@ -95,13 +105,14 @@ class Agent:
         described = codec.decode(machine.node)
         assert isinstance(described, node.Node), "machines are described by nodes"
         self._node = described
+        self._stored_node: node.Node | None = None
         self._recorder = recorder
         self._pods = pods
         self._with_claims = around.gates.on(feature.Gate.NODE_ALLOCATABLE_RESOURCES)
         self._counts_claims_in_quality = self._with_claims and around.gates.on(feature.Gate.NODE_ALLOCATABLE_QOS)
         self._directories = directories
         self._gates = around.gates
-        self._drivers = self._make_drivers(metrics, faults, queues=around.queues)
+        self._drivers = self._make_drivers(metrics, simulation, queues=around.queues)
         self._preparation = preparation.Preparation(
             get=self._claim,
             registered=self._drivers,
@@ -125,9 +136,10 @@ class Agent:
             client=around.client,
             time=around.clock,
             recorder=recorder,
-            address=address,
-            runtime=runtime.name,
-            features=self._declared_features(),
+            status=nodestatus.NodeStatus(
+                machine, address=address, runtime=runtime.name, features=self._declared_features()
+            ),
+            nodes=nodes,
         )
         self._workers: Final[dict[str, PodWorker]] = {}
         self._tasks: Final[dict[str, asyncio.Task[None]]] = {}
@@ -137,15 +149,20 @@ class Agent:
     def _make_drivers(
         self,
         metrics: nodemetrics.NodeMetrics,
-        faults: simulatedfaults.SimulatedFaults | None,
+        simulation: Simulation | None,
         *,
         queues: queuemetrics.Metrics,
     ) -> Drivers:
         if self._directories is None:
-            assert faults is not None, "whoever has no directories simulates drivers"
-            faults.health.listen(self.name, self._hear_of_devices)
+            assert simulation is not None, "whoever has no directories simulates drivers"
+            simulation.faults.health.listen(self.name, self._hear_of_devices)
             return simulateddrivers.SimulatedDrivers(
-                self._machine, self._claim, client=self._client, faults=faults, time=self.clock
+                self._machine,
+                self._claim,
+                client=self._client,
+                faults=simulation.faults,
+                publishers=simulation.publishers,
+                time=self.clock,
             )
         self._directories.make()
         return plugins.Plugins(
@@ -164,17 +181,29 @@ class Agent:
 
     async def register(self) -> None:
         """Makes the Node, or brings it up to date; tries until that is done."""
-        self._node = await self._registration.register(self._preparation.damage)
+        self._node = self._stored_node = await self._registration.register(self._preparation.damage)
+
+    def hear_node(self, stored: node.Node) -> None:
+        """Take note of a change of the stored Node."""
+        self._stored_node = stored
+        self._registration.hear(stored)
+
+    def miss_node(self) -> None:
+        """Take note that the stored Node is gone."""
+        self._stored_node = None
 
     async def run(self) -> None:
         """Runs the node's pods until cancelled."""
         self._is_running = True
-        for of in self._pods.cache.by(INDEX, self.name):
+        pods = list(self._pods.cache.by(INDEX, self.name))
+        if self._pod_addresses is not None:
+            self._pod_addresses.recall(pods)
+        for of in pods:
             self.take(of)
         parts: list[Coroutine[Any, Any, None]] = [] if self._setups is None else [self._setups.run()]
         parts += [
             self._registration.keep(),
-            self._drivers.run(self._node),
+            self._drivers.run(lambda: self._stored_node),
         ]
         if self._directories is not None:
             path = self._directories.pod_resources
@@ -200,8 +229,8 @@ class Agent:
         host = self._address.host
         # Containers that really run have the network of their machine.
         own = self._address.pods if self.runtime.has_files else self._pod_addresses.of(of)
-        pods = {"podIP": own, "podIPs": [{"ip": own}]} if own else {}
-        return {"hostIP": host, "hostIPs": [{"ip": host}], **pods}
+        pods = {"podIP": own, "podIPs": _only(own)} if own else {}
+        return {"hostIP": host, "hostIPs": _only(host), **pods}
 
     @property
     def client(self) -> Client:
@@ -371,8 +400,8 @@ class Agent:
             for each in of.spec.containers
         }
 
-    async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> None:
-        await self._client.patch(
+    async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> pod.Pod:
+        return await self._client.patch(
             pod.Pod,
             of.metadata.name,
             patch=patches.strategic({"status": content}, patches.same(of)),
@@ -394,6 +423,11 @@ class Agent:
 
     async def _claim(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
         return await self._client.get(resourceclaim.ResourceClaim, name, namespace=namespace)
+
+
+def _only(address: str) -> list[dict[str, str]]:
+    """Return the list of one address for a patch; without the directive, an address from before would stay in it."""
+    return [{"$patch": "replace"}, {"ip": address}]
 
 
 def _is(of: pod.Pod, namespace: str, name: str) -> bool:

@@ -65,7 +65,7 @@ class Plugins:
         """The instance of a driver to ask; a NodeError where there is none."""
         return self._drivers.get(driver)
 
-    async def run(self, _owner: node.Node, /) -> None:
+    async def run(self, _owner: Callable[[], node.Node | None], /) -> None:
         """Looks after drivers until cancelled.
 
         Slices of before are removed first: a driver that publishes when it is registered loses nothing.

@@ -3,7 +3,8 @@
 A pod is judged, its claims are prepared, its init containers run one after the other, then its containers, each by a
 worker of its own (:mod:`drachma.node.containerworker`). When the pod has ended or is to go, its containers are
 stopped and its claims unprepared, and only then is it deleted. Whatever fails is tried again; the status says where it
-stands.
+stands. A status that the API server refuses is tried again after pauses that grow, and holds up neither the pod's end
+nor its claims.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from drachma import errors
 from drachma.accounting import aggregate
 from drachma.api import meta, pod
 from drachma.claims import podstate
-from drachma.node import containerstate, containerworker
+from drachma.node import containerstate, containerworker, podstatuswriter
 from drachma.node.admission import Verdict
 from drachma.node.containerworker import ContainerWorker
 from drachma.node.logs.log import Log
@@ -30,9 +31,13 @@ _log = logging.getLogger(__name__)
 
 _FIRST_RETRY: Final = 1.0
 _LONGEST_RETRY: Final = 60.0
+_LONGEST_REFUSAL_PAUSE: Final = 300.0
+"""Longest pause before a refused status is tried again."""
+_MOST_REFUSALS: Final = 3
+"""Attempts at a status before the pod's end goes on without it."""
 
 
-class Node(containerworker.Node, Protocol):
+class Node(containerworker.Node, podstatuswriter.Node, Protocol):
     """What a worker needs of the agent that it belongs to."""
 
     def addresses(self, of: pod.Pod) -> Mapping[str, Any]:
@@ -59,9 +64,6 @@ class Node(containerworker.Node, Protocol):
     def health(self, of: pod.Pod) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The health of devices by container."""
 
-    async def write_status(self, of: pod.Pod, content: dict[str, Any]) -> None:
-        """Writes the node's part of a pod's status."""
-
     async def delete(self, of: pod.Pod) -> None:
         """Deletes a pod for good."""
 
@@ -77,11 +79,12 @@ class PodWorker:
         self._is_to_go = asyncio.Event()
         self._is_worth_a_try = asyncio.Event()
         self._has_more_containers = asyncio.Event()
+        self._writer = podstatuswriter.PodStatusWriter(node)
         self._containers: dict[str, ContainerWorker] = {each.name: self._worker(each) for each in _all(of)}
         self.update(of)
 
     def _worker(self, container: pod.Container) -> ContainerWorker:
-        return ContainerWorker(self._node, container, newest=lambda: self._pod, changed=self._is_dirty.set)
+        return ContainerWorker(self._node, container, newest=lambda: self._pod, changed=self.look_again)
 
     def update(self, of: pod.Pod) -> None:
         """Takes a newer version of the pod in."""
@@ -90,6 +93,9 @@ class PodWorker:
             if container.name not in self._containers:
                 self._containers[container.name] = self._worker(container)
                 self._has_more_containers.set()
+        if self._writer.is_contradicted(of):
+            # The node lifecycle controller says that pods are not ready while it does not hear of their node.
+            self._is_dirty.set()
         self.try_again()
         if of.metadata.deletion_timestamp is not None:
             self.go()
@@ -121,8 +127,9 @@ class PodWorker:
         return self._containers[container].log_of(run)
 
     def look_again(self) -> None:
-        """Has the status written anew, because the health of devices changed."""
+        """Has the status written again, because a container or the health of a device changed."""
         self._is_dirty.set()
+        self._is_worth_a_try.set()
 
     async def run(self) -> None:
         """Lives the pod's life; returns when the pod is deleted, or nobody is left to be told."""
@@ -143,7 +150,7 @@ class PodWorker:
             with contextlib.suppress(asyncio.CancelledError):
                 await writer
         self._is_prepared = False
-        await self._write_status()
+        await self._report(self._status, attempts=_MOST_REFUSALS)
         await self._go()
 
     async def _go(self) -> None:
@@ -158,7 +165,7 @@ class PodWorker:
         content = containerstate.refusal(
             self._pod, reason=verdict.reason, message=verdict.message, now=self._node.clock.utc()
         )
-        await self._until_done(lambda: self._node.write_status(self._pod, content), reason="FailedStatus")
+        await self._report(lambda: content, attempts=_MOST_REFUSALS)
         await self._is_to_go.wait()
         await self._until_done(lambda: self._node.delete(self._pod), reason="FailedDelete")
 
@@ -259,10 +266,9 @@ class PodWorker:
     async def _write_statuses(self) -> None:
         while True:
             await self._is_dirty.wait()
-            await self._write_status()
+            await self._report(self._status)
 
-    async def _write_status(self) -> None:
-        self._is_dirty.clear()
+    def _status(self) -> dict[str, Any]:
         content = containerstate.status(
             self._pod,
             self.records,
@@ -273,7 +279,27 @@ class PodWorker:
         content.update(self._node.addresses(self._pod))
         if self._pod.status.start_time is None:
             content["startTime"] = meta.time_text(self._now())
-        await self._until_done(lambda: self._node.write_status(self._pod, content), reason="FailedStatus")
+        return content
+
+    async def _report(self, build: Callable[[], dict[str, Any]], *, attempts: int | None = None) -> None:
+        """Write the status that ``build`` returns, built again for each attempt.
+
+        A refused status is tried again after pauses that grow, or when something changes, ``attempts`` times in all.
+        """
+        pause, count, is_written = _FIRST_RETRY, 0, False
+
+        async def write() -> None:
+            nonlocal is_written
+            self._is_dirty.clear()
+            is_written = await self._writer.write(self._pod, build())
+
+        while True:
+            await self._until_done(write, reason="FailedStatus")
+            count += 1
+            if is_written or count == attempts:
+                return
+            await clock.sleep_unless(self._is_worth_a_try, pause, time=self._node.clock)
+            pause = min(2 * pause, _LONGEST_REFUSAL_PAUSE)
 
     async def _until_done(self, act: Callable[[], Awaitable[None]], *, reason: str) -> None:
         """Acts until that succeeds; where the pod is gone there is nothing to do any more."""

@@ -6,13 +6,12 @@ have them in place of :class:`drachma.node.plugins.Plugins`.
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import node, resourceclaim, resourceslice
+from drachma.api import resourceclaim
 from drachma.client import Client
-from drachma.node import drivers
+from drachma.node import drivers, slicepublishing
 from drachma.node.hardware import Machine
 from drachma.node.preparation import Get
 from drachma.node.preparedclaims import PREPARE, PreparedClaims
@@ -27,27 +26,27 @@ class SimulatedDrivers:
     """All drivers of a simulated node, by name."""
 
     def __init__(
-        self, machine: Machine, get: Get, *, client: Client, faults: SimulatedFaults, time: clock.Clock
+        self,
+        machine: Machine,
+        get: Get,
+        *,
+        client: Client,
+        faults: SimulatedFaults,
+        publishers: slicepublishing.SlicePublishers,
+        time: clock.Clock,
     ) -> None:
         self.health: Final = faults.health
         self._machine = machine
         self._get = get
-        self._client = client
+        self._publisher: Final = slicepublishing.SlicePublisher(
+            machine.name, machine.slices, client=client, shared=publishers
+        )
         self._work: Final = _Work(faults, time)
 
-    async def run(self, owner: node.Node, /) -> None:
-        """Publishes the devices that the machine has; there is nothing else to look after."""
-        reference = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "name": owner.metadata.name,
-            "uid": owner.metadata.uid,
-            "controller": True,
-        }
-        for document in self._machine.slices:
-            metadata = {**document["metadata"], "ownerReferences": [reference]}
-            with contextlib.suppress(errors.ObjectExistsError):
-                await self._client.create_document(resourceslice.ResourceSlice, {**document, "metadata": metadata})
+    async def run(self, owner: slicepublishing.Owner, /) -> None:
+        """Publishes the devices that the machine has; of a machine that others described, they publish them."""
+        if not self._machine.has_any_driver:
+            await self._publisher.run(owner)
 
     def get(self, driver: str) -> SimulatedDriver:
         if driver not in self._machine.drivers and not self._machine.has_any_driver:

@@ -13,7 +13,6 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import codec
-from drachma.client import Selection
 from drachma.node import agent, hardware, localprovisioner, nodeagent, simulatedcdi
 from drachma.node.directories import Directories
 from drachma.node.endpoint import addresses, certificate, server
@@ -135,7 +134,7 @@ def machine(
         surroundings,
         machines,
         _runtime(surroundings, machines.all_slices, served),
-        selection=Selection(fields=f"spec.nodeName={described.name}"),
+        only=described.name,
         directories=lambda _: directories,
         addresses=places,
         files=served.files,
@@ -172,4 +171,4 @@ def _endpoint(
         )
     if served.local_endpoints is not None:
         served.local_endpoints.add(places, certificate=serving.certificate)
-    return server.Endpoint(places.socket, agents, context=serving.context, time=surroundings.clock)
+    return server.Endpoint(places, agents, context=serving.context, time=surroundings.clock)

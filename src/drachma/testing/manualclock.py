@@ -52,6 +52,11 @@ class ManualClock:
         self._now = end
         await settle()
 
+    async def stall(self, seconds: float) -> None:
+        """Lets time pass while nothing runs, as when the process is stopped; then all wake whose time has come."""
+        self._now += seconds
+        await self.advance(0)
+
 
 async def settle() -> None:
     """Returns when no task has anything to do at this moment of a manual clock.

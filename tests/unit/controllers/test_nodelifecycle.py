@@ -1,5 +1,6 @@
 """Nodes that are silent, not ready or under pressure: their conditions, their taints, and how fast those come."""
 
+import datetime as dt
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -129,6 +130,17 @@ async def test_a_silent_node_becomes_unknown_and_comes_back(world: worlds.World)
     await world.patch_status(made, {"conditions": [{"type": "Ready", "status": "True"}]})
     await live(world, "n", "other", seconds=20)
     assert await shown(world) == []
+
+
+async def test_a_renewal_counts_though_the_clock_of_the_node_went_back(world: worlds.World) -> None:
+    await a_node(world)
+    await live(world, "n", seconds=30)
+    for second in range(0, 300, 10):
+        moment = (world.clock.utc() - dt.timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        patch = patches.merge({"spec": {"renewTime": moment}})
+        await world.client.patch(lease.Lease, "n", patch=patch, namespace="kube-node-lease")
+        await world.advance(10)
+        assert (await status_of(world))["Ready"].startswith("True"), f"after {second} s"
 
 
 async def test_heartbeats_in_the_status_count_too(world: worlds.World) -> None:

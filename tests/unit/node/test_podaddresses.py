@@ -1,5 +1,7 @@
 """Addresses of pods that are only imagined."""
 
+import datetime as dt
+
 from drachma.api import meta, pod
 from drachma.node.podaddresses import PodAddresses
 
@@ -29,3 +31,32 @@ def test_all_may_be_taken() -> None:
     given = {addresses.of(_pod(str(number))) for number in range(255)}
     assert len(given) == 255
     assert "" in given
+
+
+def _running(uid: str, address: str, *, minute: int, phase: str = "Running") -> pod.Pod:
+    since = dt.datetime(2026, 1, 1, 0, minute, tzinfo=dt.UTC)
+    return pod.Pod(
+        metadata=meta.ObjectMeta(uid=uid), status=pod.PodStatus(pod_ip=address, start_time=since, phase=phase)
+    )
+
+
+def test_addresses_are_recalled_before_any_is_given() -> None:
+    addresses = PodAddresses("127.1.3.4")
+    addresses.recall([_running("b", "10.3.4.2", minute=2), _running("a", "10.3.4.1", minute=1), _pod("new")])
+    assert addresses.of(_pod("new")) == "10.3.4.3"
+    assert addresses.of(_pod("a", "10.3.4.1")) == "10.3.4.1"
+    assert addresses.of(_pod("b", "10.3.4.2")) == "10.3.4.2"
+
+
+def test_of_pods_that_share_an_address_the_older_keeps_it() -> None:
+    addresses = PodAddresses("127.1.3.4")
+    younger, older = _running("a", "10.3.4.1", minute=2), _running("b", "10.3.4.1", minute=1)
+    addresses.recall([younger, older])
+    assert addresses.of(older) == "10.3.4.1"
+    assert addresses.of(younger) == "10.3.4.2"
+
+
+def test_pods_that_have_ended_keep_no_address() -> None:
+    addresses = PodAddresses("127.1.3.4")
+    addresses.recall([_running("a", "10.3.4.1", minute=1, phase="Succeeded")])
+    assert addresses.of(_pod("new")) == "10.3.4.1"

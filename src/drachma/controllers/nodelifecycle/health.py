@@ -62,7 +62,8 @@ class Monitor:
             sighting.probed = now
         sighting.has_ready, sighting.heartbeat = ready is not None, heartbeat
         renewed = renewal.spec.renew_time if renewal is not None else None
-        if renewed is not None and (sighting.renewed is None or renewed > sighting.renewed):
+        # Differs from upstream: a renewal whose time went back, as the clock of its node did, is a sign of life too.
+        if renewed is not None and renewed != sighting.renewed:
             sighting.renewed, sighting.probed = renewed, now
         if sighting.renewed is None and renewal is None and heartbeat is None:
             return False

@@ -58,6 +58,8 @@ class NodeLifecycle:
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             self.name, time=surroundings.clock, measured=surroundings.queues
         )
+        self._grace: Final = (silence or health.Settings()).grace
+        self._looked_at = self._clock.monotonic()
         self._known: Final[dict[str, node.Node]] = {}
         self._unready: Final[dict[str, dict[str, None]]] = {}
         informers.of(node.Node).add_handler(informer.Handler(added=self._see, updated=lambda _, new: self._see(new)))
@@ -89,6 +91,7 @@ class NodeLifecycle:
 
     async def _look_at_all(self) -> None:
         nodes = tuple(self._nodes)
+        self._notice_own_silence()
         self._greet(nodes)
         zone_health: dict[str, zones.Health] = {}
         for each in nodes:
@@ -103,6 +106,17 @@ class NodeLifecycle:
             await self._change_mode(nodes)
         for zone in tuple(self._unready):
             await self._drive_off(zone)
+
+    def _notice_own_silence(self) -> None:
+        """Give all nodes their time again if this process did not look for long, for example because it was stopped.
+
+        Differs from upstream: there nodes count as silent whose signs of life nobody was there to hear.
+        """
+        now = self._clock.monotonic()
+        if now - self._looked_at > self._grace / 2:
+            _log.warning("%s: did not look at nodes for %.0f s", self.name, now - self._looked_at)
+            self._monitor.start_over(now=now)
+        self._looked_at = now
 
     def _greet(self, nodes: tuple[node.Node, ...]) -> None:
         """Tells of nodes that are new or gone."""

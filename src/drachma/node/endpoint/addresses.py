@@ -1,16 +1,24 @@
-"""Where the nodes of a process are reached: one port, and for each node an address of its own."""
+"""Where the nodes of a process are reached: one port, and for each node an address of its own.
+
+No socket listens on all addresses unless that is asked for: each simulated node has a socket of its own on loopback.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import errno
 import ipaddress
 import itertools
+import resource
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from drachma import errors
 
 _FIRST: Final = int(ipaddress.IPv4Address("127.1.0.1"))
+_SIMULATED: Final = ipaddress.IPv4Network("127.1.0.0/16")
 _BACKLOG: Final = 128
 _ALL: Final = "0.0.0.0"
 _LOCALHOST: Final = "127.0.0.1"
@@ -29,36 +37,52 @@ _OUTSIDE: Final = "192.0.2.1"
 
 
 class Addresses:
-    """An open socket, and who is meant at which address of it."""
+    """Open sockets of nodes, and the node that is meant at each address."""
 
-    def __init__(
-        self, opened: socket.socket, hosts: Mapping[str, str], *, otherwise: str | None = None, pods: str = ""
-    ) -> None:
-        """``hosts`` are the addresses of nodes by their names; at any other address it is ``otherwise``, if anybody.
+    def __init__(self, opened: Mapping[str, socket.socket], *, otherwise: str | None = None, pods: str = "") -> None:
+        """``opened`` are sockets of nodes by their names; at any other address it is ``otherwise``, if anybody.
 
         ``pods`` is the address of pods that have the network of the machine, where it is not that of their node.
         """
         self._pods = pods
-        self.socket: Final = opened
         self._otherwise = otherwise
-        self._hosts = dict(hosts)
-        self._names = {host: name for name, host in hosts.items()}
+        self._sockets = dict(opened)
+        self._hosts: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self.changed: Final = asyncio.Event()
+        """Set whenever a node has come or gone."""
+        for name, each in opened.items():
+            self.publish(name, str(each.getsockname()[0]))
+
+    @property
+    def sockets(self) -> frozenset[socket.socket]:
+        """All of them."""
+        return frozenset(self._sockets.values())
 
     def of(self, node: str) -> NodeAddress:
         host = self._hosts[node]
-        return NodeAddress(host, int(self.socket.getsockname()[1]), self._pods or host)
+        return NodeAddress(host, int(self._sockets[node].getsockname()[1]), self._pods or host)
 
-    def add(self, node: str) -> NodeAddress:
-        """The address of a simulated node more: the first that nobody has."""
-        numbers = itertools.count(_FIRST)
-        host = next(address for number in numbers if (address := _text(number)) not in self._names)
+    def publish(self, node: str, host: str) -> None:
+        """Have a node say that it is reached at a host, which its socket listens on."""
         self._hosts[node] = host
         self._names[host] = node
+
+    def add(self, node: str, *, before: str = "") -> NodeAddress:
+        """Return the address of one more simulated node: the one that it had before if that is free, or the next."""
+        numbers = itertools.chain(_number(before), itertools.count(_FIRST))
+        host = next(address for number in numbers if (address := _text(number)) not in self._names)
+        others = iter(self._sockets.values())
+        self._sockets[node] = _listen(host, int(next(others).getsockname()[1]) if self._sockets else 0)
+        self.publish(node, host)
+        self.changed.set()
         return self.of(node)
 
     def remove(self, node: str) -> None:
-        """A node is no longer reached."""
+        """Forget a node that is no longer reached; the server that listens on its socket closes that."""
         del self._names[self._hosts.pop(node)]
+        del self._sockets[node]
+        self.changed.set()
 
     def serves(self, node: str, host: str, port: int) -> bool:
         """Return True if a node is reached at an address of this socket."""
@@ -71,18 +95,20 @@ class Addresses:
 def of_machine(name: str, host: str, port: int, *, towards: str) -> Addresses:
     """The addresses of this machine: it listens at a host and port, 0 for any that is free.
 
-    What the node says of itself is that host, or, where that is all addresses, the one by which the machine reaches
-    ``towards``.
+    Without a host it listens on the address by which the machine reaches ``towards``, and on no other. What the node
+    says of itself is the host, or that address where it listens on all of them.
 
     Raises:
         errors.InvalidValueError: nothing can listen there.
     """
+    own = _own_address(towards) if host in ("", _ALL) else host
     try:
-        opened = socket.create_server((host, port), backlog=_BACKLOG)
+        opened = socket.create_server((host or own, port), backlog=_BACKLOG)
     except OSError as error:
-        raise errors.InvalidValueError(f"address {host}:{port}: cannot listen: {error.strerror}") from error
-    own = _own_address(towards) if host == _ALL else host
-    return Addresses(opened, {name: own}, otherwise=name)
+        raise errors.InvalidValueError(f"address {host or own}:{port}: cannot listen: {error.strerror}") from error
+    made = Addresses({name: opened}, otherwise=name)
+    made.publish(name, own)
+    return made
 
 
 def _own_address(towards: str) -> str:
@@ -96,13 +122,44 @@ def _own_address(towards: str) -> str:
 
 
 def of_simulated(names: Sequence[str]) -> Addresses:
-    """Addresses of the loopback network, which nobody from outside reaches.
+    """Addresses of the loopback network, one for each node: what listens there is not reached from outside.
 
     Services cannot have endpoints there, so pods are said to be where the machine would be seen from outside.
     """
-    opened = socket.create_server((_ALL, 0), backlog=_BACKLOG)
-    hosts = {name: _text(_FIRST + number) for number, name in enumerate(names)}
-    return Addresses(opened, hosts, pods=_own_address(_OUTSIDE))
+    made = Addresses({}, pods=_own_address(_OUTSIDE))
+    for name in names:
+        made.add(name)
+    return made
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket at a host, and at a port if that is free there.
+
+    It takes a file descriptor, so the process may have one more: clients are to have as many as without it.
+
+    Raises:
+        errors.InvalidValueError: nothing can listen there.
+    """
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if now != resource.RLIM_INFINITY and (most == resource.RLIM_INFINITY or now < most):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (now + 1, most))
+    try:
+        try:
+            return socket.create_server((host, port), backlog=_BACKLOG)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return socket.create_server((host, 0), backlog=_BACKLOG)
+    except OSError as error:
+        raise errors.InvalidValueError(f"address {host}:{port}: cannot listen: {error.strerror}") from error
+
+
+def _number(address: str) -> Iterator[int]:
+    """Yield the number of an address, if it is one of a simulated node."""
+    with contextlib.suppress(ValueError):
+        parsed = ipaddress.IPv4Address(address)
+        if parsed in _SIMULATED:
+            yield int(parsed)
 
 
 def _text(number: int) -> str:

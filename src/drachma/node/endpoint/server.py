@@ -1,4 +1,4 @@
-"""The endpoint: one listener for all nodes of a process, told apart by the address at which they are asked.
+"""The endpoint: one server for all nodes of a process, told apart by the address at which they are asked.
 
 Simulated nodes have addresses of the loopback network of their own; whoever asks for any other address is sent away.
 """
@@ -19,7 +19,7 @@ from aiohttp import web
 from drachma import errors
 from drachma.api import codec
 from drachma.client import Client
-from drachma.node.endpoint import access, commands, figures, logrequest, portforwarding
+from drachma.node.endpoint import access, addresses, commands, figures, logrequest, portforwarding
 from drachma.node.logs import selection
 from drachma.node.podworker import PodWorker
 from drachma.node.runtimes import protocol
@@ -56,12 +56,14 @@ class Nodes(Protocol):
 
 
 class Endpoint:
-    """Serves nodes on an open socket."""
+    """Serves nodes on their sockets."""
 
     name: Final = "node endpoint"
 
-    def __init__(self, opened: socket.socket, nodes: Nodes, *, context: ssl.SSLContext, time: clock.Clock) -> None:
-        self._socket = opened
+    def __init__(
+        self, places: addresses.Addresses, nodes: Nodes, *, context: ssl.SSLContext, time: clock.Clock
+    ) -> None:
+        self._places = places
         self._nodes = nodes
         self._context = context
         self._clock = time
@@ -86,14 +88,22 @@ class Endpoint:
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
         await runner.setup()
         try:
-            await web.SockSite(runner, self._socket, ssl_context=self._context).start()
-            await self._forever()
+            await self._listen(runner)
         finally:
             await runner.cleanup()
 
-    async def _forever(self) -> None:
+    async def _listen(self, runner: web.AppRunner) -> None:
+        """Listen on all sockets, also on those of nodes that come and go meanwhile, until cancelled."""
+        sites: dict[socket.socket, web.SockSite] = {}
         while True:
-            await self._clock.sleep(3600)
+            self._places.changed.clear()
+            opened = self._places.sockets
+            for gone in sites.keys() - opened:
+                await sites.pop(gone).stop()
+            for new in opened - sites.keys():
+                sites[new] = web.SockSite(runner, new, ssl_context=self._context)
+                await sites[new].start()
+            await self._places.changed.wait()
 
     # Who asks what
 

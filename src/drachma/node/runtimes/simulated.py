@@ -23,6 +23,7 @@ from collections.abc import Sequence, Set
 from typing import Final
 
 from drachma import errors
+from drachma.api import node
 from drachma.node import simulationannotations
 from drachma.node.logs.entry import STDOUT, Entry
 from drachma.node.logs.log import MemoryLog
@@ -40,7 +41,7 @@ _NOTHING: Final = quantity.Quantity.from_int(0)
 class SimulatedRuntime:
     """Imagines containers on a clock."""
 
-    name: Final = "simulated://1"
+    name: Final = f"{node.SIMULATED_RUNTIME}1"
     has_files: Final = False
 
     def __init__(self, time: clock.Clock) -> None:
@@ -52,7 +53,7 @@ class SimulatedRuntime:
 
     async def start(self, work: Work) -> Container:
         """Never fails but for annotations that cannot be read."""
-        name = f"simulated://{work.pod.metadata.uid}/{work.container.name}/{work.attempt}"
+        name = f"{node.SIMULATED_RUNTIME}{work.pod.metadata.uid}/{work.container.name}/{work.attempt}"
         return self._container(work, name, greeting=_greeting(work))
 
     async def recall(self, work: Work, name: str, *, since: dt.datetime) -> Container:

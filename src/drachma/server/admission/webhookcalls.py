@@ -80,6 +80,9 @@ class Calls:
                 missing = f"service {quotation.quote(name)} not found"
                 return Failure(f"failed to call webhook: Post {quotation.quote(target.url)}: {missing}")
             place = serviceendpoints.place(stored, service.get("port") or _HTTPS, self._store)
+            if isinstance(place, serviceendpoints.Simulated):
+                problem = f"service {quotation.quote(name)}: its pods are simulated: {place.address} is not dialled"
+                return Failure(f"failed to call webhook: Post {quotation.quote(target.url)}: {problem}")
             return msgspec.structs.replace(target, place=place)
         return target
 

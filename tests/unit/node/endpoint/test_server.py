@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from drachma.api import meta, pod
-from drachma.node.endpoint import access, certificate, server
+from drachma.node.endpoint import access, addresses, certificate, server
 from drachma.runtime import clock
 from drachma.server.access import certificates
 from drachma.testing import manualclock
@@ -50,7 +50,9 @@ async def _asked(folder: pathlib.Path) -> AsyncIterator[tuple[str, aiohttp.Clien
     opened = socket.create_server(("127.0.0.1", 0))
     files = certificates.ensure(folder, hosts=["127.0.0.1"], now=dt.datetime.now(dt.UTC))
     serving = certificate.load(files.certificate, files.key, client_authority=files.authority.read_bytes())
-    endpoint = server.Endpoint(opened, Machine(), context=serving.context, time=clock.SystemClock())
+    endpoint = server.Endpoint(
+        addresses.Addresses({Machine.name: opened}), Machine(), context=serving.context, time=clock.SystemClock()
+    )
     context = ssl.create_default_context(cafile=str(files.authority))
     task = asyncio.create_task(endpoint.run())
     try:

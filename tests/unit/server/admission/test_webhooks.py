@@ -292,6 +292,41 @@ async def test_a_service_is_reached_at_its_endpoints(server: client.Client, webh
     assert len(webhook.reviews) == 1
 
 
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        pytest.param({"nodeName": "simulated"}, id="by-node"),
+        pytest.param({"targetRef": {"kind": "Pod", "namespace": "default", "name": "p"}}, id="by-pod"),
+    ],
+)
+async def test_simulated_pods_are_never_dialled(
+    server: client.Client, webhook: WebhookServer, endpoint: dict[str, Any]
+) -> None:
+    number = int(webhook.url.rpartition(":")[2])
+    nodes, pods = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
+    await server.call("POST", nodes, {"metadata": {"name": "simulated"}})
+    info = {"status": {"nodeInfo": {"containerRuntimeVersion": "simulated://1"}}}
+    patched = await server.call("PATCH", f"{nodes}/simulated/status", info, content_type="application/merge-patch+json")
+    assert patched.code == 200, patched.body
+    spec: dict[str, Any] = {"nodeName": "simulated", "containers": [{"name": "c", "image": "i"}]}
+    made = await server.call("POST", pods, {"metadata": {"name": "p"}, "spec": spec})
+    assert made.code == 201, made.body
+    service_spec = {"ports": [{"port": 443}]}
+    await server.call("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "s"}, "spec": service_spec})
+    endpoints = {
+        "metadata": {"name": "e", "labels": {"kubernetes.io/service-name": "s"}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["127.0.0.1"], **endpoint}],
+        "ports": [{"port": number}],
+    }
+    await server.call("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", endpoints)
+    service = {"service": {"name": "s", "namespace": "default", "path": "/x"}, "caBundle": webhook.bundle}
+    await _validating(server, _hook(webhook, clientConfig=service))
+    message = (await _create(server)).body["message"]
+    assert message.endswith('service "s": its pods are simulated: 127.0.0.1 is not dialled')
+    assert not webhook.reviews
+
+
 async def test_a_service_that_is_not_there(server: client.Client, webhook: WebhookServer) -> None:
     service = {"service": {"name": "s", "namespace": "default", "path": "/x"}}
     await _validating(server, _hook(webhook, clientConfig=service))
