@@ -23,7 +23,11 @@ class Directory:
         self.path = path
         self.file = path / "drachma.db"
         self.write_ahead_log = path / "drachma.db-wal"
+        self.shared_memory = path / "drachma.db-shm"
         self.unfinished = path / "drachma.db.new"
+        self.redo = path / "drachma.redo"
+        self.reserve = path / "drachma.reserve"
+        self.inspection = path / "drachma.inspection"
         self._lock = lock
 
     def release(self) -> None:

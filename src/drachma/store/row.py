@@ -4,13 +4,13 @@ The journal writes rows and reads them at the start. Reading trusts nothing: eac
 the row it replaces, and no revision of the kept history may be missing.
 """
 
-import pathlib
 import sqlite3
 import sys
 import zlib
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final, TypeAlias, cast
 
-from drachma.store import record, schema, state
+from drachma.store import record, state
 
 COLUMNS = "revision, previous, created, deleted, resource, namespace, name, uid, data, checksum"
 PLACES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -28,42 +28,73 @@ def of(event: record.Event) -> Row:
     return (*facts, item.data, _checksum(facts, item.data))
 
 
-def load(connection: sqlite3.Connection, file: pathlib.Path) -> state.State:
-    """The state a data file holds. Linear in its size.
+def is_intact(row: Row) -> bool:
+    """Return True if a row has the types and the checksum that it was written with."""
+    data: object = row[8]
+    return isinstance(data, bytes) and _checksum(row[:8], data) == row[9]
 
-    Raises:
-        errors.RefusedFileError: rows are damaged or missing.
-        sqlite3.Error: SQLite found damage of its own.
-    """
-    progress = connection.execute("SELECT compacted, kept FROM progress").fetchall()
-    if len(progress) != 1 or not all(isinstance(value, int) for value in progress[0]):
-        raise schema.refusal(file, f"damaged: progress of compaction is {progress}, not one pair of numbers")
-    compacted, kept = progress[0]
-    committed = state.State(compacted=compacted, kept=kept)
-    restored = 0
-    for row in connection.execute(f"SELECT {COLUMNS} FROM log ORDER BY revision"):
-        revision, previous, created, deleted, resource, namespace, name, uid, data, checksum = row
-        if not isinstance(data, bytes) or _checksum(row[:8], data) != checksum:
-            raise schema.refusal(file, f"damaged: the checksum of revision {revision} does not match")
+
+class Damage(Exception):
+    """Rows do not add up to a state; the message says which row, and why."""
+
+
+class Loader:
+    """Adds rows in revision order to a state."""
+
+    def __init__(self, progress: Sequence[tuple[object, ...]]) -> None:
+        """Begin with the compaction progress that the file has stored. Raises Damage."""
+        if len(progress) != 1 or not all(isinstance(value, int) for value in progress[0][:2]):
+            raise Damage(f"progress of compaction is {progress}, not one pair of numbers")
+        self._compacted, self._kept = cast("tuple[int, int]", progress[0][:2])
+        self._restored = 0
+        self.state: Final = state.State(compacted=self._compacted, kept=self._kept)
+
+    def add(self, row: Row) -> None:
+        """Add the row of the next revision. Raises Damage."""
+        committed, compacted = self.state, self._compacted
+        revision, previous, created, deleted, resource, namespace, name, uid, data, _ = row
+        if not is_intact(row):
+            raise Damage(f"the checksum of revision {revision} does not match")
         # A resource and a namespace are the same few texts in every row; one copy of each will do.
         key = record.Key(sys.intern(resource), sys.intern(namespace), name)
         item = record.Record(key, uid, created, revision, data)
         before = committed.get(key)
         if revision <= compacted:
             if before is not None or deleted:
-                raise schema.refusal(file, f"damaged: revision {revision} of {key} should be compacted")
+                raise Damage(f"revision {revision} of {key} should be compacted")
             committed.restore(item)
-            restored += 1
-            continue
+            self._restored += 1
+            return
         if revision != committed.revision + 1:
-            raise schema.refusal(file, f"damaged: revision {committed.revision + 1} is missing")
+            raise Damage(f"revision {committed.revision + 1} is missing")
         if previous != (0 if before is None else before.revision):
-            raise schema.refusal(file, f"damaged: revision {previous} of {key} is missing")
+            raise Damage(f"revision {previous} of {key} is missing")
         change = record.Change.ADDED if before is None else record.Change.MODIFIED
-        committed.apply(record.Event(record.Change.DELETED if deleted else change, item, before))
-    if restored != kept:
-        raise schema.refusal(file, f"damaged: {restored} objects up to revision {compacted} are there, not {kept}")
-    return committed
+        committed.apply(record.Event(_DELETED if deleted else change, item, before))
+
+    def compact(self, compaction: state.Compaction) -> None:
+        """Forget history as a batch did that is replayed."""
+        self.state.compact(compaction)
+        self._compacted = compaction.revision
+
+    def check_count(self) -> None:
+        """Check that all objects from before the compacted revision are there. Raises Damage."""
+        if self._restored != self._kept:
+            raise Damage(f"{self._restored} objects up to revision {self._compacted} are there, not {self._kept}")
+
+
+def load(connection: sqlite3.Connection) -> Loader:
+    """Return the state that a data file holds, in a loader that takes later rows. Linear in the file's size.
+
+    Raises:
+        Damage: rows are damaged or missing.
+        sqlite3.Error: SQLite found damage of its own.
+    """
+    loader = Loader(connection.execute("SELECT * FROM progress").fetchall())
+    for row in connection.execute(f"SELECT {COLUMNS} FROM log ORDER BY revision"):
+        loader.add(row)
+    loader.check_count()
+    return loader
 
 
 def _checksum(facts: tuple[object, ...], data: bytes) -> int:

@@ -19,7 +19,7 @@ from drachma.store import directory, protocol
 APPLICATION = int.from_bytes(b"drac")
 """Written into the header of every data file, where ``file`` and we look for it."""
 
-VERSION = 1
+VERSION = 2
 """The layout this version writes, in the header's user version."""
 
 PAGE = 16384
@@ -40,11 +40,11 @@ _LAYOUT = (
         checksum INTEGER NOT NULL
     )
     """,
-    "CREATE TABLE progress (compacted INTEGER NOT NULL, kept INTEGER NOT NULL)",
-    f"INSERT INTO progress VALUES ({protocol.FIRST_REVISION}, 0)",
+    "CREATE TABLE progress (compacted INTEGER NOT NULL, kept INTEGER NOT NULL, lineage TEXT NOT NULL DEFAULT '')",
+    f"INSERT INTO progress (compacted, kept) VALUES ({protocol.FIRST_REVISION}, 0)",
 )
 
-MIGRATIONS: Mapping[int, Sequence[str]] = {}
+MIGRATIONS: Mapping[int, Sequence[str]] = {1: ["ALTER TABLE progress ADD COLUMN lineage TEXT NOT NULL DEFAULT ''"]}
 """For each older layout, the statements that make the next one of it."""
 
 _MAGIC = b"SQLite format 3\0"
@@ -55,7 +55,10 @@ _HEADER = 100
 
 def refusal(path: pathlib.Path, fault: str, *, advice: str = "") -> errors.RefusedFileError:
     """The error for a file that will not be used; the advice says how to get going again."""
-    advice = advice or f"restore it from a backup, or move {path.name}* away to start with an empty store"
+    advice = advice or (
+        "restore a backup with 'drachma store restore', or keep what can be saved with "
+        f"'drachma store repair --data {path.parent}'"
+    )
     return errors.RefusedFileError(f"data file {path}: {fault}; it was left as it is: {advice}")
 
 
@@ -66,13 +69,14 @@ def prepare(home: directory.Directory) -> None:
         errors.RefusedFileError, OSError, sqlite3.Error
     """
     if not home.file.exists():
-        if home.write_ahead_log.exists():
-            raise refusal(
-                home.write_ahead_log,
-                f"belongs to a missing {home.file.name}",
-                advice="bring that file back, or move this one away as well to start with an empty store",
-            )
-        _make(home)
+        for rest in (home.write_ahead_log, home.redo):
+            if rest.exists():
+                raise refusal(
+                    rest,
+                    f"belongs to a missing {home.file.name}",
+                    advice="bring that file back, or move this one away as well to start with an empty store",
+                )
+        make(home)
     with home.file.open("rb") as file:
         header = file.read(_HEADER)
     if len(header) < _HEADER or not header.startswith(_MAGIC):
@@ -130,7 +134,7 @@ def _check_version(path: pathlib.Path, found: int) -> None:
         )
 
 
-def _make(home: directory.Directory) -> None:
+def make(home: directory.Directory) -> None:
     """Makes an empty data file under another name first: what bears the right name is always complete."""
     home.unfinished.unlink(missing_ok=True)
     connection = sqlite3.connect(home.unfinished, isolation_level=None)

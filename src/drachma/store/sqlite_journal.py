@@ -1,24 +1,27 @@
-"""The journal on disk: one thread, one connection, one transaction with one fsync per batch.
+"""The journal on disk: one thread, one connection, and for each batch one record of the redo log and one transaction.
 
-``SqliteStore`` opens it; the engine hands it batches. The connection lives in the thread and is the only one
-that ever writes (SQLite before 3.51.3 may damage a write-ahead log that has two writers), and the same thread
-moves the log into the file, after it has answered. Nobody waits for the disk but those who asked for a write.
+``SqliteStore`` opens it; the engine hands it batches. The redo log is synced, and makes a batch last; SQLite's own
+write-ahead log is synced only when a checkpoint moves it into the database, after which the redo log begins again.
+The connection lives in the thread and is the only one that ever writes (SQLite before 3.51.3 may damage a write-ahead
+log that has two writers), and the same thread does checkpoints, after it has answered.
 """
 
 import asyncio
 import concurrent.futures
 import contextlib
+import errno
 import functools
 import itertools
 import json
 import logging
 import pathlib
+import secrets
 import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
-from drachma.store import directory, journal, row, schema, state
+from drachma.store import directory, inspection, journal, redo, row, schema, state
 
 _CHECKPOINT = 8 * 2**20
 """Bytes of the write-ahead log before it is moved into the file: a pause of some milliseconds.
@@ -33,6 +36,8 @@ _ROWS = 64
 """Rows written by one statement. SQLite lets go of the interpreter in each, and getting it back may take milliseconds,
 so a usual batch is a single statement: without a transaction around it, it is one."""
 
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
 _logger = logging.getLogger(__name__)
 
 
@@ -45,6 +50,11 @@ class SqliteJournal:
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="drachma-store")
         self._file = path
         self._connection: sqlite3.Connection
+        self._redo: redo.RedoLog
+        # What the database holds; a checkpoint tells the redo log.
+        self._revision = 0
+        self._compacted = 0
+        self._failure: errors.WriteFailedError | None = None
         self._held = contextlib.ExitStack()
         self._unmoved = 0
 
@@ -75,22 +85,28 @@ class SqliteJournal:
             held.callback(home.release)
             try:
                 schema.prepare(home)
+                findings = inspection.inspect(home)
+                for warning in findings.warnings:
+                    _logger.warning("%s", warning)
                 connection = sqlite3.connect(home.file, isolation_level=None, timeout=0)
                 held.callback(connection.close)
                 _configure(connection)
                 schema.migrate(connection, home)
-                committed = row.load(connection, home.file)
+                self._connection, self._file = connection, home.file
+                for entry in findings.missing:
+                    self._apply(entry)
+                self._revision, self._compacted = findings.state.revision, findings.state.compacted
+                self._redo = _open_redo(connection, home, findings)
+                held.callback(self._redo.close)
             except (sqlite3.Error, UnicodeError) as error:
                 # A damaged layout makes SQLite quote bytes in its message that are not even text.
                 raise _open_error(error, home) from error
             except OSError as error:
-                raise errors.RefusedFileError(
-                    f"data directory {home.path}: cannot be used: {error.strerror} ({error.filename})"
-                ) from error
+                raise _directory_error(error, home) from error
+            # From here on the redo log makes writes last. SQLite syncs its own log before each checkpoint.
+            connection.execute("PRAGMA synchronous = NORMAL")
             self._held = held.pop_all()
-        self._file = home.file
-        self._connection = connection
-        return committed
+        return findings.state
 
     def _commit(self, batch: journal.Batch, *, loop: asyncio.AbstractEventLoop, done: journal.Done) -> None:
         failure = self._write(batch)
@@ -100,25 +116,57 @@ class SqliteJournal:
         self._checkpoint_when_due()
 
     def _write(self, batch: journal.Batch) -> errors.WriteFailedError | None:
-        connection = self._connection
-        rows = [row.of(event) for event in batch.events]
+        if self._failure is not None:
+            return self._failure
+        entry = redo.Entry([row.of(event) for event in batch.events], batch.compaction)
         self._unmoved += _COMMIT + sum(len(event.record.data) for event in batch.events)
+        mark = self._redo.mark()
         try:
-            if batch.compaction is None and len(rows) <= _ROWS:
-                self._insert(rows)
-                return None
+            self._redo.append(entry)
+            self._apply(entry)
+        except Exception as error:
+            failure = _write_error(error, self._file)
+            self._withdraw(mark)
+            return failure
+        self._revision = max(self._revision, entry.revision)
+        if entry.compaction is not None:
+            self._compacted = entry.compaction.revision
+        return None
+
+    def _withdraw(self, mark: tuple[int, int]) -> None:
+        """Take a batch that failed out of the redo log, or else accept no batch any more."""
+        try:
+            self._redo.withdraw(mark)
+        except OSError as error:
+            # A restart may find the batch, so no other batch may take its revisions.
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        """Refuse every later batch."""
+        self._failure = errors.WriteFailedError(
+            f"data file {self._file}: the redo log cannot be written: {error.strerror}; start again when it can"
+        )
+        _logger.error("%s", self._failure)
+
+    def _apply(self, entry: redo.Entry) -> None:
+        """Write a batch to the database, all of it or nothing. Raises sqlite3.Error."""
+        rows = entry.rows
+        if entry.compaction is None and len(rows) <= _ROWS:
+            self._insert(rows)
+            return
+        connection = self._connection
+        try:
             connection.execute("BEGIN IMMEDIATE")
             for first in range(0, len(rows), _ROWS):
                 self._insert(rows[first : first + _ROWS])
-            if batch.compaction is not None:
-                self._compact(batch.compaction)
+            if entry.compaction is not None:
+                self._compact(entry.compaction)
             connection.execute("COMMIT")
-        except Exception as error:
+        except BaseException:
             # SQLite has rolled back already after most disk errors, and then refuses to do it again.
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            return _write_error(error, self._file)
-        return None
+            raise
 
     def _insert(self, rows: Sequence[row.Row]) -> None:
         self._connection.execute(_statement(len(rows)), list(itertools.chain.from_iterable(rows)))
@@ -136,10 +184,18 @@ class SqliteJournal:
             return
         self._unmoved = 0
         try:
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        except sqlite3.Error as error:
-            # Nothing is lost: what is committed stays in the write-ahead log until a later checkpoint works.
+            self._checkpoint()
+        except (sqlite3.Error, OSError) as error:
+            # Nothing is lost: what is committed stays in both logs until a later checkpoint works.
             _logger.warning("data file %s: checkpoint put off: %s", self._file, error)
+
+    def _checkpoint(self) -> None:
+        _move_log(self._connection)
+        try:
+            self._redo.begin(revision=self._revision, compacted=self._compacted)
+        except OSError as error:
+            # The new header may be on disk or not, so a restart may pass over records after the old one.
+            self._fail(error)
 
     def _close(self) -> None:
         try:
@@ -169,6 +225,52 @@ def _configure(connection: sqlite3.Connection) -> None:
     connection.execute("ROLLBACK")
 
 
+def _move_log(connection: sqlite3.Connection) -> None:
+    """Move the write-ahead log into the database, and sync both. Raises sqlite3.Error."""
+    busy, size, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    if busy or size != moved:
+        raise sqlite3.OperationalError(f"checkpoint moved {moved} of {size} pages")
+
+
+def _open_redo(
+    connection: sqlite3.Connection, home: directory.Directory, findings: inspection.Findings
+) -> redo.RedoLog:
+    """Open the redo log at the state of the database, or make the first one of a database.
+
+    The database names its store only when the redo log is on disk, so a database with a name always has one.
+    """
+    committed = findings.state
+    # Batches that were restored must be in the database before the redo log forgets them.
+    _move_log(connection)
+    if findings.lineage and findings.header is not None:
+        log = redo.RedoLog.open(home.redo, findings.header)
+        try:
+            log.begin(revision=committed.revision, compacted=committed.compacted)
+        except BaseException:
+            log.close()
+            raise
+        return log
+    lineage = secrets.token_hex(16)
+    header = redo.Header(generation=1, lineage=lineage, revision=committed.revision, compacted=committed.compacted)
+    log = redo.RedoLog.create(home.redo, header)
+    try:
+        home.sync()
+        connection.execute("UPDATE progress SET lineage = ?", (lineage,))
+        _move_log(connection)
+    except BaseException:
+        log.close()
+        raise
+    return log
+
+
+def _directory_error(error: OSError, home: directory.Directory) -> errors.StoreError:
+    if error.errno in _NO_ROOM:
+        return errors.DiskFullError(f"data directory {home.path}: no room is left on the disk; make room and try again")
+    return errors.RefusedFileError(
+        f"data directory {home.path}: cannot be used: {error.strerror} ({error.filename or home.redo})"
+    )
+
+
 def _open_error(error: Exception, home: directory.Directory) -> errors.StoreError:
     name = _name(error)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -186,8 +288,10 @@ def _open_error(error: Exception, home: directory.Directory) -> errors.StoreErro
 
 def _write_error(error: Exception, file: pathlib.Path) -> errors.WriteFailedError:
     name = _name(error)
-    if name == "SQLITE_FULL":
+    if name == "SQLITE_FULL" or (isinstance(error, OSError) and error.errno in _NO_ROOM):
         return errors.DiskFullError(f"data file {file}: no room is left on the disk; make room and try again")
+    if isinstance(error, OSError) and error.strerror:
+        return errors.WriteFailedError(f"data file {file}: the write failed: {error.strerror}")
     detail = f"{error} ({name})" if name else f"{type(error).__name__}: {error}"
     return errors.WriteFailedError(f"data file {file}: the write failed: {detail}")
 
