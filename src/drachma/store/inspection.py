@@ -47,7 +47,7 @@ def inspect(home: directory.Directory) -> Findings:
         try:
             _check_structure(connection, home)
             loader = row.load(connection)
-        except row.Damage as damage:
+        except row.DamagedRowsError as damage:
             raise schema.refusal(home.file, f"damaged: {damage}{_known_end(home)}") from damage
         lineage = read_lineage(connection)
     if not lineage and not home.redo.exists():
@@ -110,7 +110,7 @@ def _check_structure(connection: sqlite3.Connection, home: directory.Directory) 
         return
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
-        raise row.Damage(str(verdict))
+        raise row.DamagedRowsError(str(verdict))
 
 
 def _known_end(home: directory.Directory) -> str:
@@ -140,7 +140,7 @@ def _compare(home: directory.Directory, loader: row.Loader, lineage: str, conten
     try:
         for entry in missing:
             replay(loader, entry)
-    except row.Damage as damage:
+    except row.DamagedRowsError as damage:
         raise _lost(home, committed, contents) from damage
     if not lineage and (contents.entries or header.revision != committed.revision):
         raise schema.refusal(home.redo, f"belongs to another {home.file.name}")
@@ -156,7 +156,7 @@ def _compare(home: directory.Directory, loader: row.Loader, lineage: str, conten
 
 
 def replay(loader: row.Loader, entry: redo.Entry) -> None:
-    """Apply a batch of the redo log to a state. Raises row.Damage."""
+    """Apply a batch of the redo log to a state. Raises row.DamagedRowsError."""
     if entry.compaction is not None:
         # As the engine does it: history is compacted first, and never beyond the writes before the batch.
         loader.compact(entry.compaction)

@@ -34,7 +34,7 @@ def is_intact(row: Row) -> bool:
     return isinstance(data, bytes) and _checksum(row[:8], data) == row[9]
 
 
-class Damage(Exception):
+class DamagedRowsError(Exception):
     """Rows do not add up to a state; the message says which row, and why."""
 
 
@@ -42,33 +42,33 @@ class Loader:
     """Adds rows in revision order to a state."""
 
     def __init__(self, progress: Sequence[tuple[object, ...]]) -> None:
-        """Begin with the compaction progress that the file has stored. Raises Damage."""
+        """Begin with the compaction progress that the file has stored. Raises DamagedRowsError."""
         if len(progress) != 1 or not all(isinstance(value, int) for value in progress[0][:2]):
-            raise Damage(f"progress of compaction is {progress}, not one pair of numbers")
+            raise DamagedRowsError(f"progress of compaction is {progress}, not one pair of numbers")
         self._compacted, self._kept = cast("tuple[int, int]", progress[0][:2])
         self._restored = 0
         self.state: Final = state.State(compacted=self._compacted, kept=self._kept)
 
     def add(self, row: Row) -> None:
-        """Add the row of the next revision. Raises Damage."""
+        """Add the row of the next revision. Raises DamagedRowsError."""
         committed, compacted = self.state, self._compacted
         revision, previous, created, deleted, resource, namespace, name, uid, data, _ = row
         if not is_intact(row):
-            raise Damage(f"the checksum of revision {revision} does not match")
+            raise DamagedRowsError(f"the checksum of revision {revision} does not match")
         # A resource and a namespace are the same few texts in every row; one copy of each will do.
         key = record.Key(sys.intern(resource), sys.intern(namespace), name)
         item = record.Record(key, uid, created, revision, data)
         before = committed.get(key)
         if revision <= compacted:
             if before is not None or deleted:
-                raise Damage(f"revision {revision} of {key} should be compacted")
+                raise DamagedRowsError(f"revision {revision} of {key} should be compacted")
             committed.restore(item)
             self._restored += 1
             return
         if revision != committed.revision + 1:
-            raise Damage(f"revision {committed.revision + 1} is missing")
+            raise DamagedRowsError(f"revision {committed.revision + 1} is missing")
         if previous != (0 if before is None else before.revision):
-            raise Damage(f"revision {previous} of {key} is missing")
+            raise DamagedRowsError(f"revision {previous} of {key} is missing")
         change = record.Change.ADDED if before is None else record.Change.MODIFIED
         committed.apply(record.Event(_DELETED if deleted else change, item, before))
 
@@ -78,16 +78,18 @@ class Loader:
         self._compacted = compaction.revision
 
     def check_count(self) -> None:
-        """Check that all objects from before the compacted revision are there. Raises Damage."""
+        """Check that all objects from before the compacted revision are there. Raises DamagedRowsError."""
         if self._restored != self._kept:
-            raise Damage(f"{self._restored} objects up to revision {self._compacted} are there, not {self._kept}")
+            raise DamagedRowsError(
+                f"{self._restored} objects up to revision {self._compacted} are there, not {self._kept}"
+            )
 
 
 def load(connection: sqlite3.Connection) -> Loader:
     """Return the state that a data file holds, in a loader that takes later rows. Linear in the file's size.
 
     Raises:
-        Damage: rows are damaged or missing.
+        DamagedRowsError: rows are damaged or missing.
         sqlite3.Error: SQLite found damage of its own.
     """
     loader = Loader(connection.execute("SELECT * FROM progress").fetchall())

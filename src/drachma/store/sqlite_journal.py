@@ -280,8 +280,8 @@ def _open_error(error: Exception, home: directory.Directory) -> errors.StoreErro
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
         return _write_error(error, home.file)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
-        return schema.refusal(
-            home.file, f"cannot be opened for writing: {error}", advice="correct owner and permissions"
+        return errors.RefusedFileError(
+            f"data file {home.file}: cannot be opened for writing: {error}; correct owner and permissions"
         )
     return schema.refusal(home.file, f"damaged: {error}")
 

@@ -191,7 +191,7 @@ async def test_an_older_copy_of_the_database_is_refused(tmp_path: pathlib.Path) 
     (tmp_path / "data" / "drachma.db").write_bytes(older)
     before = hashes(tmp_path / "data")
     with pytest.raises(
-        errors.RefusedFileError, match="it has revision 2, the last acknowledged is 4, and 2 of the writes .* are lost"
+        errors.RefusedFileError, match=r"it has revision 2, the last acknowledged is 4, and 2 of the writes .* are lost"
     ):
         await store.SqliteStore.open(tmp_path / "data")
     assert hashes(tmp_path / "data") == before
