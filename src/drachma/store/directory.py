@@ -26,7 +26,6 @@ class Directory:
         self.shared_memory = path / "drachma.db-shm"
         self.unfinished = path / "drachma.db.new"
         self.redo = path / "drachma.redo"
-        self.reserve = path / "drachma.reserve"
         self.inspection = path / "drachma.inspection"
         self._lock = lock
 
@@ -40,6 +39,11 @@ class Directory:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def reserve_file(path: pathlib.Path) -> pathlib.Path:
+    """Return the file that keeps space for a full disk."""
+    return path / "drachma.reserve"
 
 
 def acquire(path: pathlib.Path) -> Directory:

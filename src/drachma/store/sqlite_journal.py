@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
-from drachma.store import directory, inspection, journal, redo, row, schema, state
+from drachma.store import directory, inspection, journal, redo, reserve, row, schema, state
 
 _CHECKPOINT = 8 * 2**20
 """Bytes of the write-ahead log before it is moved into the file: a pause of some milliseconds.
@@ -45,8 +45,9 @@ class SqliteJournal:
     patience: Final = 0.005
     """About what a commit takes where others want the processor as well."""
 
-    def __init__(self, path: pathlib.Path) -> None:
+    def __init__(self, path: pathlib.Path, *, reserve_bytes: int = reserve.SIZE) -> None:
         self._path = path
+        self._reserve = reserve.Reserve(directory.reserve_file(path), size=reserve_bytes)
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="drachma-store")
         self._file = path
         self._connection: sqlite3.Connection
@@ -55,6 +56,7 @@ class SqliteJournal:
         self._revision = 0
         self._compacted = 0
         self._failure: errors.WriteFailedError | None = None
+        self._is_full = False
         self._held = contextlib.ExitStack()
         self._unmoved = 0
 
@@ -75,6 +77,14 @@ class SqliteJournal:
     def commit(self, batch: journal.Batch, done: journal.Done) -> None:
         self._thread.submit(self._commit, batch, loop=asyncio.get_running_loop(), done=done)
 
+    def regain_room(self, done: journal.TellRoom) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            self._thread.submit(self._regain_room, loop=loop, done=done)
+        except RuntimeError:
+            # The journal is closed.
+            loop.call_soon(functools.partial(done, has_room=False))
+
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown()
@@ -84,8 +94,7 @@ class SqliteJournal:
             home = directory.acquire(self._path)
             held.callback(home.release)
             try:
-                schema.prepare(home)
-                findings = inspection.inspect(home)
+                findings = self._inspect(home)
                 for warning in findings.warnings:
                     _logger.warning("%s", warning)
                 connection = sqlite3.connect(home.file, isolation_level=None, timeout=0)
@@ -103,10 +112,23 @@ class SqliteJournal:
                 raise _open_error(error, home) from error
             except OSError as error:
                 raise _directory_error(error, home) from error
+            if not self._reserve.hold():
+                _logger.warning("data directory %s: the disk has no room for a reserve", home.path)
             # From here on the redo log makes writes last. SQLite syncs its own log before each checkpoint.
             connection.execute("PRAGMA synchronous = NORMAL")
             self._held = held.pop_all()
         return findings.state
+
+    def _inspect(self, home: directory.Directory) -> inspection.Findings:
+        """Make or judge the files; a full disk gets its reserve back for that."""
+        try:
+            schema.prepare(home)
+            return inspection.inspect(home)
+        except (OSError, sqlite3.Error) as error:
+            if not isinstance(_write_error(error, home.file), errors.DiskFullError):
+                raise
+            self._release_reserve()
+            return inspection.inspect(home)
 
     def _commit(self, batch: journal.Batch, *, loop: asyncio.AbstractEventLoop, done: journal.Done) -> None:
         failure = self._write(batch)
@@ -114,6 +136,20 @@ class SqliteJournal:
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(done, failure)
         self._checkpoint_when_due()
+
+    def _regain_room(self, *, loop: asyncio.AbstractEventLoop, done: journal.TellRoom) -> None:
+        has_room = self._reserve.hold() or self._free_bytes() >= 2 * self._reserve.size
+        self._is_full = not has_room
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(functools.partial(done, has_room=has_room))
+
+    def _free_bytes(self) -> int:
+        """Return the room inside the database that deletes have left; SQLite uses it for later writes."""
+        try:
+            (pages,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        except sqlite3.Error:
+            return 0
+        return int(pages) * schema.PAGE
 
     def _write(self, batch: journal.Batch) -> errors.WriteFailedError | None:
         if self._failure is not None:
@@ -126,12 +162,22 @@ class SqliteJournal:
             self._apply(entry)
         except Exception as error:
             failure = _write_error(error, self._file)
+            if isinstance(failure, errors.DiskFullError):
+                # First, so that there is room to withdraw the batch.
+                self._is_full = True
+                self._release_reserve()
             self._withdraw(mark)
             return failure
         self._revision = max(self._revision, entry.revision)
         if entry.compaction is not None:
             self._compacted = entry.compaction.revision
         return None
+
+    def _release_reserve(self) -> None:
+        try:
+            self._reserve.release()
+        except OSError as error:
+            _logger.warning("data file %s: the reserve cannot be given back: %s", self._file, error)
 
     def _withdraw(self, mark: tuple[int, int]) -> None:
         """Take a batch that failed out of the redo log, or else accept no batch any more."""
@@ -180,7 +226,8 @@ class SqliteJournal:
         self._unmoved += len(compaction.doomed) * schema.PAGE // 4
 
     def _checkpoint_when_due(self) -> None:
-        if self._unmoved < _CHECKPOINT:
+        # On a full disk every commit is moved at once: the write-ahead log has no room to grow, only to begin again.
+        if self._unmoved < (1 if self._is_full else _CHECKPOINT):
             return
         self._unmoved = 0
         try:
