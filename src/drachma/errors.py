@@ -38,6 +38,7 @@
         │   └── DiskFullError    because no room is left; it works again once there is
         ├── RefusedFileError     a data file is foreign, damaged, or newer than this version
         │   └── DamagedFileError     because it is damaged or acknowledged writes are missing
+        ├── CipherError          an object cannot be encrypted or decrypted
         ├── DirectoryInUseError  another process has the data directory open
         └── StoreClosedError     the store was closed before the write was accepted
 
@@ -225,6 +226,10 @@ class RefusedFileError(StoreError):
 
 class DamagedFileError(RefusedFileError):
     """A data file is damaged, or acknowledged writes are missing; ``drachma store repair`` saves the rest."""
+
+
+class CipherError(StoreError):
+    """An object cannot be encrypted or decrypted: no provider has its key, or the key's plugin does not answer."""
 
 
 class DirectoryInUseError(StoreError):

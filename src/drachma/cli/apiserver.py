@@ -21,6 +21,11 @@ def apiserver(
     event_ttl: options.EventTtl = options.DEFAULT_EVENT_TTL,
     audit_policy_file: options.AuditPolicyFile = None,
     audit_log_path: options.AuditLogPath = None,
+    encryption_provider_config: options.EncryptionProviderConfig = None,
+    store_reserve: options.StoreReserve = options.DEFAULT_STORE_RESERVE,
+    backup_dir: options.BackupDir = None,
+    backup_every: options.BackupEvery = options.DEFAULT_BACKUP_EVERY,
+    backup_keep: options.BackupKeep = options.DEFAULT_BACKUP_KEEP,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -45,5 +50,13 @@ def apiserver(
             event_ttl=event_ttl,
             audit_policy_file=audit_policy_file,
             audit_log_path=audit_log_path,
+            keeping=hostingoptions.keeping(
+                data,
+                encryption_provider_config=encryption_provider_config,
+                store_reserve=store_reserve,
+                backup_dir=backup_dir,
+                backup_every=backup_every,
+                backup_keep=backup_keep,
+            ),
         )
     )

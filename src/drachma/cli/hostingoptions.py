@@ -5,9 +5,10 @@ from typing import Final
 
 import typer
 
+from drachma import errors
 from drachma.api import gates
 from drachma.cli import options
-from drachma.process import accessfiles, auditfiles, hosting
+from drachma.process import accessfiles, auditfiles, hosting, scheduledbackup, storekeeping
 from drachma.server.wire import app as asgi
 from drachma.server.wire import serving
 
@@ -33,6 +34,7 @@ def build(
     event_ttl: str,
     audit_policy_file: pathlib.Path | None,
     audit_log_path: str | None,
+    keeping: storekeeping.Options,
     additions: asgi.Additions = _NOTHING,
 ) -> hosting.Options:
     """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense."""
@@ -56,5 +58,28 @@ def build(
         disabled_plugins=options.plugins(disable_admission_plugins),
         audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
         additions=additions,
+        keeping=keeping,
         announce=typer.echo,
+    )
+
+
+def keeping(
+    data: pathlib.Path | None,
+    *,
+    encryption_provider_config: pathlib.Path | None,
+    store_reserve: int,
+    backup_dir: pathlib.Path | None,
+    backup_every: str,
+    backup_keep: int,
+) -> storekeeping.Options:
+    """Return how the data directory is kept. Raises errors.InvalidValueError for options that need one."""
+    for name, value in (("--encryption-provider-config", encryption_provider_config), ("--backup-dir", backup_dir)):
+        if value is not None and data is None:
+            raise errors.InvalidValueError(f"{name} {value}: goes with --data only")
+    schedule = None
+    if backup_dir is not None:
+        every = options.seconds(backup_every, name="--backup-every")
+        schedule = scheduledbackup.Schedule(folder=backup_dir, every=every, keep=backup_keep)
+    return storekeeping.Options(
+        reserve_bytes=store_reserve * 2**20, encryption_file=encryption_provider_config, backups=schedule
     )

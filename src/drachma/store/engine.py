@@ -72,6 +72,11 @@ class Engine:
     def get(self, key: record.Key) -> record.Record | None:
         return self._state.get(key)
 
+    @property
+    def resources(self) -> Sequence[str]:
+        """All resources that have or had objects, in order."""
+        return self._state.resources
+
     def changed(self, resource: str) -> int:
         return self._state.changed(resource)
 

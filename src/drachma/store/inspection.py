@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from drachma import errors
-from drachma.store import directory, redo, row, schema, state
+from drachma.store import cipher, directory, redo, row, schema, state
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,18 +35,19 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         return self.loader.state
 
 
-def inspect(home: directory.Directory) -> Findings:
+def inspect(home: directory.Directory, seal: cipher.Cipher) -> Findings:
     """Judge the files of a directory, whose database exists, and leave them as they are.
 
     Raises:
         errors.RefusedFileError: acknowledged writes are missing, or a file is damaged.
         sqlite3.Error, UnicodeError: SQLite cannot read the database.
+        errors.CipherError: an object cannot be decrypted.
         OSError: a file cannot be read.
     """
     with open_read_only(home) as connection:
         try:
             _check_structure(connection, home)
-            loader = row.load(connection)
+            loader = row.load(connection, seal)
         except row.DamagedRowsError as damage:
             raise schema.refusal(home.file, f"damaged: {damage}{_known_end(home)}") from damage
         lineage = read_lineage(connection)

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from drachma import errors
-from drachma.store import directory, inspection, lineage, protocol, redo, row, schema
+from drachma.store import cipher, directory, inspection, lineage, protocol, redo, row, schema
 
 _MOST_QUERIES: Final = 100_000
 """Queries to find intact rows between damaged ones; a file that needs more is not searched further."""
@@ -89,7 +89,7 @@ def find_fault(home: directory.Directory) -> str | None:
         return f"data file {home.file}: missing"
     try:
         schema.check_header(home)
-        inspection.inspect(home)
+        inspection.inspect(home, cipher.Untouched())
     except errors.DamagedFileError as error:
         return str(error).partition("; it was left as it is")[0]
     except (sqlite3.Error, UnicodeError) as error:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Final, TypeAlias, cast
 
-from drachma.store import record, state
+from drachma.store import cipher, record, state
 
 COLUMNS = "revision, previous, created, deleted, resource, namespace, name, uid, data, checksum"
 PLACES = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -20,12 +20,23 @@ _DELETED: Final = record.Change.DELETED
 Row: TypeAlias = tuple[int, int, int, int, str, str, str, str, bytes, int]
 
 
-def of(event: record.Event) -> Row:
+def of(event: record.Event, seal: cipher.Cipher) -> Row:
+    """Return the row of an event, with its body in sealed form. Raises errors.CipherError."""
     item = event.record
     previous = 0 if event.previous is None else event.previous.revision
     deleted = 1 if event.change is _DELETED else 0
+    return _make(item, seal, previous=previous, deleted=deleted)
+
+
+def of_object(item: record.Record, seal: cipher.Cipher) -> Row:
+    """Return the row of an object without its history. Raises errors.CipherError."""
+    return _make(item, seal, previous=0, deleted=0)
+
+
+def _make(item: record.Record, seal: cipher.Cipher, *, previous: int, deleted: int) -> Row:
     facts = (item.revision, previous, item.create_revision, deleted, *item.key, item.uid)
-    return (*facts, item.data, _checksum(facts, item.data))
+    data = seal.seal(item.key, item.data)
+    return (*facts, data, _checksum(facts, data))
 
 
 def is_intact(row: Row) -> bool:
@@ -41,23 +52,24 @@ class DamagedRowsError(Exception):
 class Loader:
     """Adds rows in revision order to a state."""
 
-    def __init__(self, progress: Sequence[tuple[object, ...]]) -> None:
+    def __init__(self, progress: Sequence[tuple[object, ...]], seal: cipher.Cipher) -> None:
         """Begin with the compaction progress that the file has stored. Raises DamagedRowsError."""
         if len(progress) != 1 or not all(isinstance(value, int) for value in progress[0][:2]):
             raise DamagedRowsError(f"progress of compaction is {progress}, not one pair of numbers")
         self._compacted, self._kept = cast("tuple[int, int]", progress[0][:2])
         self._restored = 0
+        self._cipher = seal
         self.state: Final = state.State(compacted=self._compacted, kept=self._kept)
 
     def add(self, row: Row) -> None:
-        """Add the row of the next revision. Raises DamagedRowsError."""
+        """Add the row of the next revision. Raises DamagedRowsError, errors.CipherError."""
         committed, compacted = self.state, self._compacted
         revision, previous, created, deleted, resource, namespace, name, uid, data, _ = row
         if not is_intact(row):
             raise DamagedRowsError(f"the checksum of revision {revision} does not match")
         # A resource and a namespace are the same few texts in every row; one copy of each will do.
         key = record.Key(sys.intern(resource), sys.intern(namespace), name)
-        item = record.Record(key, uid, created, revision, data)
+        item = record.Record(key, uid, created, revision, self._cipher.open(key, data))
         before = committed.get(key)
         if revision <= compacted:
             if before is not None or deleted:
@@ -85,14 +97,15 @@ class Loader:
             )
 
 
-def load(connection: sqlite3.Connection) -> Loader:
+def load(connection: sqlite3.Connection, seal: cipher.Cipher) -> Loader:
     """Return the state that a data file holds, in a loader that takes later rows. Linear in the file's size.
 
     Raises:
         DamagedRowsError: rows are damaged or missing.
+        errors.CipherError: a body cannot be opened.
         sqlite3.Error: SQLite found damage of its own.
     """
-    loader = Loader(connection.execute("SELECT * FROM progress").fetchall())
+    loader = Loader(connection.execute("SELECT * FROM progress").fetchall(), seal)
     for row in connection.execute(f"SELECT {COLUMNS} FROM log ORDER BY revision"):
         loader.add(row)
     loader.check_count()

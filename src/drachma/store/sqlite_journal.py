@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from drachma import errors
-from drachma.store import directory, inspection, journal, redo, reserve, row, schema, state
+from drachma.store import cipher, directory, inspection, journal, redo, reserve, row, schema, state
 
 _CHECKPOINT = 8 * 2**20
 """Bytes of the write-ahead log before it is moved into the file: a pause of some milliseconds.
@@ -45,8 +45,9 @@ class SqliteJournal:
     patience: Final = 0.005
     """About what a commit takes where others want the processor as well."""
 
-    def __init__(self, path: pathlib.Path, *, reserve_bytes: int = reserve.SIZE) -> None:
+    def __init__(self, path: pathlib.Path, *, seal: cipher.Cipher, reserve_bytes: int) -> None:
         self._path = path
+        self._cipher = seal
         self._reserve = reserve.Reserve(directory.reserve_file(path), size=reserve_bytes)
         self._thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="drachma-store")
         self._file = path
@@ -59,6 +60,11 @@ class SqliteJournal:
         self._is_full = False
         self._held = contextlib.ExitStack()
         self._unmoved = 0
+
+    @property
+    def lineage(self) -> str:
+        """Name of the store, which changes when it is repaired or restored."""
+        return self._redo.header.lineage
 
     async def open(self) -> state.State:
         """Takes the directory, makes or checks the file, and reads it.
@@ -84,6 +90,14 @@ class SqliteJournal:
         except RuntimeError:
             # The journal is closed.
             loop.call_soon(functools.partial(done, has_room=False))
+
+    async def vacuum(self) -> None:
+        """Give unused room of the database back to the disk; writes wait for as long as that takes.
+
+        Raises:
+            errors.WriteFailedError: the disk failed, or has no room for a second copy of the database.
+        """
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._vacuum)
 
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
@@ -123,12 +137,12 @@ class SqliteJournal:
         """Make or judge the files; a full disk gets its reserve back for that."""
         try:
             schema.prepare(home)
-            return inspection.inspect(home)
+            return inspection.inspect(home, self._cipher)
         except (OSError, sqlite3.Error) as error:
             if not isinstance(_write_error(error, home.file), errors.DiskFullError):
                 raise
             self._release_reserve()
-            return inspection.inspect(home)
+            return inspection.inspect(home, self._cipher)
 
     def _commit(self, batch: journal.Batch, *, loop: asyncio.AbstractEventLoop, done: journal.Done) -> None:
         failure = self._write(batch)
@@ -154,7 +168,10 @@ class SqliteJournal:
     def _write(self, batch: journal.Batch) -> errors.WriteFailedError | None:
         if self._failure is not None:
             return self._failure
-        entry = redo.Entry([row.of(event) for event in batch.events], batch.compaction)
+        try:
+            entry = redo.Entry([row.of(event, self._cipher) for event in batch.events], batch.compaction)
+        except errors.CipherError as error:
+            return errors.WriteFailedError(f"data file {self._file}: the write failed: {error}")
         self._unmoved += _COMMIT + sum(len(event.record.data) for event in batch.events)
         mark = self._redo.mark()
         try:
@@ -243,6 +260,14 @@ class SqliteJournal:
         except OSError as error:
             # The new header may be on disk or not, so a restart may pass over records after the old one.
             self._fail(error)
+
+    def _vacuum(self) -> None:
+        try:
+            self._connection.execute("VACUUM")
+            self._checkpoint()
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except (sqlite3.Error, OSError) as error:
+            raise _write_error(error, self._file) from error
 
     def _close(self) -> None:
         try:
