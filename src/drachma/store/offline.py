@@ -40,8 +40,7 @@ def check(path: pathlib.Path) -> Facts:
         records = list(_objects(findings))
         for item in records:
             if not item.data.startswith(cipher.PREFIX):
-                # Decoded for its errors; nothing else has looked at the bodies yet.
-                msgspec.json.decode(item.data)
+                _check_body(home, item)
         return Facts(
             revision=findings.state.revision,
             compacted=findings.state.compacted,
@@ -112,12 +111,21 @@ def _inspect(path: pathlib.Path) -> Iterator[tuple[directory.Directory, inspecti
         try:
             schema.check_header(home)
             yield home, inspection.inspect(home, cipher.Untouched())
-        except (sqlite3.Error, UnicodeError, msgspec.DecodeError) as error:
+        except (sqlite3.Error, UnicodeError) as error:
             raise schema.refusal(home.file, f"damaged: {error}") from error
         except OSError as error:
             raise errors.RefusedFileError(f"data directory {path}: cannot be read: {error.strerror}") from error
     finally:
         home.release()
+
+
+def _check_body(home: directory.Directory, item: record.Record) -> None:
+    try:
+        msgspec.json.decode(item.data)
+    except msgspec.DecodeError as error:
+        raise schema.refusal(
+            home.file, f"damaged: {item.key} at revision {item.revision} is not JSON: {error}"
+        ) from error
 
 
 def _objects(findings: inspection.Findings) -> Iterator[record.Record]:

@@ -92,6 +92,8 @@ def check_header(home: directory.Directory) -> None:
     if len(header) < _HEADER or not header.startswith(_MAGIC):
         raise refusal(home.file, "not a SQLite database, or damaged at its start")
     if int.from_bytes(header[_APPLICATION_ID]) != APPLICATION:
+        if home.redo.exists():
+            raise refusal(home.file, "damaged at its start")
         raise errors.RefusedFileError(
             f"data file {home.file}: a SQLite database of another program; it was left as it is: "
             "use another data directory, or move it away to start with an empty store"
