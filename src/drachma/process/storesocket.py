@@ -72,7 +72,8 @@ async def serve(
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await _answer(objects, reader, writer, now=utc())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
+            # The client is gone, its request is too long, or the store is closed.
             _log.warning("store socket: request given up: %s", error)
         finally:
             writer.close()

@@ -85,7 +85,6 @@ async def test_an_interrupted_backup_is_continued(tmp_path: pathlib.Path) -> Non
                 part = await anext(parts)
                 assert isinstance(part, backupfile.Rows)
                 writer.add(part)
-            await parts.aclose()
         partial = tmp_path / "backup.partial"
         # The last chunk was torn by the interruption.
         partial.write_bytes(partial.read_bytes() + b"half a chunk")

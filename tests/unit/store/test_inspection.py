@@ -245,6 +245,22 @@ async def test_a_database_without_a_redo_log_gets_one(tmp_path: pathlib.Path, mo
     assert lineage == redo.read(tmp_path / "drachma.redo").header.lineage
 
 
+async def test_a_database_of_the_first_layout_gets_a_redo_log(tmp_path: pathlib.Path) -> None:
+    async with await store.SqliteStore.open(tmp_path) as objects:
+        await objects.create(claim(0), store.fixed(b"1"))
+    (tmp_path / "drachma.redo").unlink()
+    connection = sqlite3.connect(tmp_path / "drachma.db", isolation_level=None)
+    connection.execute("ALTER TABLE progress DROP COLUMN lineage")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    for number in (1, 2):
+        async with await store.SqliteStore.open(tmp_path) as objects:
+            await objects.create(claim(number), store.fixed(b"1"))
+            assert objects.revision == number + 2
+    assert redo.read(tmp_path / "drachma.redo").acknowledged == 4
+    assert (tmp_path / "drachma.db.layout-1").exists()
+
+
 async def test_a_batch_that_failed_is_not_found_by_a_restart(tmp_path: pathlib.Path) -> None:
     async with await store.SqliteStore.open(tmp_path / "data") as objects:
         await objects.create(claim(0), store.fixed(b"1"))
