@@ -10,7 +10,7 @@ import prometheus_client
 
 from drachma import errors
 from drachma.runtime import clock as clocks
-from drachma.store import snapshot, sqlite
+from drachma.store import online, sqlite
 
 _SUFFIX: Final = ".drachma-backup"
 _RETRY_SECONDS: Final = 60.0
@@ -64,7 +64,7 @@ class ScheduledBackup:
         path = folder / f"{now:%Y%m%dT%H%M%SZ}-{self._objects.revision}{_SUFFIX}"
         try:
             await asyncio.to_thread(folder.mkdir, 0o700, parents=True, exist_ok=True)
-            summary = await snapshot.write(self._objects, path, now=now)
+            summary = await online.write(self._objects, path, now=now)
             await asyncio.to_thread(self._remove_oldest)
         except (errors.StoreError, OSError) as error:
             self._failures.inc()

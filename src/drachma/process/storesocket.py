@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from drachma import errors
-from drachma.store import backupfile, record, snapshot, sqlite
+from drachma.store import backupfile, online, record, sqlite
 
 _NAME: Final = "drachma.sock"
 _LONGEST_REQUEST: Final = 64 * 1024
@@ -100,7 +100,7 @@ async def _answer(
         match request:
             case BackUp():
                 count = 0
-                async for chunk in snapshot.chunks(objects, now=now, resume=request.resume, after=request.after):
+                async for chunk in online.chunks(objects, now=now, resume=request.resume, after=request.after):
                     writer.write(_CHUNK + backupfile.encode(chunk))
                     await writer.drain()
                     count += 1
@@ -109,7 +109,7 @@ async def _answer(
                 await objects.vacuum()
                 count = objects.revision
             case Rewrite():
-                count = await snapshot.rewrite(objects)
+                count = await online.rewrite(objects)
     except errors.StoreError as error:
         await _finish(writer, Refused(str(error)))
         return

@@ -11,7 +11,7 @@ import yaml
 
 from drachma import errors, store
 from drachma.process import encryption
-from drachma.store import snapshot
+from drachma.store import online
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 SECRET = store.Key("secrets", "default", "token")
@@ -159,7 +159,7 @@ async def test_no_file_of_a_store_holds_a_plain_secret(tmp_path: pathlib.Path) -
         held = objects.get(SECRET)
         assert held is not None
         assert held.data == BODY
-        await snapshot.write(objects, tmp_path / "backup", now=NOW)
+        await online.write(objects, tmp_path / "backup", now=NOW)
         for content in (files(data), (tmp_path / "backup").read_bytes()):
             assert b"aHVudGVyMg" not in content
             assert b'"plain"' in content
@@ -179,7 +179,7 @@ async def test_rewriting_leaves_nothing_that_needs_the_old_key(tmp_path: pathlib
         await objects.create(CONFIG_MAP, store.fixed(b"{}"))
     cipher = encryption.load(configuration(tmp_path / "config", GCM, IDENTITY))
     async with await store.SqliteStore.open(data, seal=cipher) as objects:
-        assert await snapshot.rewrite(objects) == 1
+        assert await online.rewrite(objects) == 1
         assert objects.revision == 4
     assert b"aHVudGVyMg" not in (data / "drachma.db").read_bytes()
     only = encryption.load(configuration(tmp_path / "only", GCM))

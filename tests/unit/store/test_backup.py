@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from drachma import errors, store
-from drachma.store import backupfile, lineage, offline, row, snapshot
+from drachma.store import backupfile, lineage, offline, online, row
 from drachma.store.cipher import Untouched
 
 PODS = "pods"
@@ -34,7 +34,7 @@ async def contents(path: pathlib.Path) -> list[object]:
 async def test_a_backup_is_one_revision_of_a_store_that_is_written_to(tmp_path: pathlib.Path) -> None:
     async with await store.SqliteStore.open(tmp_path / "data") as objects:
         await fill(objects, 600)
-        parts = snapshot.chunks(objects, now=NOW)
+        parts = online.chunks(objects, now=NOW)
         head = await anext(parts)
         first = await anext(parts)
         held = objects.get(key(599))
@@ -56,7 +56,7 @@ async def test_a_restored_store_has_the_same_objects_and_later_revisions(tmp_pat
         await fill(objects, 300)
         await objects.delete(key(7))
         if is_open:
-            summary = await snapshot.write(objects, backup, now=NOW)
+            summary = await online.write(objects, backup, now=NOW)
     if not is_open:
         summary = offline.back_up(tmp_path / "data", backup, now=NOW)
     assert (summary.revision, summary.objects, summary.time) == (303, 300, "2026-01-02T03:04:05Z")
@@ -77,7 +77,7 @@ async def test_an_interrupted_backup_is_continued(tmp_path: pathlib.Path) -> Non
     async with await store.SqliteStore.open(tmp_path / "data") as objects:
         await fill(objects, 1000)
         with backupfile.Writer(backup) as writer:
-            parts = snapshot.chunks(objects, now=NOW)
+            parts = online.chunks(objects, now=NOW)
             head = await anext(parts)
             assert isinstance(head, backupfile.Head)
             writer.begin(head)
@@ -92,7 +92,7 @@ async def test_an_interrupted_backup_is_continued(tmp_path: pathlib.Path) -> Non
         with backupfile.Writer(backup) as writer:
             assert writer.last_key == key(255)
             count = 0
-            async for part in snapshot.chunks(objects, now=NOW, resume=writer.head, after=writer.last_key):
+            async for part in online.chunks(objects, now=NOW, resume=writer.head, after=writer.last_key):
                 if isinstance(part, backupfile.Head):
                     writer.begin(part)
                 else:
@@ -109,7 +109,7 @@ async def test_a_backup_begins_again_when_its_revision_is_compacted(tmp_path: pa
         await fill(objects, 5)
         stale = backupfile.Head(lineage=objects.lineage, revision=3, time="")
         await objects.compact(objects.revision)
-        parts = [part async for part in snapshot.chunks(objects, now=NOW, resume=stale, after=key(3))]
+        parts = [part async for part in online.chunks(objects, now=NOW, resume=stale, after=key(3))]
     assert isinstance(parts[0], backupfile.Head)
     assert parts[0].revision == 7
     assert sum(len(part.rows) for part in parts[1:] if isinstance(part, backupfile.Rows)) == 6
@@ -129,7 +129,7 @@ async def test_a_damaged_backup_is_refused_before_anything_is_made(
 ) -> None:
     async with await store.SqliteStore.open(tmp_path / "data") as objects:
         await fill(objects, 100)
-        await snapshot.write(objects, tmp_path / "backup", now=NOW)
+        await online.write(objects, tmp_path / "backup", now=NOW)
     whole = bytearray((tmp_path / "backup").read_bytes())
     whole[place] ^= 0xFF
     (tmp_path / "backup").write_bytes(whole)
@@ -141,7 +141,7 @@ async def test_a_damaged_backup_is_refused_before_anything_is_made(
 async def test_a_cut_off_backup_is_refused(tmp_path: pathlib.Path) -> None:
     async with await store.SqliteStore.open(tmp_path / "data") as objects:
         await fill(objects, 100)
-        await snapshot.write(objects, tmp_path / "backup", now=NOW)
+        await online.write(objects, tmp_path / "backup", now=NOW)
     with pytest.raises(errors.RefusedFileError, match="exists; choose another name"):
         offline.back_up(tmp_path / "data", tmp_path / "backup", now=NOW)
     whole = (tmp_path / "backup").read_bytes()
@@ -154,7 +154,7 @@ async def test_a_cut_off_backup_is_refused(tmp_path: pathlib.Path) -> None:
 async def test_a_store_is_not_restored_over_another(tmp_path: pathlib.Path) -> None:
     async with await store.SqliteStore.open(tmp_path / "data") as objects:
         await fill(objects, 3)
-        await snapshot.write(objects, tmp_path / "backup", now=NOW)
+        await online.write(objects, tmp_path / "backup", now=NOW)
         with pytest.raises(errors.DirectoryInUseError):
             offline.restore(tmp_path / "backup", tmp_path / "data")
     before = await contents(tmp_path / "data")

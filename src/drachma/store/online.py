@@ -1,6 +1,7 @@
-"""Snapshots of an open store: all objects at one revision, in the chunks of a backup file.
+"""Work on a store that a server has open: back it up, and write its objects again with another key.
 
-Objects are listed page by page, so that requests are served in between, and are encoded in a thread.
+A backup is all objects at one revision. Objects are listed page by page, so that requests are served in between, and
+are encoded in a thread.
 """
 
 import asyncio
