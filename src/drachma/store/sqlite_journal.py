@@ -36,6 +36,9 @@ _ROWS = 64
 """Rows written by one statement. SQLite lets go of the interpreter in each, and getting it back may take milliseconds,
 so a usual batch is a single statement: without a transaction around it, it is one."""
 
+_FULL: Final = frozenset({"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"})
+"""Errors of SQLite that a full disk causes; the second one when its index of the write-ahead log finds no room."""
+
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 _logger = logging.getLogger(__name__)
@@ -139,7 +142,7 @@ class SqliteJournal:
             schema.prepare(home)
             return inspection.inspect(home, self._cipher)
         except (OSError, sqlite3.Error) as error:
-            if not isinstance(_write_error(error, home.file), errors.DiskFullError):
+            if not home.file.exists() or not isinstance(_write_error(error, home.file), errors.DiskFullError):
                 raise
             self._release_reserve()
             return inspection.inspect(home, self._cipher)
@@ -360,7 +363,7 @@ def _open_error(error: Exception, home: directory.Directory) -> errors.StoreErro
 
 def _write_error(error: Exception, file: pathlib.Path) -> errors.WriteFailedError:
     name = _name(error)
-    if name == "SQLITE_FULL" or (isinstance(error, OSError) and error.errno in _NO_ROOM):
+    if name in _FULL or (isinstance(error, OSError) and error.errno in _NO_ROOM):
         return errors.DiskFullError(f"data file {file}: no room is left on the disk; make room and try again")
     if isinstance(error, OSError) and error.strerror:
         return errors.WriteFailedError(f"data file {file}: the write failed: {error.strerror}")
