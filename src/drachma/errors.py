@@ -37,6 +37,8 @@
         ├── WriteFailedError     the disk refused a write; the store stays readable
         │   └── DiskFullError    because no room is left; it works again once there is
         ├── RefusedFileError     a data file is foreign, damaged, or newer than this version
+        │   └── DamagedFileError     because it is damaged or acknowledged writes are missing
+        ├── CipherError          an object cannot be encrypted or decrypted
         ├── DirectoryInUseError  another process has the data directory open
         └── StoreClosedError     the store was closed before the write was accepted
 
@@ -220,6 +222,14 @@ class DiskFullError(WriteFailedError):
 
 class RefusedFileError(StoreError):
     """A data file is foreign, damaged, or newer than this version; it was left as it was found."""
+
+
+class DamagedFileError(RefusedFileError):
+    """A data file is damaged, or acknowledged writes are missing; ``drachma store repair`` saves the rest."""
+
+
+class CipherError(StoreError):
+    """An object cannot be encrypted or decrypted: no provider has its key, or the key's plugin does not answer."""
 
 
 class DirectoryInUseError(StoreError):

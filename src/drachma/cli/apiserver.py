@@ -26,6 +26,11 @@ def apiserver(
     kubelet_certificate_authority: options.KubeletCertificateAuthority = None,
     allow_loopback_nodes: options.AllowLoopbackNodes = False,
     cache_bytes: options.CacheBytes = options.DEFAULT_CACHE_BYTES,
+    encryption_provider_config: options.EncryptionProviderConfig = None,
+    store_reserve: options.StoreReserve = options.DEFAULT_STORE_RESERVE,
+    backup_dir: options.BackupDir = None,
+    backup_every: options.BackupEvery = options.DEFAULT_BACKUP_EVERY,
+    backup_keep: options.BackupKeep = options.DEFAULT_BACKUP_KEEP,
 ) -> None:
     """Serve the Kubernetes API.
 
@@ -55,5 +60,13 @@ def apiserver(
             kubelet_certificate_authority=kubelet_certificate_authority,
             allow_loopback_nodes=allow_loopback_nodes,
             cache_bytes=cache_bytes,
+            keeping=hostingoptions.keeping(
+                data,
+                encryption_provider_config=encryption_provider_config,
+                store_reserve=store_reserve,
+                backup_dir=backup_dir,
+                backup_every=backup_every,
+                backup_keep=backup_keep,
+            ),
         )
     )

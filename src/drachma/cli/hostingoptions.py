@@ -5,10 +5,11 @@ from typing import Final
 
 import typer
 
+from drachma import errors
 from drachma.api import gates
 from drachma.bounds import memory
 from drachma.cli import options
-from drachma.process import accessfiles, auditfiles, hosting
+from drachma.process import accessfiles, auditfiles, hosting, scheduledbackup, storekeeping
 from drachma.server.wire import app as asgi
 from drachma.server.wire import serving
 
@@ -39,6 +40,7 @@ def build(
     kubelet_certificate_authority: pathlib.Path | None,
     allow_loopback_nodes: bool,
     cache_bytes: str,
+    keeping: storekeeping.Options,
     additions: asgi.Additions = _NOTHING,
 ) -> hosting.Options:
     """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense.
@@ -69,5 +71,28 @@ def build(
         kubelet_certificate_authority=kubelet_certificate_authority,
         allows_loopback_nodes=allow_loopback_nodes,
         additions=additions,
+        keeping=keeping,
         announce=typer.echo,
+    )
+
+
+def keeping(
+    data: pathlib.Path | None,
+    *,
+    encryption_provider_config: pathlib.Path | None,
+    store_reserve: int,
+    backup_dir: pathlib.Path | None,
+    backup_every: str,
+    backup_keep: int,
+) -> storekeeping.Options:
+    """Return how the data directory is kept. Raises errors.InvalidValueError for options that need one."""
+    for name, value in (("--encryption-provider-config", encryption_provider_config), ("--backup-dir", backup_dir)):
+        if value is not None and data is None:
+            raise errors.InvalidValueError(f"{name} {value}: goes with --data only")
+    schedule = None
+    if backup_dir is not None:
+        every = options.seconds(backup_every, name="--backup-every")
+        schedule = scheduledbackup.Schedule(folder=backup_dir, every=every, keep=backup_keep)
+    return storekeeping.Options(
+        reserve_bytes=store_reserve * 2**20, encryption_file=encryption_provider_config, backups=schedule
     )

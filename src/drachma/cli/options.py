@@ -150,6 +150,21 @@ FilterTimeout: TypeAlias = Annotated[
     float, typer.Option(min=0.001, help="Seconds that allocating devices on one node may take.")
 ]
 DEFAULT_FILTER_TIMEOUT: Final = 10.0
+EncryptionProviderConfig: TypeAlias = Annotated[
+    pathlib.Path | None,
+    typer.Option(help="Encryption of objects on disk: an EncryptionConfiguration of apiserver.config.k8s.io/v1."),
+]
+StoreReserve: TypeAlias = Annotated[
+    int, typer.Option(min=0, help="Mebibytes of disk space that are kept so that a full disk still takes deletes.")
+]
+DEFAULT_STORE_RESERVE: Final = 16
+BackupDir: TypeAlias = Annotated[
+    pathlib.Path | None, typer.Option(help="Folder for scheduled backups of the data directory.")
+]
+BackupEvery: TypeAlias = Annotated[str, typer.Option(help="Time between two scheduled backups, such as 6h.")]
+DEFAULT_BACKUP_EVERY: Final = "24h"
+BackupKeep: TypeAlias = Annotated[int, typer.Option(min=1, help="Number of scheduled backups to keep.")]
+DEFAULT_BACKUP_KEEP: Final = 7
 
 Unneeded: TypeAlias = Annotated[float, typer.Option(min=0, help="Seconds that nobody needs a node before it goes.")]
 Cooldown: TypeAlias = Annotated[float, typer.Option(min=0, help="Seconds after growing before any node goes.")]

@@ -37,6 +37,7 @@ COMMANDS: Final[dict[str, str]] = {
     "replay": "Repeat the decisions of a recording, and show the first that comes out otherwise.",
     "report": "Say how much of a cluster is in use, and what of the rest could be had in one piece.",
     "scheduler": "Schedule pods: choose nodes, allocate and reserve the devices of their claims, bind.",
+    "store": "Back up, restore, check, compact and repair the data directory of an API server.",
     "top": "Show what nodes and pods use.",
     "up": "Run a control plane: API server, controllers and scheduler, until Ctrl-C or SIGTERM.",
     "validate": "Check manifests of any kind that drachma serves as its server would when they are created.",

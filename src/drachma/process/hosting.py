@@ -20,7 +20,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
-from drachma.process import accessfiles, admissionfiles, apiserver, auditfiles, eventloop, nodebootstrap
+from drachma.process import accessfiles, admissionfiles, apiserver, auditfiles, eventloop, nodebootstrap, storekeeping
 from drachma.runtime import KeyPair, clock
 from drachma.server import flowdefaults, rolereconciliation
 from drachma.server.access import certificates, kubeconfig
@@ -29,7 +29,7 @@ from drachma.server.kinds import builtin
 from drachma.server.pipeline import expiry
 from drachma.server.wire import app as asgi
 from drachma.server.wire import nodeconnections, nodeproxy, nodetls, serving
-from drachma.store import memory, protocol, sqlite
+from drachma.store import memory, protocol
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +64,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nodes of other processes may be at loopback addresses of this machine."""
     additions: asgi.Additions = asgi.Additions()
     """What is served beside what every API server has."""
+    keeping: storekeeping.Options = storekeeping.Options()
+    """Reserve, encryption and backups of the data directory."""
     announce: Callable[[str], object] = lambda _: None
     """Tells people where it serves, once it does."""
 
@@ -106,8 +108,9 @@ def run(options: Options, *beside: Beside) -> None:
 
 async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...]) -> None:
     is_kept = options.data is not None
-    store: protocol.Store = await sqlite.SqliteStore.open(folder) if is_kept else memory.MemoryStore()
     utc = clock.SystemClock().utc
+    keeper = await storekeeping.open_store(folder, options.keeping) if is_kept else None
+    store: protocol.Store = keeper.store if keeper is not None else memory.MemoryStore()
     try:
         opened, bound = serving.bind(options.address)
         with opened:
@@ -159,6 +162,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
             )
             serve = asyncio.create_task(server.serve(sockets=[opened]), name="API server")
             forgetting = asyncio.create_task(_forget_events(application, seconds=options.event_ttl))
+            upkeep = asyncio.create_task(storekeeping.keep(keeper, application.metrics.registry))
             parts = [asyncio.create_task(_part(each, host, server), name=f"beside: {each}") for each in beside]
             try:
                 while not server.started and not serve.done():
@@ -170,7 +174,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 finally:
                     await _ended(announce)
             finally:
-                await _ended(*parts, forgetting)
+                await _ended(*parts, forgetting, upkeep)
     finally:
         await store.close()
 

@@ -23,7 +23,10 @@ class Directory:
         self.path = path
         self.file = path / "drachma.db"
         self.write_ahead_log = path / "drachma.db-wal"
+        self.shared_memory = path / "drachma.db-shm"
         self.unfinished = path / "drachma.db.new"
+        self.redo = path / "drachma.redo"
+        self.inspection = path / "drachma.inspection"
         self._lock = lock
 
     def release(self) -> None:
@@ -36,6 +39,11 @@ class Directory:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def reserve_file(path: pathlib.Path) -> pathlib.Path:
+    """Return the file that keeps space for a full disk."""
+    return path / "drachma.reserve"
 
 
 def acquire(path: pathlib.Path) -> Directory:

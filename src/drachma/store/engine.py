@@ -16,7 +16,7 @@ from typing import Self
 import msgspec
 
 from drachma import errors
-from drachma.store import journal, protocol, record, state, watch, write
+from drachma.store import journal, protocol, record, room, state, watch, write
 
 MAX_WRITES = 1000
 """Writes in one batch, and so in one commit. A bigger one saves no measurable time and makes its first write wait."""
@@ -55,6 +55,11 @@ class Engine:
         self._idle: asyncio.Event = asyncio.Event()
         self._idle.set()
         self._closing: asyncio.Task[None] | None = None
+        self._room = room.Room(log)
+
+    @property
+    def fault(self) -> str:
+        return self._room.fault
 
     @property
     def revision(self) -> int:
@@ -66,6 +71,11 @@ class Engine:
 
     def get(self, key: record.Key) -> record.Record | None:
         return self._state.get(key)
+
+    @property
+    def resources(self) -> Sequence[str]:
+        """All resources that have or had objects, in order."""
+        return self._state.resources
 
     def changed(self, resource: str) -> int:
         return self._state.changed(resource)
@@ -139,8 +149,16 @@ class Engine:
 
     def _accept(self, writes: Sequence[write.Write]) -> Awaitable[Sequence[record.Event]]:
         """Decides a commit now if that is possible; what is returned is done once it is written or failed."""
+        if self._room.is_full:
+            return self._accept_when_full(writes)
         outcome = self._decide(writes)
         return outcome if isinstance(outcome, asyncio.Future) else self._accept_after(outcome, writes)
+
+    async def _accept_when_full(self, writes: Sequence[write.Write]) -> Sequence[record.Event]:
+        """Decides a commit once it is known whether the disk is still full."""
+        await self._room.regain()
+        outcome = self._decide(writes)
+        return await (outcome if isinstance(outcome, asyncio.Future) else self._accept_after(outcome, writes))
 
     async def _accept_after(self, rival: _Commit, writes: Sequence[write.Write]) -> Sequence[record.Event]:
         """Decides a commit when another one is written or failed.
@@ -177,6 +195,7 @@ class Engine:
         for item, current in grounds:
             revision += 1
             events.append(item.event(current, revision))
+        self._room.check(events)
         return self._submit(events)
 
     def _submit(self, events: Sequence[record.Event]) -> asyncio.Future[Sequence[record.Event]]:
@@ -241,6 +260,9 @@ class Engine:
     def _due_compaction(self) -> state.Compaction | None:
         committed = self._state
         excess = committed.excess(self._limits, most=_COMPACTION_STEP)
+        if self._room.is_full:
+            # History takes room that is needed to delete objects.
+            excess = min(committed.revision - committed.compacted, _COMPACTION_STEP) if self._queue else 0
         if not excess and not self._compactions:
             return None
         asked = max((revision for revision, _ in self._compactions), default=0)
@@ -251,6 +273,7 @@ class Engine:
         batch, commits = self._in_flight, self._committing
         assert batch is not None
         self._in_flight, self._committing = None, []
+        self._room.note(error)
         if error is not None:
             self._fail(commits + self._queue, error)
             return

@@ -5,6 +5,7 @@ The engine hands over one batch at a time and waits for its answer. ``sqlite_jou
 """
 
 import asyncio
+import functools
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeAlias
 
@@ -24,6 +25,10 @@ class Batch(msgspec.Struct, frozen=True):
 Done: TypeAlias = Callable[[errors.WriteFailedError | None], None]
 
 
+class TellRoom(Protocol):
+    def __call__(self, *, has_room: bool) -> None: ...
+
+
 class Journal(Protocol):
     @property
     def patience(self) -> float:
@@ -31,6 +36,9 @@ class Journal(Protocol):
 
     def commit(self, batch: Batch, done: Done) -> None:
         """Makes a batch last, all of it or nothing, then calls ``done`` from the event loop, never at once."""
+
+    def regain_room(self, done: TellRoom) -> None:
+        """Find out if there is room again after errors.DiskFullError, then call ``done`` from the event loop."""
 
     async def close(self) -> None:
         """Lets go of what the journal holds; no batch is under way."""
@@ -41,6 +49,9 @@ class MemoryJournal:
 
     def commit(self, batch: Batch, done: Done) -> None:
         asyncio.get_running_loop().call_soon(done, None)
+
+    def regain_room(self, done: TellRoom) -> None:
+        asyncio.get_running_loop().call_soon(functools.partial(done, has_room=True))
 
     async def close(self) -> None:
         return

@@ -91,6 +91,13 @@ class Store(Protocol):
     def compacted(self) -> int:
         """The oldest revision that can still be listed, or watched from."""
 
+    @property
+    def fault(self) -> str:
+        """Reason why writes fail, such as "disk full"; empty while they succeed.
+
+        While the disk is full, deletes succeed, and so do updates that make no object larger.
+        """
+
     def get(self, key: record.Key) -> record.Record | None:
         """The committed object under ``key``."""
 

@@ -14,12 +14,12 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from drachma import errors
-from drachma.store import directory, protocol
+from drachma.store import directory, protocol, row
 
 APPLICATION = int.from_bytes(b"drac")
 """Written into the header of every data file, where ``file`` and we look for it."""
 
-VERSION = 1
+VERSION = 2
 """The layout this version writes, in the header's user version."""
 
 PAGE = 16384
@@ -40,11 +40,10 @@ _LAYOUT = (
         checksum INTEGER NOT NULL
     )
     """,
-    "CREATE TABLE progress (compacted INTEGER NOT NULL, kept INTEGER NOT NULL)",
-    f"INSERT INTO progress VALUES ({protocol.FIRST_REVISION}, 0)",
+    "CREATE TABLE progress (compacted INTEGER NOT NULL, kept INTEGER NOT NULL, lineage TEXT NOT NULL DEFAULT '')",
 )
 
-MIGRATIONS: Mapping[int, Sequence[str]] = {}
+MIGRATIONS: Mapping[int, Sequence[str]] = {1: ["ALTER TABLE progress ADD COLUMN lineage TEXT NOT NULL DEFAULT ''"]}
 """For each older layout, the statements that make the next one of it."""
 
 _MAGIC = b"SQLite format 3\0"
@@ -53,10 +52,13 @@ _APPLICATION_ID = slice(68, 72)
 _HEADER = 100
 
 
-def refusal(path: pathlib.Path, fault: str, *, advice: str = "") -> errors.RefusedFileError:
-    """The error for a file that will not be used; the advice says how to get going again."""
-    advice = advice or f"restore it from a backup, or move {path.name}* away to start with an empty store"
-    return errors.RefusedFileError(f"data file {path}: {fault}; it was left as it is: {advice}")
+def refusal(path: pathlib.Path, fault: str, *, advice: str = "") -> errors.DamagedFileError:
+    """Return the error for a damaged file, with advice on how to go on."""
+    advice = advice or (
+        "restore a backup with 'drachma store restore', or keep what can be saved with "
+        f"'drachma store repair --data {path.parent}'"
+    )
+    return errors.DamagedFileError(f"data file {path}: {fault}; it was left as it is: {advice}")
 
 
 def prepare(home: directory.Directory) -> None:
@@ -66,22 +68,35 @@ def prepare(home: directory.Directory) -> None:
         errors.RefusedFileError, OSError, sqlite3.Error
     """
     if not home.file.exists():
-        if home.write_ahead_log.exists():
-            raise refusal(
-                home.write_ahead_log,
-                f"belongs to a missing {home.file.name}",
-                advice="bring that file back, or move this one away as well to start with an empty store",
-            )
-        _make(home)
+        for rest in (home.write_ahead_log, home.redo):
+            if rest.exists():
+                raise refusal(
+                    rest,
+                    f"belongs to a missing {home.file.name}",
+                    advice="bring that file back, or move this one away as well to start with an empty store",
+                )
+        make(home)
+    check_header(home)
+
+
+def check_header(home: directory.Directory) -> None:
+    """Refuse a file that no version up to this one has made, before SQLite opens it.
+
+    Raises:
+        errors.DamagedFileError: it is no SQLite database.
+        errors.RefusedFileError: it belongs to another program or to a newer version.
+        OSError
+    """
     with home.file.open("rb") as file:
         header = file.read(_HEADER)
     if len(header) < _HEADER or not header.startswith(_MAGIC):
         raise refusal(home.file, "not a SQLite database, or damaged at its start")
     if int.from_bytes(header[_APPLICATION_ID]) != APPLICATION:
-        raise refusal(
-            home.file,
-            "a SQLite database of another program",
-            advice="use another data directory, or move it away to start with an empty store",
+        if home.redo.exists():
+            raise refusal(home.file, "damaged at its start")
+        raise errors.RefusedFileError(
+            f"data file {home.file}: a SQLite database of another program; it was left as it is: "
+            "use another data directory, or move it away to start with an empty store"
         )
     _check_version(home.file, int.from_bytes(header[_USER_VERSION]))
 
@@ -98,10 +113,9 @@ def migrate(connection: sqlite3.Connection, home: directory.Directory) -> None:
         return
     steps = range(found, VERSION)
     if any(step not in MIGRATIONS for step in steps):
-        raise refusal(
-            home.file,
-            f"layout {found}, which this version cannot bring up to its own, {VERSION}",
-            advice="open it once with a version in between",
+        raise errors.RefusedFileError(
+            f"data file {home.file}: layout {found}, which this version cannot bring up to its own, {VERSION}; "
+            "it was left as it is: open it once with a version in between"
         )
     copy = home.path / f"{home.file.name}.layout-{found}"
     copy.unlink(missing_ok=True)
@@ -123,15 +137,24 @@ def migrate(connection: sqlite3.Connection, home: directory.Directory) -> None:
 
 def _check_version(path: pathlib.Path, found: int) -> None:
     if found > VERSION:
-        raise refusal(
-            path,
-            f"layout {found} of a newer drachma, this version knows layouts up to {VERSION}",
-            advice="use that newer version, or another data directory",
+        raise errors.RefusedFileError(
+            f"data file {path}: layout {found} of a newer drachma, this version knows layouts up to {VERSION}; "
+            "it was left as it is: use that newer version, or another data directory"
         )
 
 
-def _make(home: directory.Directory) -> None:
-    """Makes an empty data file under another name first: what bears the right name is always complete."""
+def make(home: directory.Directory) -> None:
+    """Make the data file of an empty store."""
+    build(home, (), compacted=protocol.FIRST_REVISION)
+    install(home)
+
+
+def build(home: directory.Directory, rows: Sequence[row.Row], *, compacted: int) -> None:
+    """Make a data file under a temporary name, with objects that were written up to the compacted revision.
+
+    Raises:
+        OSError, sqlite3.Error
+    """
     home.unfinished.unlink(missing_ok=True)
     connection = sqlite3.connect(home.unfinished, isolation_level=None)
     try:
@@ -140,11 +163,17 @@ def _make(home: directory.Directory) -> None:
         connection.execute("BEGIN")
         for statement in _LAYOUT:
             connection.execute(statement)
+        connection.executemany(f"INSERT INTO log ({row.COLUMNS}) VALUES {row.PLACES}", rows)
+        connection.execute("INSERT INTO progress (compacted, kept) VALUES (?, ?)", (compacted, len(rows)))
         connection.execute(f"PRAGMA application_id = {APPLICATION:d}")
         connection.execute(f"PRAGMA user_version = {VERSION:d}")
         connection.execute("COMMIT")
     finally:
         connection.close()
     home.unfinished.chmod(0o600)
+
+
+def install(home: directory.Directory) -> None:
+    """Give a data file its name: what has that name is always complete. Raises OSError."""
     home.unfinished.replace(home.file)
     home.sync()

@@ -44,6 +44,11 @@ class State:
         resource, namespace, name = key
         return self._collections[resource].get(namespace, name) if resource in self._collections else None
 
+    @property
+    def resources(self) -> list[str]:
+        """All resources that have or had objects, in order."""
+        return sorted(self._collections)
+
     def changed(self, resource: str) -> int:
         # Steps of every write ask whether there is any object of a kind at all.
         return self._collections[resource].changed if resource in self._collections else 0

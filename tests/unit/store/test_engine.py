@@ -1,6 +1,7 @@
 """Batches, and what happens to waiting writes when a commit fails, with a journal that answers when told to."""
 
 import asyncio
+import functools
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -17,6 +18,8 @@ class HeldJournal:
         self.patience = patience
         self.batches: list[journal.Batch] = []
         self._done: journal.Done | None = None
+        self.has_room = True
+        self.times_asked = 0
 
     def commit(self, batch: journal.Batch, done: journal.Done) -> None:
         assert self._done is None, "a batch was handed over while another one is under way"
@@ -27,6 +30,10 @@ class HeldJournal:
         assert self._done is not None
         done, self._done = self._done, None
         done(failure)
+
+    def regain_room(self, done: journal.TellRoom) -> None:
+        self.times_asked += 1
+        asyncio.get_running_loop().call_soon(functools.partial(done, has_room=self.has_room))
 
     def committed(self) -> list[list[int]]:
         return [[event.revision for event in batch.events] for batch in self.batches]

@@ -328,4 +328,7 @@ def _refusal(error: status.StatusError | errors.StoreError) -> status.StatusErro
     if isinstance(error, errors.StoreClosedError):
         return status.unavailable("the server is shutting down")
     _log.error("the store refuses: %s", error)
+    if isinstance(error, errors.DiskFullError):
+        # As upstream passes on the error of an etcd without space: without a reason, which clients would act on.
+        return status.failure(500, "", f"mvcc: database space exceeded: {error}")
     return status.unavailable(f"the store cannot be written: {error}")

@@ -146,7 +146,8 @@ class Application:
         self.metrics: Final = metrics.Metrics()
         self.metrics.observe_store(store, standard.watches)
         checks = {"ping": lambda: "", "store": lambda: ""}
-        checker = health.Health(checks, {"shutdown": lambda: "shutting down" if self._is_draining else ""})
+        ready = {"store": lambda: store.fault, "shutdown": lambda: "shutting down" if self._is_draining else ""}
+        checker = health.Health(checks, ready)
         self._nonresource = nonresource.NonResource(checker, self.metrics, access.issuer)
 
     def drain(self) -> None:

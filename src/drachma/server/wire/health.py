@@ -8,6 +8,9 @@ from drachma.server.wire import responses
 
 PATHS: Final = ("/healthz", "/livez", "/readyz")
 
+_PUBLIC: Final = frozenset({"store"})
+"""Checks whose reasons are shown to everyone, because they tell nothing of the cluster but "disk full"."""
+
 Check = Callable[[], str]
 """What is wrong; empty if nothing is."""
 
@@ -38,6 +41,12 @@ class Health:
         is_well = not any(problems.values())
         if is_well and "verbose" not in query:
             return responses.text(200, "ok")
-        lines = [f"[-]{each} failed: reason withheld" if bad else f"[+]{each} ok" for each, bad in problems.items()]
+        lines = [_line(each, problem) for each, problem in problems.items()]
         verdict = "check passed" if is_well else "check failed"
         return responses.text(200 if is_well else 500, "\n".join([*lines, f"{root[1:]} {verdict}"]) + "\n")
+
+
+def _line(name: str, problem: str) -> str:
+    if not problem:
+        return f"[+]{name} ok"
+    return f"[-]{name} failed: {problem if name in _PUBLIC else 'reason withheld'}"
