@@ -19,6 +19,7 @@ from aiohttp import web
 from drachma import errors
 from drachma.api import codec
 from drachma.client import Client
+from drachma.listening import webserver
 from drachma.node.endpoint import access, commands, figures, logrequest, portforwarding
 from drachma.node.logs import selection
 from drachma.node.podworker import PodWorker
@@ -28,7 +29,6 @@ from drachma.runtime import clock
 _log = logging.getLogger(__name__)
 
 _MOST_MESSAGE: Final = 32 * 1024 * 1024
-_GOODBYE_SECONDS: Final = 1.0
 
 
 class Node(Protocol):
@@ -82,13 +82,8 @@ class Endpoint:
                 web.route("*", "/portForward/{namespace}/{pod}", self._forward_ports),
             ]
         )
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=_GOODBYE_SECONDS)
-        await runner.setup()
-        try:
-            await web.SockSite(runner, self._socket, ssl_context=self._context).start()
+        async with webserver.serving(application, self._socket, context=self._context):
             await self._forever()
-        finally:
-            await runner.cleanup()
 
     async def _forever(self) -> None:
         while True:

@@ -3,20 +3,21 @@
 import asyncio
 import contextlib
 import pathlib
-import resource
 import ssl
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
 
+from drachma.listening.budget import Budget
+from drachma.listening.limits import Limits
 from drachma.server.access import certificates
-from drachma.server.wire import connections, serving
+from drachma.server.wire import serving
 from tests.unit.server import client
 
-PATIENT = connections.Limits(handshake_seconds=60, head_seconds=60, count=4)
-IMPATIENT_BEFORE = connections.Limits(handshake_seconds=0.2, head_seconds=60, count=100)
-IMPATIENT_AFTER = connections.Limits(handshake_seconds=60, head_seconds=0.2, count=100)
+PATIENT = Limits(handshake_seconds=60, head_seconds=60, connections=4, loopback_percent=100)
+IMPATIENT_BEFORE = Limits(handshake_seconds=0.2, head_seconds=60)
+IMPATIENT_AFTER = Limits(handshake_seconds=60, head_seconds=0.2)
 """Before TLS is agreed, and after it."""
 
 HALF_A_HEAD = b"GET /version HTTP/1.1\r\nhost: x\r\n"
@@ -59,11 +60,11 @@ class _Server(serving.Server):
 
 
 @contextlib.asynccontextmanager
-async def serving_with(limits: connections.Limits, folder: pathlib.Path) -> AsyncIterator[Place]:
+async def serving_with(limits: Limits, folder: pathlib.Path) -> AsyncIterator[Place]:
     started = await client.start()
     opened, bound = serving.bind(serving.Address("127.0.0.1", 0))
     files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=datetime.now(UTC))
-    server = _Server(started.app, files, limits=limits)
+    server = _Server(started.app, files, budget=Budget(limits))
     task = asyncio.create_task(server.serve(sockets=[opened]))
     try:
         async with asyncio.timeout(60):
@@ -131,7 +132,7 @@ async def test_dribbling_buys_no_time(tmp_path: pathlib.Path) -> None:
 
 
 async def test_a_head_too_large_is_given_up(tmp_path: pathlib.Path) -> None:
-    limits = connections.Limits(head_bytes=10_000, count=10)
+    limits = Limits(head_bytes=10_000)
     async with serving_with(limits, tmp_path) as place:
         reader, writer = await place.connect()
         writer.write(HALF_A_HEAD + b"x: " + b"y" * 20_000)
@@ -164,7 +165,7 @@ async def test_whoever_waits_longest_makes_room(tmp_path: pathlib.Path) -> None:
 async def test_who_is_being_answered_is_not_given_up(tmp_path: pathlib.Path) -> None:
     async with serving_with(PATIENT, tmp_path) as place:
         watches = []
-        for _ in range(PATIENT.count):
+        for _ in range(PATIENT.connections):
             reader, writer = await place.connect()
             token = f"authorization: Bearer {client.TOKEN}\r\n"
             writer.write(f"GET {client.CLAIMS}?watch=1 HTTP/1.1\r\nhost: x\r\n{token}\r\n".encode())
@@ -173,8 +174,3 @@ async def test_who_is_being_answered_is_not_given_up(tmp_path: pathlib.Path) -> 
         refused, _ = await place.connect_without_tls()
         assert await ended(refused)
         assert not any(reader.at_eof() for reader in watches)
-
-
-def test_room_is_left_for_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _which: (1024, 4096))
-    assert connections.limits_of_process().count == 1024 - connections.RESERVED_DESCRIPTORS
