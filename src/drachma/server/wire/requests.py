@@ -9,12 +9,15 @@ from drachma.server import status
 from drachma.server.access import authentication, impersonation
 from drachma.server.calls import options
 from drachma.server.calls.call import BODY_LIMIT, Origin
+from drachma.server.flowcontrol import control
 from drachma.server.presentation import negotiation
 from drachma.server.user import User
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Meter: TypeAlias = Callable[[int], None]
+"""Takes note of bytes that have come in; raises a Status for too many or too few."""
 
 QUERY_LIMIT: Final = 1000
 """Parameters of a query; upstream has no limit."""
@@ -36,13 +39,17 @@ _COMMON_QUERY: Final = 256
 """Bytes of a query that is likely to come again; longer ones have tokens and selectors in them."""
 
 
+def _count_nothing(_size: int) -> None:
+    """Take note of nothing, where another limit holds."""
+
+
 class Request:
     """One request. ``warnings`` become Warning headers of the answer.
 
-    ``asker`` is who makes it, and ``acts_as`` somebody else as whom, as soon as that is known.
+    ``asker`` is who makes it, and ``acts_as`` somebody else as whom, as soon as that is known. ``flow`` is its class.
     """
 
-    __slots__ = ("_query", "_receive", "acts_as", "asker", "headers", "method", "path", "scope", "warnings")
+    __slots__ = ("_query", "_receive", "acts_as", "asker", "flow", "headers", "method", "path", "scope", "warnings")
 
     def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
         self.scope: Final = scope
@@ -52,6 +59,7 @@ class Request:
         self.warnings: Final[list[str]] = []
         self.asker = _NOBODY
         self.acts_as: impersonation.Impersonated | None = None
+        self.flow: control.Flow | None = None
         self._receive = receive
         self._query: options.Query | None = None
 
@@ -130,37 +138,30 @@ class Request:
         value = self.headers.get(name)
         return value.decode("latin-1") if value else ""
 
-    async def body(self) -> bytes:
-        """The whole body; a 413 if it is too large."""
+    async def body(self, meter: Meter = _count_nothing) -> bytes:
+        """The whole body; a 413 if it is too large. ``meter`` is told of every part, and may refuse it."""
         declared = self.headers.get(b"content-length")
         if declared is not None and declared.isdigit() and int(declared[:20]) > BODY_LIMIT:
             raise status.too_large(f"limit is {BODY_LIMIT}")
-        message = await self._receive()
-        first: bytes = message.get("body", b"")
-        if not message.get("more_body"):
-            return self._within_limit(first)
-        parts, size = [first], len(first)
-        while message.get("more_body"):
+        parts: list[bytes] = []
+        size = 0
+        while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise DisconnectedError
-            part = message.get("body", b"")
+            part: bytes = message.get("body", b"")
             size += len(part)
             if size > BODY_LIMIT:
                 raise status.too_large(f"limit is {BODY_LIMIT}")
+            meter(len(part))
             parts.append(part)
-        return b"".join(parts)
+            if not message.get("more_body"):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def disconnected(self) -> None:
         """Returns once the client has gone."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
-
-    @staticmethod
-    def _within_limit(data: bytes) -> bytes:
-        if len(data) > BODY_LIMIT:
-            raise status.too_large(f"limit is {BODY_LIMIT}")
-        return data
 
 
 def _parse(query: bytes) -> options.Query:

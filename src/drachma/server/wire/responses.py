@@ -71,6 +71,12 @@ def not_served() -> Response:
     return text(404, "404 page not found\n")
 
 
+def too_many_requests() -> Response:
+    """The answer to a request that flow control refuses, in upstream's words."""
+    answer = text(429, "Too many requests, please try again later.\n")
+    return Response(answer.code, answer.body, (*answer.headers, (b"retry-after", b"1")))
+
+
 def refusal(error: status.StatusError, output: negotiation.Output = negotiation.PLAIN) -> Response:
     """The Status that refuses a request, with the header that says when to try again."""
     answer = document(error.code, error.document, output)
@@ -99,9 +105,11 @@ def warning_headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
     return headers
 
 
-async def send(answer: Response, send: Send, *, warnings: Iterable[str] = (), closes: bool = False) -> None:
-    """Writes an answer."""
-    headers = [*answer.headers, (b"content-length", str(len(answer.body)).encode())]
+async def send(
+    answer: Response, send: Send, *, warnings: Iterable[str] = (), closes: bool = False, more: Headers = ()
+) -> None:
+    """Writes an answer, with more headers than its own."""
+    headers = [*answer.headers, (b"content-length", str(len(answer.body)).encode()), *more]
     if warnings:
         headers.extend(warning_headers(warnings))
     if closes:
@@ -110,8 +118,8 @@ async def send(answer: Response, send: Send, *, warnings: Iterable[str] = (), cl
     await send({"type": "http.response.body", "body": answer.body})
 
 
-async def begin_stream(send: Send, *, warnings: Iterable[str] = ()) -> None:
+async def begin_stream(send: Send, *, warnings: Iterable[str] = (), more: Headers = ()) -> None:
     """Begins an answer that goes on; its headers reach the client before its first part, however long that takes."""
-    headers = [*_JSON_HEADERS, *warning_headers(warnings)]
+    headers = [*_JSON_HEADERS, *more, *warning_headers(warnings)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"", "more_body": True})

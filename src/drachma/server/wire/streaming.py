@@ -140,7 +140,8 @@ class Pace:
 class Stream:
     """One watch as bytes. ``close`` ends it early, when its client has gone.
 
-    ``consult`` has questions answered that come up where events are shown in another version.
+    ``consult`` has questions answered that come up where events are shown in another version. ``begun`` is called once
+    the first events are written, or if there are none to begin with.
     """
 
     def __init__(
@@ -152,6 +153,7 @@ class Stream:
         pace: Pace,
         seconds: float,
         consult: Callable[[PendingError], Awaitable[None]],
+        begun: Callable[[], None],
     ) -> None:
         self._watch = watch
         self._version = version
@@ -159,6 +161,7 @@ class Stream:
         self._pace = pace
         self._seconds = seconds
         self._consult = consult
+        self._begun = begun
         self._is_closed = False
 
     def close(self) -> None:
@@ -176,7 +179,9 @@ class Stream:
             try:
                 if existing is not None:
                     async for chunk in self._initial(existing):
+                        self._begun()
                         yield chunk
+                self._begun()
                 if self._is_closed:
                     return
                 async for chunk in self._follow():
