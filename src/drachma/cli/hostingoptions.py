@@ -33,6 +33,7 @@ def build(
     event_ttl: str,
     audit_policy_file: pathlib.Path | None,
     audit_log_path: str | None,
+    limits: hosting.Limits,
     additions: asgi.Additions = _NOTHING,
 ) -> hosting.Options:
     """How the API is hosted, with what else it serves; InvalidValueError for an option that makes no sense."""
@@ -53,6 +54,7 @@ def build(
             authorization_modes=accessfiles.authorization_modes(authorization_mode),
         ),
         event_ttl=options.seconds(event_ttl, name="--event-ttl"),
+        limits=limits,
         disabled_plugins=options.plugins(disable_admission_plugins),
         audit=auditfiles.AuditOptions(policy_file=audit_policy_file, log_path=audit_log_path),
         additions=additions,

@@ -10,14 +10,23 @@ from typing import Any, Final
 from drachma.listening import budget as budgets
 from drachma.listening import limits as limiting
 
-_WRITE_BUFFER: Final = 64 * 1024
+_WRITE_BUFFER: Final = 16 * 1024
 """Bytes that a transport buffers before a protocol is told to stop writing."""
 
 
 class Guard:
     """Timers and slot of one connection."""
 
-    __slots__ = ("_head_timer", "_is_working", "_limits", "_loop", "_slot", "_transport", "_unread_timer")
+    __slots__ = (
+        "_head_timer",
+        "_is_working",
+        "_limits",
+        "_loop",
+        "_slot",
+        "_transport",
+        "_unread_seconds",
+        "_unread_timer",
+    )
 
     def __init__(
         self, transport: Any, *, slot: budgets.Slot, limits: limiting.Limits, loop: asyncio.AbstractEventLoop
@@ -27,6 +36,7 @@ class Guard:
         self._limits: Final = limits
         self._loop: Final = loop
         self._is_working = False
+        self._unread_seconds = limits.unread_seconds
         self._head_timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
         transport.set_write_buffer_limits(high=_WRITE_BUFFER)
@@ -55,11 +65,15 @@ class Guard:
         if self._unread_timer is None:
             self._slot.work()
 
+    def allow_pauses(self) -> None:
+        """Let the client leave a stream unread for longer than an answer."""
+        self._unread_seconds = self._limits.stream_unread_seconds
+
     def pause_writing(self) -> None:
         """Start the time for the client to read."""
         self._slot.wait()
         if self._unread_timer is None:
-            self._unread_timer = self._loop.call_later(self._limits.unread_seconds, self.give_up)
+            self._unread_timer = self._loop.call_later(self._unread_seconds, self.give_up)
 
     def resume_writing(self) -> None:
         """Record that the client has read enough to go on."""

@@ -22,6 +22,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Time for the whole body of a request."""
     unread_seconds: float = 30.0
     """Time that a client may leave sent bytes unread before its connection is aborted."""
+    stream_unread_seconds: float = 3600.0
+    """The same for logs, commands and forwarded ports, which a user may pause; nothing is buffered for them."""
     connections: int = 10_000
     """Connections of all ports of the process."""
     peer_percent: int = 25

@@ -23,17 +23,20 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class _Connection(web.RequestHandler):
     """A connection of aiohttp with the limits that aiohttp lacks."""
 
-    def __init__(self, server: web.Server, slot: budgets.Slot, *, limits: limiting.Limits) -> None:
+    def __init__(self, server: web.Server, slot: budgets.Slot, *, limits: limiting.Limits, has_streams: bool) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(server, loop=loop, keepalive_timeout=limits.idle_seconds, access_log=None)  # type: ignore[arg-type]
         self._slot = slot
         self._limits = limits
         self._guard: guarding.Guard | None = None
+        self._has_streams = has_streams
         self._answering = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._guard = guarding.Guard(transport, slot=self._slot, limits=self._limits, loop=self._loop)
+        if self._has_streams:
+            self._guard.allow_pauses()
         self._guard.await_head()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -77,11 +80,12 @@ async def serving(
     context: ssl.SSLContext | None = None,
     budget: budgets.Budget = budgets.PROCESS,
     ends_handlers: bool = False,
+    has_streams: bool = False,
 ) -> AsyncIterator[None]:
     """Serve an application on an open socket while the block lasts, and close the socket in the end.
 
     The body of a request is read whole before its handler runs. ``ends_handlers`` cancels the handler of a request
-    whose client has gone.
+    whose client has gone. ``has_streams`` says that clients may pause what they read.
     """
     limits = budget.limits
     application.middlewares.insert(0, _guarded(limits))
@@ -93,7 +97,7 @@ async def serving(
     assert server is not None, "the runner is set up"
     listener = Listener(
         opened,
-        lambda slot: _Connection(server, slot, limits=limits),
+        lambda slot: _Connection(server, slot, limits=limits, has_streams=has_streams),
         context=context,
         limits=limits,
         budget=budget,

@@ -20,6 +20,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import gates as feature
+from drachma.listening import budget
+from drachma.listening import limits as ports
 from drachma.process import accessfiles, apiserver, auditfiles, eventloop, nodebootstrap
 from drachma.runtime import KeyPair, clock
 from drachma.server import flowdefaults, rolereconciliation
@@ -36,6 +38,13 @@ _POLL_SECONDS: Final = 0.01
 """How often to look whether uvicorn listens, of which it tells nobody."""
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on requests to the API, and on connections to all ports of the process."""
+
+    requests: asgi.Limits = asgi.Limits()
+    ports: ports.Limits = ports.Limits()
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What can be chosen; without ``data`` everything is forgotten when the server stops."""
 
@@ -48,6 +57,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     access: accessfiles.AccessOptions = accessfiles.DEFAULTS
     event_ttl: float = 3600.0
     """For how many seconds events are kept that nobody writes any more."""
+    limits: Limits = Limits()
     disabled_plugins: tuple[str, ...] = ()
     audit: auditfiles.AuditOptions = auditfiles.AuditOptions()
     additions: asgi.Additions = asgi.Additions()
@@ -94,6 +104,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
     is_kept = options.data is not None
     store: protocol.Store = await sqlite.SqliteStore.open(folder) if is_kept else memory.MemoryStore()
     utc = clock.SystemClock().utc
+    budget.PROCESS.limit(options.limits.ports)
     try:
         opened, bound = serving.bind(options.address)
         with opened:
@@ -104,6 +115,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
                 utc=utc,
                 chance=random.Random(secrets.randbits(256)),
                 gates=options.gates,
+                limits=options.limits.requests,
                 disabled_plugins=options.disabled_plugins,
                 access=accessfiles.load(options.access, folder, store=store, utc=utc, admin_token=token),
                 audit=auditfiles.load(options.audit, utc=utc),

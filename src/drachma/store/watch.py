@@ -14,6 +14,7 @@ from drachma import errors
 from drachma.store import record, state
 
 _BATCH = 256
+_BATCH_BYTES = 1 << 20
 """Events handed out at once; a watcher that stalls keeps no more than these from being freed."""
 
 _PAUSE = 40e-6
@@ -112,6 +113,12 @@ class Subscription:
         """The next events this watch is about; none if it has seen everything."""
         committed = self._hub.state
         while events := committed.events(self._resource, self._seen, limit=_BATCH):
+            size = 0
+            for count, event in enumerate(events, start=1):
+                size += len(event.record.data)
+                if size > _BATCH_BYTES:
+                    del events[count:]
+                    break
             self._seen = events[-1].record.revision
             if self._namespace is not None:
                 events = [event for event in events if event.record.key.namespace == self._namespace]

@@ -82,7 +82,7 @@ class Endpoint:
                 web.route("*", "/portForward/{namespace}/{pod}", self._forward_ports),
             ]
         )
-        async with webserver.serving(application, self._socket, context=self._context):
+        async with webserver.serving(application, self._socket, context=self._context, has_streams=True):
             await self._forever()
 
     async def _forever(self) -> None:

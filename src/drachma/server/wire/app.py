@@ -39,7 +39,19 @@ from drachma.server.reads import distantreader, watching
 from drachma.server.surface import apisurface, resources, routes, verbs
 from drachma.server.surface.consultation import PendingError
 from drachma.server.surface.strategy import Environment
-from drachma.server.wire import answers, bodies, health, metrics, nodeproxy, nonresource, responses, streaming
+from drachma.server.wire import (
+    answers,
+    bodies,
+    health,
+    limitmetrics,
+    metrics,
+    nodeproxy,
+    nonresource,
+    openwatches,
+    responses,
+    sending,
+    streaming,
+)
 from drachma.server.wire.bodies import BodyLimits
 from drachma.server.wire.requests import DisconnectedError, Receive, Request, Send
 from drachma.store import protocol
@@ -62,6 +74,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     seats: int = 600
     """Requests that run at once, apart from exempt ones; priority levels share them."""
     bodies: BodyLimits = BodyLimits()
+    watches: int = 10_000
+    """Watches open at once."""
+    user_watches: int = 2_500
+    """Watches of one user, apart from exempt ones."""
+    unread_seconds: float = 30.0
+    """Time that a client may leave a piece of an answer or of a watch unread."""
 
     @property
     def wait_seconds(self) -> float:
@@ -108,6 +126,8 @@ class Application:
         self._limits = limits or Limits()
         self._deadlines = deadlines.Deadlines(self._limits.request_seconds)
         self._pace = streaming.Pace()
+        self._sending = sending.Sending(self._limits.unread_seconds)
+        self._open_watches = openwatches.OpenWatches(limit=self._limits.watches, user_limit=self._limits.user_watches)
         self._chance = chance
         self._is_draining = False
         self._flows = control.FlowControl(
@@ -148,6 +168,9 @@ class Application:
         self.metrics: Final = metrics.Metrics()
         self.metrics.observe_store(store, standard.watches)
         self.metrics.registry.register(self._flows.measures)
+        self.metrics.registry.register(
+            limitmetrics.LimitMetrics(self._bodies, self._sending.outgoing, self._presenter.frames)
+        )
         checks = {"ping": lambda: "", "store": lambda: ""}
         checker = health.Health(checks, {"shutdown": lambda: "shutting down" if self._is_draining else ""})
         self._nonresource = nonresource.NonResource(checker, self.metrics, access.issuer)
@@ -346,10 +369,16 @@ class Application:
         self, request: Request, call: Call | None, send: Send, *, answer: responses.Response, started: float
     ) -> None:
         more = request.flow.headers if request.flow is not None else ()
-        await responses.send(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
+        await responses.begin(answer, send, warnings=request.warnings, closes=self._is_draining, more=more)
+        body = answer.body
+        if isinstance(body, bytes) and len(body) <= sending.PIECE:
+            await send({"type": "http.response.body", "body": body})
+            size = len(body)
+        else:
+            size = await self._sending.body(request, send, body)
         seconds = time.perf_counter() - started
         labels = metrics.labels_of(call, request.method)
-        self.metrics.answered(labels, code=answer.code, seconds=seconds, size=len(answer.body))
+        self.metrics.answered(labels, code=answer.code, seconds=seconds, size=size)
 
     async def _connect(self, request: Request, call: Call, send: Send, *, started: float) -> None:
         """Passes on what a node has to say, for as long as client and node like."""
@@ -358,6 +387,7 @@ class Application:
             response = self._presenter.response(answer, call, negotiation.PLAIN)
             await self._answer(request, call, send, answer=response, started=started)
             return
+        request.connection.allow_pauses()
         is_log = call.target.subresource is not None and call.target.subresource.name == "log"
         labels = metrics.labels_of(call, request.method)
         code = await self._nodes.pass_on(answer.content, request, send, is_log=is_log)
@@ -370,13 +400,18 @@ class Application:
         """
         flow = request.flow
         assert flow is not None, "requests are classified before"
-        seat = self._flows.start(flow) or await self._flows.wait(flow)
+        user = request.user.name
+        self._open_watches.open(user, is_exempt=flow.is_exempt)
+        seat: control.Seat | None = None
         try:
+            seat = self._flows.start(flow) or await self._flows.wait(flow)
             watch = (await self.dispatcher.dispatch(call)).content
             assert isinstance(watch, watching.Watch), "a watch is answered with one"
             await self._stream(request, call, send, watch=watch, output=output, begun=seat.release)
         finally:
-            seat.release()
+            self._open_watches.close(user)
+            if seat is not None:
+                seat.release()
 
     async def _stream(
         self,
@@ -408,11 +443,10 @@ class Application:
             async with contextlib.aclosing(stream.chunks()) as chunks:
                 async for chunk in chunks:
                     size += len(chunk)
-                    with self._pace.sending.start():
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    await self._sending.part(request, send, chunk)
             await send({"type": "http.response.body", "body": b""})
-        except TimeoutError:
-            # The client does not read. It is cut off, and finds out when it does.
+        except sending.UnreadError:
+            # The connection has ended, and its client finds out when it reads.
             pass
         finally:
             listener.cancel()

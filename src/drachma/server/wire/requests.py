@@ -3,7 +3,7 @@
 import functools
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from drachma.server import status
 from drachma.server.access import authentication, impersonation
@@ -41,6 +41,31 @@ _COMMON_QUERY: Final = 256
 
 def _count_nothing(_size: int) -> None:
     """Take note of nothing, where another limit holds."""
+
+
+class Connection(Protocol):
+    """The connection of a request, as far as an application may touch it."""
+
+    def give_up(self) -> None:
+        """End it at once."""
+
+    def allow_pauses(self) -> None:
+        """Let the client leave a stream unread for longer than an answer."""
+
+
+class _NoConnection:
+    """The connection of a request that did not come over one."""
+
+    def give_up(self) -> None:
+        """Do nothing."""
+
+    def allow_pauses(self) -> None:
+        """Do nothing."""
+
+
+CONNECTION: Final = "connection"
+"""Where the listener puts the connection, in the state of the ASGI scope."""
+_NO_CONNECTION: Final = _NoConnection()
 
 
 class Request:
@@ -101,6 +126,12 @@ class Request:
             constraint=self.acts_as.constraint if self.acts_as is not None else "",
             identifier=self.header(b"audit-id")[:_IDENTIFIER],
         )
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that it came over."""
+        connection: Connection = (self.scope.get("state") or {}).get(CONNECTION, _NO_CONNECTION)
+        return connection
 
     @property
     def has_impersonation(self) -> bool:

@@ -1,8 +1,8 @@
 """Answers: how they are written, in the form that was negotiated, and sent."""
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -38,11 +38,25 @@ class _Name(bytes):
 _WARNING: Final = _Name(b"Warning")
 
 
+class StoredParts(Protocol):
+    """A body made of stored objects, which is not put together before it is sent."""
+
+    @property
+    def size(self) -> int:
+        """About its size in bytes."""
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield its bytes."""
+
+
+Body: TypeAlias = bytes | StoredParts
+
+
 class Response(NamedTuple):
     """A whole answer."""
 
     code: int
-    body: bytes
+    body: Body
     headers: Headers = _JSON_HEADERS
 
 
@@ -105,17 +119,18 @@ def warning_headers(warnings: Iterable[str]) -> list[tuple[bytes, bytes]]:
     return headers
 
 
-async def send(
+async def begin(
     answer: Response, send: Send, *, warnings: Iterable[str] = (), closes: bool = False, more: Headers = ()
 ) -> None:
-    """Writes an answer, with more headers than its own."""
-    headers = [*answer.headers, (b"content-length", str(len(answer.body)).encode()), *more]
+    """Writes the head of an answer, with more headers than its own."""
+    headers = [*answer.headers, *more]
+    if isinstance(answer.body, bytes):
+        headers.append((b"content-length", str(len(answer.body)).encode()))
     if warnings:
         headers.extend(warning_headers(warnings))
     if closes:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
 
 
 async def begin_stream(send: Send, *, warnings: Iterable[str] = (), more: Headers = ()) -> None:

@@ -21,6 +21,7 @@ from drachma.listening.listener import Listener
 from drachma.server.access import authentication, certificates
 from drachma.server.user import User
 from drachma.server.wire import app, tunnel
+from drachma.server.wire.requests import CONNECTION
 
 GRACE_SECONDS: Final = 30
 """How long a server that stops waits for requests under way."""
@@ -153,7 +154,6 @@ class Server(uvicorn.Server):
         return _Protocol(
             config=self.config,
             server_state=self.server_state,
-            app_state={},
             slot=slot,
             limits=self._budget.limits,
         )
@@ -199,7 +199,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
     """
 
     def __init__(self, *, slot: budgets.Slot, limits: limiting.Limits, **of_uvicorn: Any) -> None:
-        super().__init__(**of_uvicorn)
+        super().__init__(app_state={}, **of_uvicorn)
         self._slot = slot
         self._limits = limits
         self._guard: guard.Guard
@@ -217,6 +217,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if certificate:
             self._user = authentication.certificate_user(certificate, connection.getpeercert(binary_form=True))
         self._guard = guard.Guard(transport, slot=self._slot, limits=self._limits, loop=self.loop)
+        self.app_state[CONNECTION] = self._guard
         self._guard.await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -267,6 +268,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
 
     def _taken_over(self) -> None:
         """What is sent from now on is no answer that uvicorn could know of."""
+        self._guard.allow_pauses()
         self.cycle.disconnected = True
 
     def _unsupported_upgrade_warning(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import pathlib
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -27,21 +28,30 @@ REQUEST = b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n"
 class Place:
     """Where the server is."""
 
-    def __init__(self, port: int, trust: ssl.SSLContext) -> None:
+    def __init__(self, port: int, trust: ssl.SSLContext, server: client.Client, budget: Budget) -> None:
+        self.server = server
+        self._budget = budget
         self._port = port
         self._trust = trust
         self._writers: list[asyncio.StreamWriter] = []
 
-    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection on which TLS is agreed."""
-        return await self._open(self._trust)
+    async def connect(self, *, limit: int = 2**16) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection on which TLS is agreed; the client takes in no more than about ``limit`` bytes unread."""
+        return await self._open(self._trust, limit)
 
     async def connect_without_tls(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection that says nothing."""
-        return await self._open(None)
+        return await self._open(None, 2**16)
 
-    async def _open(self, trust: ssl.SSLContext | None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=trust)
+    async def emptied(self) -> None:
+        """Returns once the server has no connection left."""
+        while len(self._budget):
+            await asyncio.sleep(0.01)
+
+    async def _open(
+        self, trust: ssl.SSLContext | None, limit: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=trust, limit=limit)
         self._writers.append(writer)
         return reader, writer
 
@@ -64,13 +74,15 @@ async def serving_with(limits: Limits, folder: pathlib.Path) -> AsyncIterator[Pl
     started = await client.start()
     opened, bound = serving.bind(serving.Address("127.0.0.1", 0))
     files = certificates.ensure(folder / "pki", hosts=bound.hosts, now=datetime.now(UTC))
-    server = _Server(started.app, files, budget=Budget(limits))
+    budget = Budget(limits)
+    server = _Server(started.app, files, budget=budget)
     task = asyncio.create_task(server.serve(sockets=[opened]))
     try:
         async with asyncio.timeout(60):
             while not server.started:
                 await asyncio.sleep(0)
-            place = Place(bound.port, ssl.create_default_context(cafile=str(files.authority)))
+            trust = ssl.create_default_context(cafile=str(files.authority))
+            place = Place(bound.port, trust, started, budget)
             yield place
             await place.leave()
     finally:
@@ -174,3 +186,33 @@ async def test_who_is_being_answered_is_not_given_up(tmp_path: pathlib.Path) -> 
         refused, _ = await place.connect_without_tls()
         assert await ended(refused)
         assert not any(reader.at_eof() for reader in watches)
+
+
+async def _list_of(place: Place, writer: asyncio.StreamWriter, path: str) -> None:
+    token = f"authorization: Bearer {client.TOKEN}\r\n"
+    writer.write(f"GET {path} HTTP/1.1\r\nhost: x\r\n{token}\r\n".encode())
+    await writer.drain()
+
+
+async def test_client_that_does_not_read_is_given_up(tmp_path: pathlib.Path) -> None:
+    limits = Limits(unread_seconds=0.2)
+    async with serving_with(limits, tmp_path) as place:
+        for number in range(8):
+            document = {"metadata": {"name": f"m{number}"}, "data": {"x": "x" * 1_000_000}}
+            await place.server.call("POST", "/api/v1/namespaces/default/configmaps", document)
+        reader, writer = await place.connect(limit=1000)
+        await _list_of(place, writer, "/api/v1/namespaces/default/configmaps")
+        assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+        await place.emptied()
+        assert place.server.app._sending.outgoing.total == 0
+
+
+async def test_client_that_closes_its_half_is_noticed(tmp_path: pathlib.Path) -> None:
+    async with serving_with(Limits(), tmp_path) as place:
+        reader, writer = await place.connect()
+        await _list_of(place, writer, f"{client.CLAIMS}?watch=1")
+        assert (await answer(reader)).startswith(b"HTTP/1.1 200")
+        writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        await place.emptied()
+        while len(place.server.app.dispatcher.services.watches):
+            await asyncio.sleep(0.01)

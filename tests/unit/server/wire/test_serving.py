@@ -49,7 +49,7 @@ async def _answer(request: str) -> bytes:
     state = ServerState()
     slot = Budget().admit("", descriptor=0)
     assert slot is not None
-    protocol = serving._Protocol(config=config, server_state=state, app_state={}, slot=slot, limits=Limits())
+    protocol = serving._Protocol(config=config, server_state=state, slot=slot, limits=Limits())
     wire = _Wire()
     protocol.connection_made(wire)
     protocol.data_received(request.encode())
