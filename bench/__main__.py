@@ -23,6 +23,7 @@ BENCHMARKS = (
     "customresources",
     "authorisation",
     "drivers",
+    "memory",
 )
 
 

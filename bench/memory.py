@@ -1,8 +1,8 @@
 """Peak memory of an API server under clients that do not read, large objects, and requests made to fill its caches.
 
-``python -m bench memory`` runs all cases, each on a server process of its own with default limits, and prints the peak of its
-resident memory. ``python -m bench.memory CASE ...`` runs some of them. Five thousand watches take as many descriptors here and in
-the server.
+``python -m bench memory`` runs all cases, each on a server process of its own with default limits, and prints the peak
+of its resident memory. ``python -m bench.memory CASE ...`` runs some of them. Five thousand watches take as many
+descriptors here and in the server.
 """
 
 import contextlib
@@ -85,7 +85,12 @@ def _call(server: processes.Process, method: str, path: str, document: Any) -> N
 
 
 def _config_map(name: str, size: int, mark: str = "") -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"mark": mark, "x": "x" * size}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name},
+        "data": {"mark": mark, "x": "x" * size},
+    }
 
 
 def _update(server: processes.Process, name: str, size: int, count: int) -> str:
@@ -189,7 +194,9 @@ CASES = {
     "idle": Case("a server that does nothing", _idle),
     "lists": Case(f"{UNREAD_CLIENTS} unread lists of {LARGE_LIST} MiB", _unread_lists),
     "pretty": Case(f"{UNREAD_CLIENTS} unread lists of {LARGE_LIST} MiB, indented", _unread_tables),
-    "watches": Case(f"{UNREAD_CLIENTS} unread watches, {LARGE_HISTORY + LARGE_UPDATES} updates of 1 MiB", _unread_watches),
+    "watches": Case(
+        f"{UNREAD_CLIENTS} unread watches, {LARGE_HISTORY + LARGE_UPDATES} updates of 1 MiB", _unread_watches
+    ),
     "many-watches": Case(f"{WATCHES:,} idle watches", _many_watches),
     "many-unread": Case(f"{WATCHES:,} unread watches, {2 * SMALL_UPDATES} updates of 10 KB", _many_unread_watches),
     "objects": Case(f"{LARGE_OBJECTS} objects of 1 MiB, written four times", _large_objects),
@@ -218,7 +225,9 @@ def main(names: tuple[str, ...] = tuple(CASES)) -> None:
             CASES[name].put(server)
             memory = Memory.of(server)
             seconds = time.perf_counter() - began
-        rows.append((CASES[name].title, *(f"{size / MEBIBYTE:,.0f}" for size in (memory.peak, memory.now)), f"{seconds:.0f}"))
+        rows.append(
+            (CASES[name].title, *(f"{size / MEBIBYTE:,.0f}" for size in (memory.peak, memory.now)), f"{seconds:.0f}")
+        )
     timing.table("memory of an API server with default limits", ("load", "peak MiB", "after MiB", "seconds"), rows)
 
 

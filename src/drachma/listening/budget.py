@@ -23,18 +23,20 @@ _V6_PREFIX: Final = 64
 class Slot:
     """The place of one connection in the budget. ``give_up`` ends the connection at once, whatever serves it now."""
 
-    __slots__ = ("_budget", "give_up", "peer")
+    __slots__ = ("_budget", "give_up", "is_released", "peer")
 
     def __init__(self, budget: "Budget", peer: "Peer") -> None:
         self._budget: Final = budget
         self.peer: Final = peer
         self.give_up: Callable[[], object] = _do_nothing
+        self.is_released = False
 
     def wait(self) -> None:
         """Record that the server begins to wait for the client."""
-        self.peer.waiting.pop(self, None)
-        if self in self.peer.slots:
-            self.peer.waiting[self] = None
+        if not self.is_released:
+            waiting = self.peer.waiting
+            waiting.pop(self, None)
+            waiting[self] = None
 
     def work(self) -> None:
         """Record that the server works for the client."""
@@ -48,11 +50,11 @@ class Slot:
 class Peer:
     """The connections of one address; those that wait are in the order in which they began to."""
 
-    __slots__ = ("key", "slots", "waiting")
+    __slots__ = ("count", "key", "waiting")
 
     def __init__(self, key: str) -> None:
         self.key: Final = key
-        self.slots: Final[set[Slot]] = set()
+        self.count = 0
         self.waiting: Final[dict[Slot, None]] = {}
 
 
@@ -94,7 +96,7 @@ class Budget:
         key = peer_key(address)
         peer = self._peers.get(key) or Peer(key)
         percent = self.limits.loopback_percent if key == _LOOPBACK else self.limits.peer_percent
-        if len(peer.slots) >= max(self._most * percent // 100, 1):
+        if peer.count >= max(self._most * percent // 100, 1):
             has_room = self._make_room(peer)
         else:
             has_room = self.has_room(descriptor) or self.make_room()
@@ -103,7 +105,7 @@ class Budget:
             return None
         slot = Slot(self, peer)
         self._peers[key] = peer
-        peer.slots.add(slot)
+        peer.count += 1
         self._count += 1
         slot.wait()
         return slot
@@ -128,13 +130,14 @@ class Budget:
 
     def release(self, slot: Slot) -> None:
         """Take a slot back; a second call does nothing."""
-        peer = slot.peer
-        if slot not in peer.slots:
+        if slot.is_released:
             return
-        peer.slots.remove(slot)
+        slot.is_released = True
+        peer = slot.peer
+        peer.count -= 1
         peer.waiting.pop(slot, None)
         self._count -= 1
-        if not peer.slots:
+        if not peer.count:
             self._peers.pop(peer.key, None)
 
 

@@ -5,6 +5,7 @@ date, so that a connection whose client keeps the server waiting makes room for 
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 from drachma.listening import budget as budgets
@@ -15,7 +16,7 @@ _WRITE_BUFFER: Final = 16 * 1024
 
 
 class Guard:
-    """Timers and slot of one connection."""
+    """Timers and slot of one connection. ``on_give_up`` is called before the guard ends it."""
 
     __slots__ = (
         "_head_timer",
@@ -26,6 +27,7 @@ class Guard:
         "_transport",
         "_unread_seconds",
         "_unread_timer",
+        "on_give_up",
     )
 
     def __init__(
@@ -39,6 +41,7 @@ class Guard:
         self._unread_seconds = limits.unread_seconds
         self._head_timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
+        self.on_give_up: Callable[[], None] | None = None
         transport.set_write_buffer_limits(high=_WRITE_BUFFER)
         slot.give_up = self.give_up
 
@@ -61,7 +64,9 @@ class Guard:
     def work(self) -> None:
         """Record that the head of a request is complete, and its answer is under way."""
         self._is_working = True
-        self._stop_head_timer()
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
         if self._unread_timer is None:
             self._slot.work()
 
@@ -85,12 +90,15 @@ class Guard:
         """End the connection without another word."""
         self._stop_head_timer()
         self._stop_unread_timer()
+        if self.on_give_up is not None:
+            self.on_give_up()
         self._transport.abort()
 
     def lose(self) -> None:
         """Record that the connection has ended."""
         self._stop_head_timer()
         self._stop_unread_timer()
+        self.on_give_up = None
         self._slot.release()
 
     def _stop_head_timer(self) -> None:

@@ -34,6 +34,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """File descriptors that connections leave to the store, logs, outgoing connections and child processes."""
 
 
+def raise_descriptor_limit(limits: Limits) -> None:
+    """Raise the soft limit of file descriptors towards the hard one, as far as connections need it."""
+    need = limits.connections + 2 * limits.reserved_descriptors
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY in (soft, hard):
+        return
+    if soft < min(need, hard):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(need, hard), hard))
+
+
 def descriptor_limit() -> int:
     """Return the number of file descriptors that the process may have."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

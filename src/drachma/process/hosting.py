@@ -104,6 +104,7 @@ async def _run(options: Options, folder: pathlib.Path, beside: tuple[Beside, ...
     is_kept = options.data is not None
     store: protocol.Store = await sqlite.SqliteStore.open(folder) if is_kept else memory.MemoryStore()
     utc = clock.SystemClock().utc
+    ports.raise_descriptor_limit(options.limits.ports)
     budget.PROCESS.limit(options.limits.ports)
     try:
         opened, bound = serving.bind(options.address)

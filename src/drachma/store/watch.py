@@ -27,6 +27,18 @@ bounds what waking takes from the event loop to a fifth, however many watchers a
 _Scope: TypeAlias = tuple[str, str | None]
 
 
+def _cut(events: list[record.Event]) -> None:
+    """Leave as many events as are handed out at once, at least one."""
+    if sum([len(event.record.data) for event in events]) <= _BATCH_BYTES:
+        return
+    size = 0
+    for count, event in enumerate(events):
+        size += len(event.record.data)
+        if size > _BATCH_BYTES and count:
+            del events[count:]
+            return
+
+
 class Subscription:
     """The watch of both stores; see ``protocol.Watch`` for what it promises."""
 
@@ -113,12 +125,8 @@ class Subscription:
         """The next events this watch is about; none if it has seen everything."""
         committed = self._hub.state
         while events := committed.events(self._resource, self._seen, limit=_BATCH):
-            size = 0
-            for count, event in enumerate(events, start=1):
-                size += len(event.record.data)
-                if size > _BATCH_BYTES:
-                    del events[count:]
-                    break
+            if len(events) > 1:
+                _cut(events)
             self._seen = events[-1].record.revision
             if self._namespace is not None:
                 events = [event for event in events if event.record.key.namespace == self._namespace]

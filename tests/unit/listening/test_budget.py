@@ -5,6 +5,7 @@ import resource
 import pytest
 
 from drachma.listening import budget as budgets
+from drachma.listening import limits as limiting
 from drachma.listening.limits import Limits
 
 HERE, THERE, ELSEWHERE = "192.0.2.1", "192.0.2.2", "192.0.2.3"
@@ -91,6 +92,23 @@ def test_descriptors_in_the_reserve_are_not_used(monkeypatch: pytest.MonkeyPatch
     assert slot is not None, "the first connection waits, and makes room"
     slot.work()
     assert budget.admit(ELSEWHERE, descriptor=budget.most) is None
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "want_soft"),
+    [
+        pytest.param(1024, 1 << 20, 10_128, id="as-far-as-connections-need"),
+        pytest.param(1024, 4096, 4096, id="as-far-as-is-allowed"),
+        pytest.param(20_000, 20_000, None, id="enough"),
+        pytest.param(resource.RLIM_INFINITY, resource.RLIM_INFINITY, None, id="unlimited"),
+    ],
+)
+def test_descriptors_are_raised(monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, want_soft: int | None) -> None:
+    changes = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _which, pair: changes.append(pair))
+    limiting.raise_descriptor_limit(Limits())
+    assert changes == ([] if want_soft is None else [(want_soft, hard)])
 
 
 def test_released_slot_is_free_once() -> None:

@@ -129,7 +129,7 @@ class Seats(Generic[_Ticket]):
     def start(self, level: Level[_Ticket]) -> bool:
         """Take a seat if one is free for a level; return False if the request has to wait or to be refused."""
         if not level.spec.is_exempt:
-            if not self._has_seat(level) or level.waiting:
+            if (level.queue is not None and len(level.queue)) or not self._has_seat(level):
                 return False
             if level.executing >= level.kept:
                 self._committed += 1
@@ -141,7 +141,8 @@ class Seats(Generic[_Ticket]):
         if not level.spec.is_exempt and level.executing > level.kept:
             self._committed -= 1
         level.executing -= 1
-        self._forget(level)
+        if level.is_removed:
+            self._forget(level)
 
     def dispatch(self) -> Iterator[tuple[_Ticket, Level[_Ticket], Queue[_Ticket]]]:
         """Yield the tickets that have got a seat, each as soon as it has one."""

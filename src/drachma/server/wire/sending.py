@@ -10,14 +10,14 @@ from drachma.server import deadlines
 from drachma.server.wire import outgoing, responses
 from drachma.server.wire.requests import Request, Send
 
-PIECE: Final = 16 * 1024
-"""Bytes that are written at once; a transport buffers little more than one piece."""
+PIECE: Final = 64 * 1024
+"""Bytes that are written at once; a transport buffers little more than one piece, and refuses another."""
 
 _LEAST_SECONDS: Final = 60.0
 _BYTES_PER_SECOND: Final = 64 * 1024
 """Time for a whole answer, and the rate at which a client has to read a larger one."""
 
-_PIECES_AT_ONCE: Final = 32
+_PIECES_AT_ONCE: Final = 8
 """Pieces after which other requests get their turn, also if the client reads as fast as it can."""
 
 

@@ -208,6 +208,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         self._is_in_head = False
         self._answering = 0
         self._head_bytes = 0
+        self._owes_body = False
+        """Whether the rest of a body is waited for."""
         self._tunnel: tunnel.Tunnel | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -217,6 +219,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if certificate:
             self._user = authentication.certificate_user(certificate, connection.getpeercert(binary_form=True))
         self._guard = guard.Guard(transport, slot=self._slot, limits=self._limits, loop=self.loop)
+        self._guard.on_give_up = self._disconnect
         self.app_state[CONNECTION] = self._guard
         self._guard.await_head()
 
@@ -225,6 +228,12 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if self._tunnel is not None:
             self._tunnel.end()
         super().connection_lost(exc)
+
+    def _disconnect(self) -> None:
+        """Tell the application that the answer under way reaches nobody, before uvicorn misses its end."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -252,7 +261,7 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
             if not self._guard.awaits_head:
                 self._guard.await_head()
         elif self._is_receiving and not self._is_in_head:
-            # The client owes the rest of a body.
+            self._owes_body = True
             self._guard.wait()
 
     def on_headers_complete(self) -> None:
@@ -282,7 +291,8 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._is_receiving = False
-        if self._answering:
+        if self._owes_body:
+            self._owes_body = False
             self._guard.work()
         super().on_message_complete()
 
@@ -310,6 +320,7 @@ class _Corked:
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self._head = b""
+        self.is_closing = transport.is_closing
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

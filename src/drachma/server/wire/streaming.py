@@ -9,7 +9,7 @@ import contextlib
 import functools
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 from drachma.server import schema, status
 from drachma.server.calls import options
@@ -18,8 +18,6 @@ from drachma.server.reads import listing, watching
 from drachma.server.surface.consultation import PendingError
 from drachma.server.wire.frames import Frames
 from drachma.store import record
-
-_T = TypeVar("_T")
 
 BOOKMARK_SECONDS: Final = 60.0
 """How often a watch that asked for bookmarks is told how far it has seen."""
@@ -36,8 +34,8 @@ LONGEST_SPACING_SECONDS: Final = 0.1
 each watch that sends, the second at most. Sending costs as much as dozens of events, so this bounds what all watches
 together take from the one thread that also writes to about a tenth. What comes after a quiet time is sent at once."""
 
-_CHUNK_BYTES: Final = 64 * 1024
-"""Size of stored objects whose events are written as one part of a stream, unless a single one is larger."""
+_CHUNK_BYTES: Final = 256 * 1024
+"""Size of the stored objects that a watch begins with and that are written at once."""
 
 _END_OF_INITIAL_EVENTS: Final = {"k8s.io/initial-events-end": "true"}
 
@@ -126,16 +124,16 @@ def frame(kind: str, document: Any) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), encoding.encode(document))
 
 
-def _cut(items: Sequence[_T], size_of: Callable[[_T], int]) -> Iterator[Sequence[_T]]:
-    """Yield items in parts of about the size that is written at once, at least one item each."""
+def _cut(records: Sequence[record.Record]) -> Iterator[Sequence[record.Record]]:
+    """Yield records in parts of about the size that is written at once, at least one record each."""
     begin = size = 0
-    for end, item in enumerate(items):
-        size += size_of(item)
+    for end, stored in enumerate(records):
+        size += len(stored.data)
         if size > _CHUNK_BYTES and end > begin:
-            yield items[begin:end]
-            begin, size = end, size_of(item)
-    if begin < len(items):
-        yield items[begin:] if begin else items
+            yield records[begin:end]
+            begin, size = end, len(stored.data)
+    if begin < len(records):
+        yield records[begin:]
 
 
 def lifetime(wanted: options.ListOptions, chance: random.Random) -> float:
@@ -219,7 +217,7 @@ class Stream:
                 yield frame("ERROR", error.document)
 
     async def _initial(self, page: listing.Listed) -> AsyncIterator[bytes]:
-        for part in _cut(page.records, lambda stored: len(stored.data)):
+        for part in _cut(page.records):
             yield await self._framed(functools.partial(self._added, part))
         if self._watch.options.allows_bookmarks:
             yield self._framer.bookmark(self._bookmark(page.revision, annotations=_END_OF_INITIAL_EVENTS))
@@ -246,16 +244,12 @@ class Stream:
                     continue
                 if not events:
                     return
-            has_sent = False
-            for part in _cut(events, lambda event: len(event.record.data)):
-                try:
-                    chunk = self._frames(part)
-                except PendingError:
-                    chunk = await self._framed(functools.partial(self._frames, part))
-                if chunk:
-                    has_sent = True
-                    yield chunk
-            if has_sent:
+            try:
+                chunk = self._frames(events)
+            except PendingError:
+                chunk = await self._framed(functools.partial(self._frames, events))
+            if chunk:
+                yield chunk
                 await asyncio.sleep(self._pace.spacing)
 
     async def _framed(self, make: Callable[[], bytes]) -> bytes:

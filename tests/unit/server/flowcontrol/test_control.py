@@ -58,7 +58,7 @@ class Gate:
             await self._open.wait()
             return await dispatch(call, *rest)
 
-        server.app.dispatcher.dispatch = wait  # type: ignore[method-assign]
+        server.app.dispatcher.dispatch = wait  # type: ignore[method-assign, assignment]
         try:
             yield self
         finally:
