@@ -58,7 +58,7 @@ class Seat:
 
     __slots__ = ("_control", "_flow", "_is_released", "_queue", "_started")
 
-    def __init__(self, control: "FlowControl", flow: Flow, queue: Queue[Any] | None, *, started: float) -> None:
+    def __init__(self, control: "FlowControl", flow: Flow, started: float, *, queue: Queue[Any] | None = None) -> None:
         self._control: Final = control
         self._flow: Final = flow
         self._queue: Final = queue
@@ -117,7 +117,7 @@ class FlowControl:
         if not self._seats.start(flow._level):
             return None
         flow._counts.at_once += 1
-        return Seat(self, flow, None, started=self._clock())
+        return Seat(self, flow, self._clock())
 
     async def wait(self, flow: Flow) -> Seat:
         """Return a seat once one is free.
@@ -154,7 +154,7 @@ class FlowControl:
             self._waiting -= 1
         started = self._clock()
         counts.waited.observe(started - began)
-        return Seat(self, flow, queue, started=started)
+        return Seat(self, flow, started, queue=queue)
 
     def _finish(self, flow: Flow, queue: Queue[Any] | None, started: float) -> None:
         seconds = self._clock() - started

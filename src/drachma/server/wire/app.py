@@ -459,7 +459,7 @@ def _negotiated(request: Request, route: routes.Route | None) -> negotiation.Out
         return negotiation.PLAIN
     if route.verb == verbs.PATCH and route.resource.patch_types == mediatypes.PATCH_TYPES:
         negotiation.admit_body(request.header(b"content-type"), mediatypes.PATCH_TYPES)
-    negotiation.admit(request.header(b"accept"), _LISTED if route.verb in _LISTS else mediatypes.BODY_TYPES)
+    negotiation.admit(request.accept, _LISTED if route.verb in _LISTS else mediatypes.BODY_TYPES)
     return request.output
 
 

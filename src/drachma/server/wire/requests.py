@@ -5,7 +5,7 @@ import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final, Protocol, TypeAlias
 
-from drachma.server import status
+from drachma.server import mediatypes, status
 from drachma.server.access import authentication, impersonation
 from drachma.server.calls import options
 from drachma.server.calls.call import BODY_LIMIT, Origin
@@ -33,6 +33,10 @@ _FORWARDS: Final = 16
 
 _IDENTIFIER: Final = 64
 """Characters of what a client may call a request in audit logs."""
+
+_AGENT_START: Final = 16
+_LONGEST_ACCEPT: Final = 4096
+"""Bytes of an Accept header; upstream has no limit."""
 
 _NO_QUERY: Final[options.Query] = {}
 _COMMON_QUERY: Final = 256
@@ -153,17 +157,25 @@ class Request:
         try:
             accept, agent, pretty = self._wishes()
         except status.StatusError:
-            # The query itself is what is refused.
+            # The query or the Accept header itself is refused.
             return negotiation.PLAIN
         return negotiation.refusal_output(accept, agent, pretty=pretty)
 
     def _wishes(self) -> tuple[str, str, str]:
         query = self.query
         agent = self.headers.get(b"user-agent", b"")
-        pretty = query["pretty"][0] if "pretty" in query else ""
+        pretty = query["pretty"][0][:_LONGEST_ACCEPT] if "pretty" in query else ""
         # The cache of negotiated forms must not grow with every client's version string.
-        shown = agent.decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
-        return self.header(b"accept"), shown, pretty
+        shown = agent[:_AGENT_START].decode("latin-1") if agent.startswith(_FOR_PEOPLE) else ""
+        return self.accept, shown, pretty
+
+    @property
+    def accept(self) -> str:
+        """The Accept header; a 406 for one that is far longer than any client's, because forms are remembered by it."""
+        value = self.headers.get(b"accept", b"")
+        if len(value) > _LONGEST_ACCEPT:
+            raise status.not_acceptable(mediatypes.BODY_TYPES)
+        return value.decode("latin-1")
 
     def header(self, name: bytes) -> str:
         """A header's value, or the empty text."""

@@ -31,6 +31,7 @@ GOODBYE_SECONDS: Final = 1.0
 
 _ALL_ADDRESSES: Final = ("0.0.0.0", "::")
 _METHODS: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT"})
+_USUAL_STARTS: Final = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ")
 _UNKNOWN_METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP/1\.[01]\r\n")
 _UNSERVED_METHOD: Final = b"OPTIONS"
 
@@ -247,10 +248,11 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         if self._tunnel is not None:
             self._tunnel.feed(data)
             return
-        method = _UNKNOWN_METHOD.match(data)
-        if method is not None and method[1] not in _METHODS and not self._is_receiving:
-            # The parser takes such a request for broken. Methods that are not served are all answered alike.
-            data = _UNSERVED_METHOD + data[method.end(1) :]
+        if not self._is_receiving and not data.startswith(_USUAL_STARTS):
+            method = _UNKNOWN_METHOD.match(data)
+            if method is not None and method[1] not in _METHODS:
+                # The parser takes such a request for broken. Methods that are not served are all answered alike.
+                data = _UNSERVED_METHOD + data[method.end(1) :]
         super().data_received(data)
         if self._is_in_head:
             self._head_bytes += len(data)
@@ -297,8 +299,9 @@ class _Protocol(httptools_impl.HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        # The answer to a HEAD has nothing after its head.
-        self.transport.write(b"")
+        if self.scope["method"] == "HEAD":
+            # Nothing comes after the head.
+            self.transport.write(b"")
         self._answering -= 1
         if self._tunnel is not None:
             # Nothing was made of the other protocol, and what the client sends may be it already.
